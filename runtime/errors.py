@@ -1,0 +1,199 @@
+"""Every error a caller can meet, raised by name.
+
+    ApiError
+    ├── BadRequest             400 invalid_request
+    ├── Unauthenticated        401 missing_api_key | invalid_api_key
+    ├── PermissionDenied       403 permission_denied
+    ├── FeatureNotAvailable    403 feature_not_available (flat body, specification part 7)
+    ├── NotFound               404 resource_not_found
+    │   └── CollectionNotFound 404 collection_not_found
+    ├── MethodNotAllowed       405
+    ├── NotAcceptable          406
+    ├── Conflict               409 (with retry_after_seconds while the first request is running)
+    ├── PreconditionFailed     412
+    ├── PayloadTooLarge        413 invalid_request | document_too_large
+    ├── UnsupportedMediaType   415 unsupported_format
+    ├── UriTooLong             414
+    ├── HeadersTooLarge        431
+    ├── ValidationFailed       422 validation_error, with details
+    ├── RateLimited            429 rate_limit_exceeded | quota_exceeded
+    ├── InternalError          500 internal_error
+    ├── UpstreamFailed         502
+    ├── Unavailable            503
+    └── UpstreamTimeout        504
+
+The gateway alone turns them into bytes; below it an error is an exception or the `error` of a Reply. Instances pickle, so
+they cross process borders unchanged. Source: specification part 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ApiError(Exception):
+    """An answer that is not a success.
+
+    status   HTTP status code
+    type     category, such as "validation_error"
+    code     one of the specification's thirteen codes, or None when none fits
+    param    the offending parameter, when there is one
+    details  422 only: [{"loc": [...], "msg": str, "type": str}]
+    retry_after_seconds   becomes the Retry-After header
+    headers  further headers of the answer
+    """
+
+    status = 500
+    type = "server_error"
+    code: str | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        details: list[dict[str, Any]] | None = None,
+        retry_after_seconds: int | None = None,
+        headers: dict[str, str] | None = None,
+    ):
+        super().__init__(message)
+        self.message = message
+        self.code = code if code is not None else type(self).code
+        self.param = param
+        self.details = details
+        self.retry_after_seconds = retry_after_seconds
+        self.headers = headers or {}
+
+    def __reduce__(self):
+        return _revive, (type(self), self.__dict__.copy(), self.args)
+
+
+def _revive(kind: type[ApiError], state: dict[str, Any], args: tuple) -> ApiError:
+    error = kind.__new__(kind, *args)
+    Exception.__init__(error, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class BadRequest(ApiError):
+    status, type, code = 400, "invalid_request_error", "invalid_request"
+
+
+class Unauthenticated(ApiError):
+    """No usable credential. `code` is missing_api_key when none was sent at all."""
+
+    status, type, code = 401, "auth_error", "invalid_api_key"
+
+    def __init__(self, message: str, **fields: Any):
+        super().__init__(message, **fields)
+        self.headers.setdefault("WWW-Authenticate", "Bearer")
+
+
+class PermissionDenied(ApiError):
+    status, type, code = 403, "permission_error", "permission_denied"
+
+
+class FeatureNotAvailable(ApiError):
+    """The tier lacks the feature; `body` is the specification's flat object, sent as it is."""
+
+    status, type, code = 403, "permission_error", "feature_not_available"
+
+    def __init__(self, body: dict[str, Any]):
+        super().__init__(body["message"])
+        self.body = body
+
+
+class NotFound(ApiError):
+    status, type, code = 404, "not_found_error", "resource_not_found"
+
+
+class CollectionNotFound(NotFound):
+    code = "collection_not_found"
+
+    def __init__(self, message: str = "There is no collection with this id; list yours with GET /v1/collections.", **fields: Any):
+        super().__init__(message, **fields)
+
+
+class MethodNotAllowed(ApiError):
+    status, type = 405, "http_exception"
+
+    def __init__(self, allowed: list[str]):
+        super().__init__("This path does not answer this method; use " + " or ".join(allowed) + ".", headers={"Allow": ", ".join(allowed)})
+
+
+class NotAcceptable(ApiError):
+    status, type = 406, "http_exception"
+
+
+class Conflict(ApiError):
+    """retry_after_seconds set: the first request is still running. Not set: a retry cannot help, and clients are told so."""
+
+    status, type = 409, "conflict_error"
+
+
+class PreconditionFailed(ApiError):
+    status, type = 412, "conflict_error"
+
+
+class PayloadTooLarge(ApiError):
+    status, type, code = 413, "http_exception", "invalid_request"
+
+
+class UriTooLong(ApiError):
+    status, type = 414, "http_exception"
+
+
+class UnsupportedMediaType(ApiError):
+    status, type, code = 415, "http_exception", "unsupported_format"
+
+
+class ValidationFailed(ApiError):
+    """Details never echo the rejected value (specification part 7)."""
+
+    status, type, code = 422, "validation_error", "validation_error"
+
+    def __init__(self, details: list[dict[str, Any]], message: str | None = None):
+        first = details[0]
+        where = ".".join(str(part) for part in first["loc"])
+        super().__init__(message or f"The request is not valid at {where}: {first['msg']}", details=details, param=where)
+
+    @classmethod
+    def at(cls, loc: tuple[str | int, ...], msg: str, kind: str = "value_error") -> ValidationFailed:
+        """One finding at one place, such as ("body", "collection_id")."""
+        return cls([{"loc": list(loc), "msg": msg, "type": kind}])
+
+
+class RateLimited(ApiError):
+    """`limit` is the ceiling that fired; it becomes X-RateLimit-Limit."""
+
+    status, type, code = 429, "rate_limit_error", "rate_limit_exceeded"
+
+    def __init__(self, message: str, *, limit: int, retry_after_seconds: int, code: str | None = None):
+        super().__init__(message, code=code, retry_after_seconds=retry_after_seconds, headers={"X-RateLimit-Limit": str(limit)})
+        self.limit = limit
+
+
+class HeadersTooLarge(ApiError):
+    status, type = 431, "http_exception"
+
+
+class InternalError(ApiError):
+    status, type, code = 500, "server_error", "internal_error"
+
+
+class UpstreamFailed(ApiError):
+    status, type = 502, "server_error"
+
+
+class Unavailable(ApiError):
+    """The outcome may be unknown; a retry with the same Idempotency-Key is safe."""
+
+    status, type = 503, "server_error"
+
+    def __init__(self, message: str, *, retry_after_seconds: int | None = 1, **fields: Any):
+        super().__init__(message, retry_after_seconds=retry_after_seconds, **fields)
+
+
+class UpstreamTimeout(ApiError):
+    status, type = 504, "server_error"

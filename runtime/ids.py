@@ -1,0 +1,83 @@
+"""Identifiers, tenant tags and the layout of API keys.
+
+An id is `<prefix>_` + 32 lower-case Crockford base32 characters of 20 bytes:
+
+    6 bytes  Unix milliseconds, big endian      ids sort by creation time
+    4 bytes  tenant tag                         first 4 bytes of HMAC-SHA256(service secret, tenant id)
+    10 bytes random
+
+The tag lets a shard say "this belongs to another tenant" (403) without looking anything up, so the answer is the same
+whether or not the other tenant's record exists.
+
+An API key is `mem_sk_` + 64 hex digits of 32 bytes: 2 bytes slot, 26 random bytes, 4 bytes MAC over the first 28. The slot
+says which shard holds the tenant; the MAC lets the gateway refuse garbage without a hop (specification part 5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+KEY_PREFIX = "mem_sk_"
+PREFIXES = frozenset("mem col doc chk job evt whk dlv ent rel dec obs cor fbk key inv ses prc usr".split())
+
+_VALUES = {c: i for i, c in enumerate(ALPHABET)}
+_SHAPE = re.compile(r"([a-z]{3})_([0-9a-hjkmnp-tv-z]{32})")
+
+
+def tenant_tag(secret: bytes, tenant_id: str) -> bytes:
+    """4 bytes that mark every id of this tenant."""
+    return hmac.digest(secret, b"tenant-tag:" + tenant_id.encode(), "sha256")[:4]
+
+
+def make_id(prefix: str, unix_ms: int, tag: bytes, random: bytes) -> str:
+    """prefix, milliseconds, 4-byte tag and 10 random bytes -> the id."""
+    number = int.from_bytes(unix_ms.to_bytes(6, "big") + tag + random, "big")
+    return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(155, -5, -5))
+
+
+def id_tag(prefix: str, text: str) -> bytes | None:
+    """The 4-byte tenant tag inside a well-formed id of this prefix; None when it is malformed."""
+    match = _SHAPE.fullmatch(text)
+    if match is None or match[1] != prefix:
+        return None
+    number = 0
+    for c in match[2]:
+        number = number << 5 | _VALUES[c]
+    return number.to_bytes(20, "big")[6:10]
+
+
+def make_api_key(secret: bytes, slot: int, random: bytes) -> str:
+    """slot and 26 random bytes -> the key's text."""
+    head = slot.to_bytes(2, "big") + random
+    return KEY_PREFIX + (head + _key_mac(secret, head)).hex()
+
+
+def api_key_slot(secret: bytes, key: str) -> int | None:
+    """The slot in a key whose MAC is right; None for anything else. Constant-time in the MAC."""
+    body = key.removeprefix(KEY_PREFIX)
+    if len(key) != len(KEY_PREFIX) + 64 or len(body) != 64:
+        return None
+    try:
+        raw = bytes.fromhex(body)
+    except ValueError:
+        return None
+    if len(raw) != 32 or not hmac.compare_digest(raw[28:], _key_mac(secret, raw[:28])):
+        return None
+    return int.from_bytes(raw[:2], "big")
+
+
+def api_key_digest(pepper: bytes, key: str) -> bytes:
+    """What is stored of a key: HMAC-SHA256(pepper, key)."""
+    return hmac.digest(pepper, key.encode(), "sha256")
+
+
+def derived_random(seed: bytes, counter: int, count: int) -> bytes:
+    """`count` (≤ 64) bytes that depend on the call's seed and a counter alone, so a replayed handler makes the same ids."""
+    return hashlib.blake2b(counter.to_bytes(8, "big"), key=seed, digest_size=count).digest()
+
+
+def _key_mac(secret: bytes, head: bytes) -> bytes:
+    return hmac.digest(secret, b"api-key:" + head, "sha256")[:4]

@@ -1,0 +1,73 @@
+"""Every number of specification part 8 and every bound of ours, with its unit at the end of the name.
+
+A loop, queue, batch, page, body or timeout that is not in settings has its limit here; nothing in the tree is unbounded.
+"""
+
+from __future__ import annotations
+
+# --- wire -------------------------------------------------------------------------------------------------------------
+BODY_BYTES_MAX = 10 * 1024 * 1024
+JSON_DEPTH_MAX = 64
+URL_BYTES_MAX = 8 * 1024
+HEADER_BYTES_MAX = 32 * 1024
+REQUEST_ID_CHARS_MAX = 128
+IDEMPOTENCY_KEY_CHARS_MAX = 255
+BODY_READ_SECONDS_MAX = 30
+
+# --- pages and batches (specification part 8) -------------------------------------------------------------------------
+PAGE_ITEMS_DEFAULT = 50
+PAGE_ITEMS_MAX = 100
+BATCH_ITEMS_MAX = 100
+BULK_DELETE_MEMORIES_MAX = 500
+BULK_DELETE_COLLECTIONS_MAX = 100
+MESSAGES_MAX = 100
+
+# --- memories ---------------------------------------------------------------------------------------------------------
+CONTENT_CHARS_MAX = 100_000
+METADATA_BYTES_MAX = 16 * 1024
+TITLE_CHARS_MAX = 255
+TAG_CHARS_MAX = 64
+TAGS_MAX = 32
+SCOPE_CHARS_MAX = 255
+NAME_CHARS_MAX = 255
+
+# --- search -----------------------------------------------------------------------------------------------------------
+QUERY_CHARS_MAX = 8_192
+SEARCH_ITEMS_DEFAULT = 10
+SEARCH_ITEMS_MAX = 100
+SEARCH_OFFSET_MAX = 10_000
+FILTER_NODES_MAX = 256
+CANDIDATES_PER_CHANNEL_MAX = 200
+
+# --- idempotency ------------------------------------------------------------------------------------------------------
+REPLAY_WINDOW_SECONDS = 24 * 3600
+
+# --- accounts ---------------------------------------------------------------------------------------------------------
+PASSWORD_CHARS_MIN = 10
+PASSWORD_CHARS_MAX = 1_024
+EMAIL_CHARS_MAX = 254
+API_KEYS_PER_TENANT_MAX = 1_000
+
+# --- tiers (specification part 8); requests per minute, credits per month (-1 is unlimited) ---------------------------
+TIERS: dict[str, dict] = {
+    "free": {"display_name": "Free", "price": "$0", "price_cents": 0, "requests_per_minute": 60, "credits": 1_000},
+    "starter": {"display_name": "Starter", "price": "$19 / month", "price_cents": 1_900, "requests_per_minute": 300, "credits": 25_000},
+    "pro": {"display_name": "Pro", "price": "$99 / month", "price_cents": 9_900, "requests_per_minute": 1_200, "credits": 200_000},
+    "scale": {"display_name": "Scale", "price": "$399 / month", "price_cents": 39_900, "requests_per_minute": 2_000, "credits": 1_000_000},
+    "enterprise": {"display_name": "Enterprise", "price": "custom", "price_cents": None, "requests_per_minute": 3_000, "credits": -1},
+}
+# Endpoint caps, requests per minute, by rate bucket (specification part 8.2).
+ENDPOINT_CAPS: dict[str, int] = {"search": 30, "media": 20, "batch": 30}
+WINDOW_SECONDS = 60
+
+# --- placement and shard ----------------------------------------------------------------------------------------------
+SLOTS = 4_096
+LANE_CALLS_MAX = 64
+LANE_BYTES_MAX = 1024 * 1024
+LANE_QUEUE_MAX = 4_096
+GROUP_COMMIT_CALLS_MAX = 256
+JOBS_AT_ONCE_MAX = 16
+JOB_PROGRESS_RESULT_BYTES_MAX = 1024 * 1024
+OUTBOX_RETENTION_SECONDS = 7 * 24 * 3600
+EXPIRED_ROWS_SWEPT_PER_WRITE = 8
+CALL_SECONDS_MAX = 120

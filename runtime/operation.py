@@ -1,0 +1,328 @@
+"""The vocabulary every feature is written in: Operation, Event, Call, Reply, and the two contexts.
+
+An Operation is data. Its route, validation, authorisation, rate bucket, credits, idempotency, shard dispatch, metrics and
+OpenAPI entry all derive from one declaration; nobody writes a route by hand. A handler has one of four shapes:
+
+    load(ctx: ReadContext, body) -> loaded            optional; reads a snapshot before slow work (sync)
+    prepare(call, loaded, models) -> prepared         optional; async; embeddings and other remote work, outside any transaction
+    handler(ctx: ReadContext, body) -> Reply | body   kind READ; on one snapshot
+    handler(ctx: WriteContext, body) -> Reply | body  kind WRITE; synchronous, deterministic, inside one transaction
+    handler(call, shards, models) -> Reply            kind FLOW; async; runs in the gateway and composes operations by name
+
+What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query model is `ctx.query`. A
+handler returns a Reply, or just the body (a pydantic model, a dict or a list), which then goes out with the operation's
+first status. Time and ids come from the Call, never from the clock or the random module, so that running a write twice
+gives the same rows: a group commit that must be repeated repeats exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from runtime import ids
+from runtime.errors import ApiError, NotFound, PermissionDenied
+
+if TYPE_CHECKING:
+    from runtime.plugin import Registry
+    from runtime.settings import Settings
+    from storage.table import BoundTable, Reader, Scope, Table
+
+
+class Kind(Enum):
+    READ = "read"
+    WRITE = "write"
+    FLOW = "flow"
+
+
+class Idempotency(Enum):
+    """How a repeated Idempotency-Key is answered (specification part 8).
+
+    NONE       the operation changes nothing
+    CACHED     the stored reply, byte for byte, for 24 hours, with X-Idempotent-Replay: true
+    CANONICAL  the same logical resource, read again, for as long as the record lives
+    """
+
+    NONE = "none"
+    CACHED = "cached"
+    CANONICAL = "canonical"
+
+
+class Body(BaseModel):
+    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead)."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any) -> Any:
+        if isinstance(value, dict) and None in value.values():
+            return {name: item for name, item in value.items() if item is not None}
+        return value
+
+
+class Patch(BaseModel):
+    """A PATCH body: null clears an optional field, absence leaves it; `model_fields_set` tells them apart."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+
+class Query(Body):
+    """Query parameters. An empty value means absent; a list field collects a repeated parameter."""
+
+
+class View(BaseModel):
+    """A response model: it documents and tests the wire shape. Handlers on hot paths may return plain dicts of this shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One endpoint.
+
+    name         "memories.create"; unique, and how flows call it
+    method,path  "POST", "/v1/memories/{id}"; `aliases` are further paths of the same operation
+    kind         READ, WRITE or FLOW
+    handler      see the module docstring
+    body,query   pydantic models of the request, or None
+    response     View of the success body, or None for 204
+    statuses     success statuses this operation can give; the first is used when a handler returns a bare body
+    load,prepare optional steps before the handler
+    idempotency  NONE, CACHED or CANONICAL
+    resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
+    scope        "public", "read", "write" or "admin"
+    slot_of      for public operations: (body) -> slot, since there is no credential to tell it
+    rate         name of the rate bucket, "default", "search", "batch", "media"
+    credits      base weight in credits, or (body) -> int
+    feature      key of the tier feature that gates it, or None
+    internal     left out of the public OpenAPI document; takes the operator token only
+    spec         where the specification asks for it, "part 4, Memories"
+    example      a request body for the OpenAPI document
+    example_reply  a response body for the OpenAPI document
+    """
+
+    name: str
+    method: str
+    path: str
+    kind: Kind
+    handler: Callable[..., Any]
+    summary: str
+    spec: str
+    response: type[BaseModel] | None
+    body: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    statuses: tuple[int, ...] = (200,)
+    load: Callable[..., Any] | None = None
+    prepare: Callable[..., Awaitable[Any]] | None = None
+    idempotency: Idempotency = Idempotency.NONE
+    resource: Callable[..., Any] | None = None
+    scope: str = "read"
+    slot_of: Callable[[Any], int] | None = None
+    rate: str = "default"
+    credits: int | Callable[[Any], int] = 0
+    feature: str | None = None
+    stability: str = "ga"
+    deprecated: bool = False
+    internal: bool = False
+    aliases: tuple[str, ...] = ()
+    description: str = ""
+    example: Any = None
+    example_reply: Any = None
+
+    @property
+    def tag(self) -> str:
+        return self.name.split(".", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A kind of webhook event and the model of its `data` (specification part 6)."""
+
+    kind: str
+    model: type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is calling: the tenant the credential belongs to, and what it may do.
+
+    tenant_number is the tenant's number inside its slot (keys), tenant_id its public id ("usr_…"), tag its 4-byte id tag.
+    scopes holds "read", "write", "admin" in expanded form. credential_id is the API key's id or the JWT's jti.
+    """
+
+    slot: int
+    tenant_number: int
+    tenant_id: str
+    tag: bytes
+    tier: str
+    scopes: frozenset[str]
+    credential_id: str
+    is_session: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What the gateway could read from the Authorization header: kind "key" (digest), "jwt" (claims) or "operator"."""
+
+    kind: str
+    digest: bytes = b""
+    claims: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request on its way to a shard. Plain data: it pickles, and running it twice gives the same result.
+
+    now_ms   Unix milliseconds at the gateway, clock offset included
+    seed     32 random bytes; every id the handler makes derives from them
+    rejected an error found before the shard (validation): authentication and admission still come first
+    fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
+    prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
+    """
+
+    operation: str
+    slot: int
+    now_ms: int
+    seed: bytes
+    request_id: str
+    credential: Credential | None = None
+    body: Any = None
+    query: Any = None
+    path: dict[str, str] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    fingerprint: bytes = b""
+    prefer: dict[str, str] = field(default_factory=dict)
+    if_match: str | None = None
+    client: str = ""
+    rejected: ApiError | None = None
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer: a success with a body, or an error. `body` is encoded once, in the shard, and passed through as bytes.
+
+    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204
+    resource_id  what a CANONICAL key is bound to (the first id for a batch)
+    """
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+    error: ApiError | None = None
+    resource_id: str | None = None
+
+    def encoded(self) -> Reply:
+        """The same reply with its body as bytes; cheap when it already is."""
+        if self.body is not None and not isinstance(self.body, bytes):
+            self.body = encode_body(self.body)
+        return self
+
+
+def encode_body(body: Any) -> bytes:
+    """JSON bytes (UTF-8) of a model, dict or list. Models nest anywhere inside."""
+    if isinstance(body, BaseModel):
+        return body.model_dump_json().encode()
+    return orjson.dumps(body, default=_encode_other)
+
+
+def _encode_other(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} does not encode to JSON")
+
+
+class ReadContext:
+    """What a handler sees: one tenant's tables and indexes on one snapshot.
+
+    ctx[TABLE]         the table, bound to this tenant (or to its slot, for tables declared at level "slot")
+    ctx.index(INDEX)   a declared index, bound the same way
+    ctx.now            Unix milliseconds of the call
+    ctx.principal      who asks; None in public operations and jobs that act for the service
+    ctx.settings       the service's settings
+    """
+
+    writable = False
+
+    def __init__(self, reader: Reader, scope: Scope, call: Call, registry: Registry, settings: Settings, principal: Principal | None, prepared: Any = None):
+        self.reader = reader
+        self.scope = scope
+        self.call = call
+        self.registry = registry
+        self.settings = settings
+        self.principal = principal
+        self.prepared = prepared
+        self._bound: dict[str, Any] = {}
+
+    @property
+    def now(self) -> int:
+        return self.call.now_ms
+
+    @property
+    def path(self) -> dict[str, str]:
+        return self.call.path
+
+    @property
+    def query(self) -> Any:
+        return self.call.query
+
+    def __getitem__(self, table: Table) -> BoundTable:
+        bound = self._bound.get(table.name)
+        if bound is None:
+            bound = self._bound[table.name] = self.reader.bind(table, self.scope)
+        return bound
+
+    def index(self, index: Any) -> Any:
+        bound = self._bound.get(index.name)
+        if bound is None:
+            bound = self._bound[index.name] = index.bind(self.reader, self.scope)
+        return bound
+
+    def check_id(self, prefix: str, text: str, missing: ApiError | None = None) -> str:
+        """The id itself when it could be this tenant's: 404 when malformed, 403 when its tag is another tenant's."""
+        tag = ids.id_tag(prefix, text)
+        if tag is None:
+            raise missing or NotFound("There is nothing with this id.")
+        if tag != self.principal.tag:
+            raise PermissionDenied("This id belongs to another account.")
+        return text
+
+
+class WriteContext(ReadContext):
+    """A ReadContext inside the one write transaction, with effects.
+
+    Everything done through it commits together or not at all: rows, postings, events, jobs, the idempotency record.
+    """
+
+    writable = True
+
+    def __init__(self, *args: Any, **fields: Any):
+        super().__init__(*args, **fields)
+        self._made = 0
+        self.enqueued: list[tuple[int, str]] = []
+
+    def random(self, count: int) -> bytes:
+        """`count` (≤ 64) bytes derived from the call's seed; for ids and secrets."""
+        self._made += 1
+        return ids.derived_random(self.call.seed, self._made, count)
+
+    def new_id(self, prefix: str) -> str:
+        return ids.make_id(prefix, self.now, self.principal.tag, self.random(10))
+
+    def emit(self, event: Event, data: Mapping[str, Any] | BaseModel, resource_id: str) -> str:
+        """Record an event in this transaction and run its subscribers; -> the event's id."""
+        from runtime import outbox
+
+        return outbox.emit(self, event, data, resource_id)
+
+    def enqueue(self, job: str, payload: Mapping[str, Any], *, delay_ms: int = 0) -> str:
+        """Add a job row in this transaction; it runs after the commit. -> the job's id."""
+        from runtime import jobs
+
+        return jobs.enqueue(self, job, payload, delay_ms=delay_ms)
