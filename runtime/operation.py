@@ -27,11 +27,15 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from runtime import ids
 from runtime.errors import ApiError, NotFound, PermissionDenied
+from storage.table import Table
 
 if TYPE_CHECKING:
     from runtime.plugin import Registry
+    from runtime.secrets import Secrets
     from runtime.settings import Settings
-    from storage.table import BoundTable, Reader, Scope, Table
+    from storage.table import BoundTable, Reader, Scope
+
+COUNTERS: Table[bytes] = Table("counters", key=("name",), row=bytes, doc="last number given out, 8 bytes big endian, by counter")
 
 
 class Kind(Enum):
@@ -152,6 +156,7 @@ class Principal:
 
     tenant_number is the tenant's number inside its slot (keys), tenant_id its public id ("usr_…"), tag its 4-byte id tag.
     scopes holds "read", "write", "admin" in expanded form. credential_id is the API key's id or the JWT's jti.
+    created_at is when the tenant registered, Unix milliseconds.
     """
 
     slot: int
@@ -162,6 +167,7 @@ class Principal:
     scopes: frozenset[str]
     credential_id: str
     is_session: bool
+    created_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,24 +244,30 @@ def _encode_other(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} does not encode to JSON")
 
 
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What every context of one shard shares."""
+
+    registry: Registry
+    settings: Settings
+    secrets: Secrets
+
+
 class ReadContext:
     """What a handler sees: one tenant's tables and indexes on one snapshot.
 
     ctx[TABLE]         the table, bound to this tenant (or to its slot, for tables declared at level "slot")
     ctx.index(INDEX)   a declared index, bound the same way
     ctx.now            Unix milliseconds of the call
-    ctx.principal      who asks; None in public operations and jobs that act for the service
-    ctx.settings       the service's settings
+    ctx.principal      who asks; None in public and internal operations, which act on a slot
+    ctx.prepared       what `prepare` (or else `load`) made
     """
 
-    writable = False
-
-    def __init__(self, reader: Reader, scope: Scope, call: Call, registry: Registry, settings: Settings, principal: Principal | None, prepared: Any = None):
+    def __init__(self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None):
         self.reader = reader
         self.scope = scope
         self.call = call
-        self.registry = registry
-        self.settings = settings
+        self.environment = environment
         self.principal = principal
         self.prepared = prepared
         self._bound: dict[str, Any] = {}
@@ -271,6 +283,18 @@ class ReadContext:
     @property
     def query(self) -> Any:
         return self.call.query
+
+    @property
+    def settings(self) -> Settings:
+        return self.environment.settings
+
+    @property
+    def secrets(self) -> Secrets:
+        return self.environment.secrets
+
+    @property
+    def registry(self) -> Registry:
+        return self.environment.registry
 
     def __getitem__(self, table: Table) -> BoundTable:
         bound = self._bound.get(table.name)
@@ -293,6 +317,12 @@ class ReadContext:
             raise PermissionDenied("This id belongs to another account.")
         return text
 
+    def as_tenant(self, principal: Principal, scope: Scope) -> Any:
+        """The same transaction or snapshot, seen as this tenant; for operations that act on a slot and find a tenant there."""
+        ctx = object.__new__(type(self))
+        ctx.__dict__.update(self.__dict__, scope=scope, principal=principal, _bound={})
+        return ctx
+
 
 class WriteContext(ReadContext):
     """A ReadContext inside the one write transaction, with effects.
@@ -300,29 +330,33 @@ class WriteContext(ReadContext):
     Everything done through it commits together or not at all: rows, postings, events, jobs, the idempotency record.
     """
 
-    writable = True
-
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
-        self._made = 0
-        self.enqueued: list[tuple[int, str]] = []
+        self._made = [0]
+        self.due: list[tuple[int, int, int, str]] = []
 
     def random(self, count: int) -> bytes:
         """`count` (≤ 64) bytes derived from the call's seed; for ids and secrets."""
-        self._made += 1
-        return ids.derived_random(self.call.seed, self._made, count)
+        self._made[0] += 1
+        return ids.derived_random(self.call.seed, self._made[0], count)
 
     def new_id(self, prefix: str) -> str:
         return ids.make_id(prefix, self.now, self.principal.tag, self.random(10))
 
-    def emit(self, event: Event, data: Mapping[str, Any] | BaseModel, resource_id: str) -> str:
-        """Record an event in this transaction and run its subscribers; -> the event's id."""
-        from runtime import outbox
+    def next_ordinal(self, counter: str) -> int:
+        """0, 1, 2, … without gaps inside a committed history; each tenant (or slot) has its own counters."""
+        row = self[COUNTERS].get(counter)
+        number = 0 if row is None else int.from_bytes(row, "big") + 1
+        self[COUNTERS].put((counter,), number.to_bytes(8, "big"))
+        return number
 
+    def emit(self, event: Event, data: Mapping[str, Any], resource_id: str) -> str:
+        """Record an event in this transaction and run its subscribers; -> the event's id."""
         return outbox.emit(self, event, data, resource_id)
 
     def enqueue(self, job: str, payload: Mapping[str, Any], *, delay_ms: int = 0) -> str:
         """Add a job row in this transaction; it runs after the commit. -> the job's id."""
-        from runtime import jobs
-
         return jobs.enqueue(self, job, payload, delay_ms=delay_ms)
+
+
+from runtime import jobs, outbox  # noqa: E402  (both build on the contexts above and are reached through them)

@@ -115,11 +115,11 @@ class Registry:
     retrievers: tuple[Retriever, ...]
 
     @classmethod
-    def build(cls, plugins: Iterable[Plugin], *, core_tables: Iterable[Table] = (), core_jobs: Iterable[Job] = ()) -> Registry:
+    def build(cls, plugins: Iterable[Plugin], *, core_tables: Iterable[Table] = (), core_indexes: Iterable[Any] = ()) -> Registry:
         """Order, check, freeze. Raises RegistryError."""
         ordered = _in_dependency_order(list(plugins))
         tables = _unique("table", [*core_tables, *(t for p in ordered for t in p.tables)])
-        indexes = _unique("index", [i for p in ordered for i in p.indexes])
+        indexes = _unique("index", [*core_indexes, *(i for p in ordered for i in p.indexes)])
         for index in indexes.values():
             for table in index.tables:
                 if table.name in tables:
@@ -141,7 +141,7 @@ class Registry:
             indexes=MappingProxyType(indexes),
             events=MappingProxyType(events),
             subscribers=MappingProxyType({kind: tuple(functions) for kind, functions in subscribers.items()}),
-            jobs=MappingProxyType(_unique("job", [*core_jobs, *(j for p in ordered for j in p.jobs)])),
+            jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
             retrievers=tuple(r for p in ordered for r in p.retrievers),
         )
 

@@ -1,0 +1,126 @@
+"""Cues: what a memory's text shows at a glance, found once when it is indexed and kept in 48 bytes.
+
+A search ranks some hundred candidates by more than their words: who speaks, in which session, when, whether the text is a
+question or holds a number. Reading whole memories for that would decode their contents too, so each memory has a cue row of
+fixed layout beside it, and the rows of any set of candidates become one NumPy array with named columns (`columns`).
+
+    created_at, occurred_at   int64, Unix milliseconds
+    session, speaker          uint64 marks of the session and the speaker, 0 for none; equal marks mean equal names
+    previous                  uint32 ordinal of the memory before it in its session at write time; NOTHING for none
+    collection                uint32 number of its collection
+    content_words             uint16, search terms of the text, at most 65,535
+    flags                     uint8: QUESTION, NUMBER, TIME, QUOTE, ACKNOWLEDGEMENT
+    capitals                  uint8, capitalised words inside sentences, at most 255
+    first_person, second_person   uint8, share of such words among all words, times 255
+
+The word lists are English; in other languages most flags stay unset, which ranks a memory neither up nor down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+QUESTION, NUMBER, TIME, QUOTE, ACKNOWLEDGEMENT = 1, 2, 4, 8, 16
+NOTHING = 0xFFFF_FFFF
+READ_CHARS_MAX = 20_000  # a longer text has shown what it is by then
+
+COLUMNS = np.dtype(
+    [
+        ("created_at", "<i8"),
+        ("occurred_at", "<i8"),
+        ("session", "<u8"),
+        ("speaker", "<u8"),
+        ("previous", "<u4"),
+        ("collection", "<u4"),
+        ("content_words", "<u2"),
+        ("flags", "u1"),
+        ("capitals", "u1"),
+        ("first_person", "u1"),
+        ("second_person", "u1"),
+        ("unused", "V2"),
+    ]
+)
+_LAYOUT = struct.Struct("<qqQQIIHBBBBxx")
+
+_SPANS = "seconds?|minutes?|hours?|days?|nights?|mornings?|afternoons?|evenings?|weeks?|weekends?|months?|years?|decades?|semesters?"
+_SEASONS = "spring|summer|fall|autumn|winter|christmas|easter|thanksgiving|halloween|birthday"
+_MONTHS = "january|february|march|april|june|july|august|september|october|november|december|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)[. ]+\\d"
+_TIMES = re.compile(
+    rf"\b(?:yesterday|today|tonight|tomorrow|ago|recently|lately|noon|midnight|{_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    r"|(?:in|on|of|since|until|by|last|next|this) may|may \d|\d(?:st|nd|rd|th)? (?:of )?may"
+    rf"|(?:last|next|this|past|previous|coming) (?:few |couple of )?(?:{_SPANS}|{_SEASONS})"
+    rf"|(?:\d+|an?|two|three|four|five|six|seven|eight|nine|ten|few|several|couple of) (?:{_SPANS})"
+    r"|(?:19|20)\d\d|\d{1,2}:\d\d|\d{1,2} ?[ap]\.?m\b|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|twenty|thirty|forty|fifty|hundreds?|thousands?|millions?"
+    r"|twice|both|couple|several|once)\b",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile(r"[\"“«„][^\"”»“\n]{2,80}[\"”»“]")
+_OPENINGS = re.compile(
+    r"\W*(?:thanks|thank you|thx|wow|whoa|yeah|yes|yep|yup|ok|okay|sure|great|cool|nice|awesome|amazing|absolutely|definitely|exactly|totally"
+    r"|congrats|congratulations|haha|lol|no problem|you're welcome|sounds good|that's|glad|hey|hi|hello|bye|take care)\b",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"[^\W_]+")
+_INSIDE = re.compile(r"(?:(?<=[^\W_] )|(?<=[,;:&] ))[^\W\d_]\w+")
+_FIRST = frozenset("i me my mine myself we us our ours ourselves".split())
+_SECOND = frozenset("you your yours yourself yourselves".split())
+
+
+@dataclass(frozen=True, slots=True)
+class TextCues:
+    """What the text alone shows; units as in the module docstring."""
+
+    content_words: int = 0
+    flags: int = 0
+    capitals: int = 0
+    first_person: int = 0
+    second_person: int = 0
+
+
+def read_cues(text: str, content_words: int) -> TextCues:
+    """content_words is the number of search terms, which the caller has counted already."""
+    text = text[:READ_CHARS_MAX]
+    flags = QUESTION if text.rstrip(" \t\r\n\"'”’)]*").endswith(("?", "？", "؟")) else 0
+    for flag, pattern in ((NUMBER, _NUMBERS), (TIME, _TIMES), (QUOTE, _QUOTES)):
+        if pattern.search(text):
+            flags |= flag
+    if _OPENINGS.match(text):
+        flags |= ACKNOWLEDGEMENT
+    words = _WORDS.findall(text.lower())
+    scale = 255 / max(1, len(words))
+    return TextCues(
+        content_words=min(content_words, 65_535),
+        flags=flags,
+        capitals=min(255, sum(word[0].isupper() for word in _INSIDE.findall(text))),
+        first_person=int(scale * sum(word in _FIRST for word in words)),
+        second_person=int(scale * sum(word in _SECOND for word in words)),
+    )
+
+
+def pack(cues: TextCues, *, created_at: int, occurred_at: int, session: int, speaker: int, previous: int | None, collection: int) -> bytes:
+    """A cue row's bytes."""
+    before = NOTHING if previous is None else previous
+    text = (cues.content_words, cues.flags, cues.capitals, cues.first_person, cues.second_person)
+    return _LAYOUT.pack(created_at, occurred_at, session, speaker, before, collection, *text)
+
+
+def columns(rows: Iterable[bytes]) -> np.ndarray:
+    """Cue rows -> (n,) structured array of dtype COLUMNS, read-only."""
+    return np.frombuffer(b"".join(rows), dtype=COLUMNS)
+
+
+def mark(secret: bytes, kind: str, *parts: object) -> int:
+    """A number from 1 to 2⁶³−1 that stands for a name; the secret keeps names from being guessed out of index keys."""
+    told = "\0".join([kind, *(f"{len(str(part))}:{part}" for part in parts)])
+    digest = hashlib.blake2b(told.encode(), key=secret[:64], digest_size=8).digest()
+    return (int.from_bytes(digest, "big") >> 1) or 1

@@ -1,0 +1,175 @@
+"""Call lanes: many requests ride in one message to a shard.
+
+A message between processes costs far more than the work of a small call, so calls share messages. A lane sends at once when
+nothing of it is under way; calls that arrive meanwhile leave together in the next batch. The busier the service, the fuller
+the batches, and a lone call waits for nobody. The shard's group commit gets its batches this way for free.
+
+A batch is answered as a whole, so one slow call would hold its neighbours. Each shard therefore has a lane per class of call:
+
+    read, write            no remote work, answered in microseconds to a commit
+    slow_read, slow_write  operations that prepare something first (an embedding); several batches may be under way
+
+The lane knows nothing of Ray: it is given `send(bytes) -> bytes`, which raises ShardLost when it cannot say what happened, and
+`wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with a write under way, the outcome is
+unknown and the caller hears Unavailable; a read is sent a second time; calls not yet sent wait for the shard's return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from runtime.errors import Unavailable
+from runtime.limits import CALL_SECONDS_MAX, LANE_BYTES_MAX, LANE_CALLS_MAX, LANE_QUEUE_MAX, LANE_RECOVERY_SECONDS_MAX
+from runtime.operation import Call, Kind, Operation, Reply
+
+PICKLE_PROTOCOL = 5
+# Measured on two cores: a second batch under way gains nothing for fast calls and makes batches smaller; for calls that wait
+# on a model it keeps the model busy.
+BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 4}
+
+
+class ShardLost(Exception):
+    """The shard's process went away, or could not be reached, while a message was under way: its outcome is unknown."""
+
+
+def lane_of(operation: Operation) -> str:
+    """The lane class an operation travels in."""
+    name = "write" if operation.kind is Kind.WRITE else "read"
+    return f"slow_{name}" if operation.prepare is not None else name
+
+
+def pack_calls(calls: list[bytes]) -> bytes:
+    """Pickled calls -> one message."""
+    return pickle.dumps(calls, PICKLE_PROTOCOL)
+
+
+def unpack_calls(message: bytes) -> list[Call]:
+    """The message of pack_calls -> the calls."""
+    return [pickle.loads(call) for call in pickle.loads(message)]
+
+
+def pack_replies(replies: list[Reply]) -> bytes:
+    """Replies, in the order of the calls, their bodies encoded -> one message."""
+    return pickle.dumps([reply.encoded() for reply in replies], PICKLE_PROTOCOL)
+
+
+def unpack_replies(message: bytes) -> list[Reply]:
+    return pickle.loads(message)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """One call in the lane: its pickle, who waits for the reply, and whether it was already sent once."""
+
+    call: bytes
+    reply: asyncio.Future[Reply]
+    sent: bool = False
+
+
+class CallLane:
+    """The calls of one class on their way to one shard. Lives on one event loop."""
+
+    def __init__(self, name: str, send: Callable[[bytes], Awaitable[bytes]], wait_until_up: Callable[[float], Awaitable[bool]]):
+        self.name = name
+        self._send = send
+        self._wait_until_up = wait_until_up
+        self._repeatable = "read" in name
+        self._room = BATCHES_UNDER_WAY_MAX[name]
+        self._queue: deque[_Waiting] = deque()
+        self._carriers: set[asyncio.Task[None]] = set()
+        self._pump_due = False
+        self._recovery: asyncio.Task[None] | None = None
+
+    async def execute(self, call: Call) -> Reply:
+        """The shard's reply to this call. Raises Unavailable: lane full, shard lost, or no reply within CALL_SECONDS_MAX."""
+        if len(self._queue) >= LANE_QUEUE_MAX:
+            raise Unavailable("The service has more requests waiting than it accepts. Retry in a moment.")
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(pickle.dumps(call, PICKLE_PROTOCOL), loop.create_future())
+        self._queue.append(waiting)
+        if not self._pump_due:
+            # One turn of the loop later, so that calls which arrived in the same turn share the batch.
+            self._pump_due = True
+            loop.call_soon(self._pump)
+        try:
+            async with asyncio.timeout(CALL_SECONDS_MAX):
+                return await waiting.reply
+        except TimeoutError:
+            raise Unavailable(f"No answer within {CALL_SECONDS_MAX} seconds; the outcome is unknown. {_RETRY}") from None
+
+    def _pump(self) -> None:
+        self._pump_due = False
+        while self._queue and len(self._carriers) < self._room and self._recovery is None:
+            batch = self._next_batch()
+            if not batch:
+                return
+            carrier = asyncio.get_running_loop().create_task(self._carry(batch))
+            self._carriers.add(carrier)
+            carrier.add_done_callback(self._carried)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """The oldest calls up to the batch's bounds, without those whose caller has left. One call alone may exceed the bytes."""
+        batch: list[_Waiting] = []
+        size = 0
+        while self._queue and len(batch) < LANE_CALLS_MAX:
+            waiting = self._queue[0]
+            if waiting.reply.done():
+                self._queue.popleft()
+                continue
+            size += len(waiting.call)
+            if batch and size > LANE_BYTES_MAX:
+                break
+            batch.append(self._queue.popleft())
+        return batch
+
+    async def _carry(self, batch: list[_Waiting]) -> None:
+        try:
+            async with asyncio.timeout(CALL_SECONDS_MAX):
+                replies = unpack_replies(await self._send(pack_calls([waiting.call for waiting in batch])))
+        except TimeoutError:
+            return  # each caller's own timeout, which began earlier, has already told it
+        except ShardLost:
+            self._lost(batch)
+            return
+        for waiting, reply in zip(batch, replies, strict=True):
+            if not waiting.reply.done():
+                waiting.reply.set_result(reply)
+
+    def _carried(self, carrier: asyncio.Task[None]) -> None:
+        self._carriers.discard(carrier)
+        if not carrier.cancelled() and carrier.exception() is not None:
+            raise carrier.exception()  # a defect, not a lost shard: let the loop's exception handler report it
+        self._pump()
+
+    def _lost(self, batch: list[_Waiting]) -> None:
+        """Settle what was under way and hold the rest until the shard is back."""
+        for waiting in reversed(batch):
+            if waiting.reply.done():
+                continue
+            if self._repeatable and not waiting.sent:
+                waiting.sent = True
+                self._queue.appendleft(waiting)
+            else:
+                waiting.reply.set_exception(Unavailable(f"The service restarted under this request; its outcome is unknown. {_RETRY}"))
+        if self._recovery is None:
+            self._recovery = asyncio.get_running_loop().create_task(self._recover())
+
+    async def _recover(self) -> None:
+        deadline = time.monotonic() + LANE_RECOVERY_SECONDS_MAX
+        while not await self._wait_until_up(deadline - time.monotonic()):
+            while self._queue:
+                waiting = self._queue.popleft()
+                if not waiting.reply.done():
+                    waiting.reply.set_exception(Unavailable(f"The part of the service that holds this account is restarting. {_RETRY}"))
+            # New calls get their own wait: the lane stays closed until the shard answers.
+            deadline = time.monotonic() + LANE_RECOVERY_SECONDS_MAX
+        self._recovery = None
+        self._pump()
+
+
+_RETRY = "Retry in a moment with the same Idempotency-Key."

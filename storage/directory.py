@@ -1,0 +1,121 @@
+"""One store's directory on disk: who may open it, and whether its data file can be opened at all.
+
+    data.mdb   the LMDB data file
+    lock.mdb   LMDB's reader table; rebuilt at will
+    LOCK       held with flock for as long as the store is open; contains the holder's process id
+
+It knows the frame of a data file (two meta pages and a length), not what is inside. It exists because LMDB maps the file into
+memory and trusts it: a file shorter than its meta page says would end the process with SIGBUS at the first missing page.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+DATA_FILE = "data.mdb"
+LOCK_FILE = "LOCK"
+
+_META_MAGIC = 0xBEEFC0DE
+_META_VERSION = 1
+_META_AT = 16  # behind the page header
+_META_BYTES = 136
+_PAGE_BYTES_MIN, _PAGE_BYTES_MAX = 512, 65_536
+
+
+class StoreError(Exception):
+    """The store cannot do what was asked; the message names the path and the way out."""
+
+
+class StoreInUse(StoreError):
+    """Another open store, in this process or another, holds the directory."""
+
+
+class StoreMissing(StoreError):
+    """There is no store here and none was to be created."""
+
+
+class StoreMismatch(StoreError):
+    """The directory holds another store than the one expected: cluster, shard, number of shards or slots, or a missing migration."""
+
+
+class StoreTooNew(StoreError):
+    """A newer release wrote this store."""
+
+
+class StoreDamaged(StoreError):
+    """The data file is not what was written: cut short, overwritten, or unreadable."""
+
+
+class StoreFull(StoreError):
+    """A write could not be stored: no space, or the device refuses it. Nothing of it was committed; reads go on."""
+
+
+class DirectoryLock:
+    """An exclusive hold on a directory, from construction until release() or the end of the process."""
+
+    def __init__(self, directory: Path):
+        path = directory / LOCK_FILE
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._fd, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._fd)
+            raise StoreInUse(f"{directory} is in use by process {holder}; stop that process or choose another directory.") from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        os.close(self._fd)
+
+
+def check_data_file(path: Path) -> None:
+    """Raises StoreDamaged unless both meta pages are LMDB's and every page the newer one counts lies inside the file."""
+    size = path.stat().st_size
+    try:
+        with path.open("rb") as file:
+            _, page_bytes, _, _ = _read_meta(file.read(_META_AT + _META_BYTES)[_META_AT:])
+            metas = []
+            for number in (0, 1):
+                file.seek(number * page_bytes + _META_AT)
+                metas.append(_read_meta(file.read(_META_BYTES)))
+    except ValueError as error:
+        raise StoreDamaged(f"{path} is not a readable data file: {error}. Restore it from a backup.") from error
+    _, _, last_page, _ = max(metas, key=lambda meta: meta[3])
+    expected = (last_page + 1) * page_bytes
+    if size < expected:
+        raise StoreDamaged(f"{path} has {size} bytes where {expected} are expected: it was cut short. Restore it from a backup.")
+
+
+def _read_meta(raw: bytes) -> tuple[int, int, int, int]:
+    """The meta record's bytes -> (version, page size in bytes, number of the last page, transaction number)."""
+    if len(raw) < _META_BYTES:
+        raise ValueError("it ends inside its header")
+    magic, version = struct.unpack_from("=II", raw, 0)
+    if magic != _META_MAGIC or version != _META_VERSION:
+        raise ValueError("its header is not LMDB's")
+    (page_bytes,) = struct.unpack_from("=I", raw, 24)
+    if not _PAGE_BYTES_MIN <= page_bytes <= _PAGE_BYTES_MAX or page_bytes & (page_bytes - 1):
+        raise ValueError(f"its header gives a page size of {page_bytes} bytes")
+    last_page, transaction = struct.unpack_from("=QQ", raw, 120)
+    return version, page_bytes, last_page, transaction
+
+
+def publish(finished: Path, name: Path) -> None:
+    """Give a finished data file, or a directory that holds one, its final name, so that both survive a power failure."""
+    _sync(finished / DATA_FILE if finished.is_dir() else finished)
+    finished.rename(name)
+    if name.is_dir():
+        _sync(name)
+    _sync(name.parent)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

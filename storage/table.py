@@ -1,0 +1,602 @@
+"""Tables of typed rows in one LMDB environment per shard; the only module that knows LMDB.
+
+It owns keys, rows, transactions and their durability. It does not know what a row means, who a tenant is or when to index: it
+hands `notes` of a committed transaction back to whoever keeps derived state.
+
+One database holds all tables. A physical key is
+
+    2 bytes slot ‖ 4 bytes tenant number ‖ 2 bytes table code ‖ keycode.encode(key)
+
+so a slot is one contiguous range of keys and a tenant one range inside it. Tenant number 0 holds the slot's own rows (tables
+of level "slot"). A second, small database `meta` holds the store's identity, each table's code and version, and the sequence.
+
+Invariants:
+- a write is one transaction with an fsync before it returns; what was returned survives a crash, what raised left nothing;
+- `sequence` grows by one with each transaction that stored something, and is stored in that same transaction;
+- one process has the directory open, through one Store; reads run on any thread, writes one at a time.
+
+`Store.write(work)` may run `work` more than once (the memory map has to grow while no transaction is open, so a transaction
+that meets its end is aborted and repeated). `work` must therefore have no effect outside its Transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Generic
+
+import lmdb
+import msgspec
+
+from storage import walk
+from storage.directory import (
+    DATA_FILE,
+    DirectoryLock,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreMissing,
+    check_data_file,
+    publish,
+)
+from storage.directory import StoreInUse as StoreInUse
+from storage.directory import StoreMismatch as StoreMismatch
+from storage.directory import StoreTooNew as StoreTooNew
+from storage.gate import ReaderGate
+from storage.keycode import decode as decode_key
+from storage.keycode import encode as encode_key
+from storage.keycode import prefix_end
+from storage.resident import Residents
+from storage.schema import Committed, Identity, Migration, Row, Scope, StoredTable, T, Table, assign_codes, check_identity, upgrade
+
+MAP_BYTES_DEFAULT = 1 << 30
+MAP_GROWTHS_PER_WRITE_MAX = 24
+READERS_MAX = 1_024
+DRAIN_SECONDS_MAX = 10
+DATABASES_MAX = 4
+RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
+
+_SCOPE_BYTES, _PREFIX_BYTES = 6, 8
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # LMDB reports a short write as EIO
+_ALL_KEYS_END = b"\xff" * (_PREFIX_BYTES + 1)
+_IDENTITY, _SEQUENCE, _TABLE_PREFIX = b"identity", b"sequence", b"table:"
+
+
+Key = tuple[Any, ...]
+
+
+class _MapFull(StoreFull):
+    """The map ended inside a transaction; Store.write grows it and repeats the work."""
+
+
+def _fault(error: lmdb.Error, path: Path) -> StoreError:
+    """LMDB's error as one of ours."""
+    if isinstance(error, lmdb.MapFullError):
+        return _MapFull(f"{path}: the memory map is full.")
+    if error.code in _NO_SPACE:
+        return StoreFull(f"{path} cannot be written ({error}); the last write was not stored. Free space on its device.")
+    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError | lmdb.VersionMismatchError | lmdb.PanicError):
+        return StoreDamaged(f"{path} is damaged ({error}). Reopen it; if that fails, restore it from a backup.")
+    return StoreError(f"{path}: {error}")
+
+
+class BoundTable(Generic[Row]):
+    """A table inside one reader and one scope. Keys are tuples, without the scope; a prefix is the first parts of a key."""
+
+    __slots__ = ("_decode", "_encode", "_get", "_lmdb", "_prefix", "_put", "_reader", "table")
+
+    def __init__(self, reader: Reader, table: Table[Row], prefix: bytes):
+        self.table = table
+        self._reader = reader
+        self._prefix = prefix
+        self._lmdb = reader._lmdb
+        self._get = reader._lmdb.get
+        self._put = reader._lmdb.put
+        self._encode = table.encode
+        self._decode = table.decode
+
+    def get(self, *key: Any) -> Row | None:
+        """The row, or None."""
+        try:
+            raw = self._get(self._prefix + encode_key(key))
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        return None if raw is None else self._decode(raw)
+
+    def get_raw(self, *key: Any) -> bytes | None:
+        """The row's stored bytes, or None."""
+        try:
+            return self._get(self._prefix + encode_key(key))
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+
+    def get_many(self, keys: Sequence[Key]) -> list[Row | None]:
+        """One entry per key, in the keys' order; read in key order with one cursor."""
+        wanted = [self._prefix + encode_key(key) for key in keys]
+        try:
+            with self._lmdb.cursor() as cursor:
+                found = dict(cursor.getmulti(sorted(wanted)))
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        decode = self._decode
+        return [decode(found[key]) if key in found else None for key in wanted]
+
+    def has(self, *key: Any) -> bool:
+        return self.get_raw(*key) is not None
+
+    def put(self, key: Key, row: Row) -> None:
+        """Insert or replace. ValueError when the key is too long to store."""
+        self.put_raw(key, self._encode(row))
+
+    def put_raw(self, key: Key, raw: bytes) -> None:
+        """Insert or replace a row given as its stored bytes."""
+        physical = self._prefix + encode_key(key)
+        try:
+            self._put(physical, raw)
+        except lmdb.BadValsizeError as error:
+            raise ValueError(f"a key of table {self.table.name!r} takes {len(physical)} bytes, which is too long") from error
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        self._reader._root.dirty = True
+
+    def delete(self, *key: Any) -> bool:
+        """Whether there was such a row."""
+        try:
+            deleted = self._lmdb.delete(self._prefix + encode_key(key))
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        if deleted:
+            self._reader._root.dirty = True
+        return deleted
+
+    def delete_prefix(self, *prefix: Any) -> int:
+        """Delete every row whose key starts with `prefix`; -> how many."""
+        start = self._prefix + encode_key(prefix)
+        deleted = 0
+        try:
+            with self._lmdb.cursor() as cursor:
+                cursor.set_range(start)
+                while cursor.key().startswith(start):
+                    deleted += cursor.delete()
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        if deleted:
+            self._reader._root.dirty = True
+        return deleted
+
+    def scan(
+        self, *prefix: Any, after: Key | None = None, before: Key | None = None, reverse: bool = False, limit: int | None = None
+    ) -> Iterator[tuple[Key, Row]]:
+        """(key, row) in key order, or backwards.
+
+        after, before   whole key tuples (prefix included), both exclusive; a shorter tuple stands for every key it begins
+
+        In a transaction each step looks for its place again, so the loop may put and delete rows of this table: a deleted row is
+        never yielded, and a row put further along is.
+        """
+        decode = self._decode
+        for physical, raw in self._items(prefix, after, before, reverse, limit, True):
+            yield decode_key(physical[_PREFIX_BYTES:]), decode(raw)
+
+    def keys(
+        self, *prefix: Any, after: Key | None = None, before: Key | None = None, reverse: bool = False, limit: int | None = None
+    ) -> Iterator[Key]:
+        """The keys scan would yield, without decoding rows."""
+        for physical, _ in self._items(prefix, after, before, reverse, limit, False):
+            yield decode_key(physical[_PREFIX_BYTES:])
+
+    def first(self, *prefix: Any) -> tuple[Key, Row] | None:
+        """The lowest (key, row) under `prefix`, or None."""
+        return next(self.scan(*prefix, limit=1), None)
+
+    def last(self, *prefix: Any) -> tuple[Key, Row] | None:
+        """The highest (key, row) under `prefix`, or None."""
+        return next(self.scan(*prefix, reverse=True, limit=1), None)
+
+    def count(self, *prefix: Any) -> int:
+        """How many keys start with `prefix`; it walks them."""
+        return sum(1 for _ in self._items(prefix, None, None, False, None, False))
+
+    def _items(
+        self, prefix: Key, after: Key | None, before: Key | None, reverse: bool, limit: int | None, values: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """(physical key, stored bytes); the bytes are empty unless `values`."""
+        low = self._prefix + encode_key(prefix)
+        high = prefix_end(low)
+        if after is not None:
+            low = max(low, prefix_end(self._prefix + encode_key(after)))
+        if before is not None:
+            high = min(high, self._prefix + encode_key(before))
+        try:
+            with self._lmdb.cursor() as cursor:
+                found = walk.keys(cursor, low, high, reverse=reverse, live=self._reader.writable)
+                for key in found if limit is None else itertools.islice(found, limit):
+                    yield key, cursor.value() if values else b""
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+
+
+class Reader:
+    """What snapshots and transactions have in common."""
+
+    writable = False
+    _root: Transaction
+
+    def __init__(self, store: Store, transaction: lmdb.Transaction):
+        self.store = store
+        self._lmdb = transaction
+
+    @property
+    def sequence(self) -> int:
+        """The sequence of the commit this reader sees."""
+        return int.from_bytes(self._lmdb.get(_SEQUENCE, b"", db=self.store._meta), "big")
+
+    def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
+        """The table inside a tenant's scope, or inside its slot when the table is of level "slot"."""
+        code = self.store._codes.get(table.name)
+        if code is None:
+            raise StoreError(f"table {table.name!r} was not declared when {self.store.directory} was opened")
+        if table.level == "slot":
+            return BoundTable(self, table, scope.prefix[:2] + b"\x00\x00\x00\x00" + code)
+        if scope.tenant == 0:
+            raise StoreError(f"table {table.name!r} belongs to tenants and cannot be bound to a slot as a whole")
+        return BoundTable(self, table, scope.prefix + code)
+
+    def scopes(self, slot: int | None = None) -> Iterator[Scope]:
+        """Every scope that has rows, in order (of one slot when given; its own rows count as tenant 0). Scopes carry no key."""
+        low, high = (b"\x00", _ALL_KEYS_END) if slot is None else (slot.to_bytes(2, "big"), slot.to_bytes(2, "big") + _ALL_KEYS_END)
+        for prefix in self._beginnings(_SCOPE_BYTES, low, high):
+            yield Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
+
+    def slots(self) -> Iterator[int]:
+        """Every slot that has rows, in order."""
+        for prefix in self._beginnings(2, b"\x00", _ALL_KEYS_END):
+            yield int.from_bytes(prefix, "big")
+
+    def _beginnings(self, size: int, low: bytes, high: bytes) -> Iterator[bytes]:
+        try:
+            with self._lmdb.cursor() as cursor:
+                yield from walk.beginnings(cursor, size, low, high)
+        except lmdb.Error as error:
+            raise self._fault(error) from error
+
+    def _fault(self, error: lmdb.Error) -> StoreError:
+        return _fault(error, self.store.data_file)
+
+
+class Snapshot(Reader):
+    """The store as of one commit, read-only. A context manager; usable from any thread, one at a time. Keep it short: pages that it
+    sees cannot be reused, and the map cannot grow."""
+
+    def __init__(self, store: Store):
+        store._enter()
+        try:
+            super().__init__(store, store._env.begin(db=store._main))
+        except lmdb.Error as error:
+            store._gate.leave()
+            raise _fault(error, store.data_file) from error
+        self._open = True
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._lmdb.abort()
+            self.store._gate.leave()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Transaction(Reader):
+    """The one write transaction, or a child of it. `sequence` is the number this commit will have."""
+
+    writable = True
+
+    def __init__(self, store: Store, transaction: lmdb.Transaction, sequence: int, root: Transaction | None = None):
+        super().__init__(store, transaction)
+        self._sequence = sequence
+        self._notes: list[tuple[str, Scope, Any]] = []
+        self._root = root or self
+        self.dirty = False  # whether anything was stored; kept by the root alone, like the failure that dooms the whole write
+        self.failure: StoreError | None = None
+
+    @property
+    def sequence(self) -> int:
+        return self._sequence
+
+    def note(self, index_name: str, scope: Scope, change: Any) -> None:
+        """Tell the keeper of a derived index what it must learn once this is committed."""
+        self._notes.append((index_name, scope, change))
+        self._root.dirty = True
+
+    @contextlib.contextmanager
+    def child(self) -> Iterator[Transaction]:
+        """A nested transaction: an exception undoes it alone and is raised again; else its rows and notes join this one.
+
+        Until it ends, this transaction and tables bound to it must not be used. A failure of the store itself (no space) dooms the
+        whole write whatever `work` makes of the exception.
+        """
+        if self._root.failure is not None:
+            raise self._root.failure
+        try:
+            nested = self.store._env.begin(db=self.store._main, parent=self._lmdb, write=True)
+        except lmdb.Error as error:
+            raise self._fault(error) from error
+        child = Transaction(self.store, nested, self._sequence, self._root)
+        try:
+            yield child
+        except BaseException:
+            nested.abort()
+            raise
+        try:
+            nested.commit()
+        except lmdb.Error as error:
+            raise self._fault(error) from error
+        self._notes += child._notes
+
+    def _fault(self, error: lmdb.Error) -> StoreError:
+        fault = super()._fault(error)
+        if self._root.failure is None:
+            self._root.failure = fault
+        return fault
+
+
+class Store:
+    """One open LMDB environment. Build it with Store.open; see the module docstring for what it guarantees."""
+
+    def __init__(self, directory: Path, identity: Identity, lock: DirectoryLock, environment: lmdb.Environment):
+        self.directory = directory
+        self.data_file = directory / DATA_FILE
+        self.identity = identity
+        self.residents = Residents(RESIDENT_BYTES_MAX_DEFAULT)
+        self._lock = lock
+        self._env = environment
+        self._main = environment.open_db(b"main")
+        self._meta = environment.open_db(b"meta")
+        self._codes: dict[str, bytes] = {}
+        self._write_lock = threading.RLock()
+        self._writing = False
+        self._gate = ReaderGate()
+        self._closed = False
+        self._sequence = 0
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        tables: Iterable[Table],
+        *,
+        identity: Identity,
+        create: bool,
+        map_bytes: int = MAP_BYTES_DEFAULT,
+        migrations: Mapping[tuple[str, int], Migration] | None = None,
+    ) -> Store:
+        """Open the store in `directory`, or create it there when asked to and there is none.
+
+        migrations  (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+
+        Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
+        """
+        directory = Path(directory)
+        data_file = directory / DATA_FILE
+        if not create and not data_file.exists():
+            raise StoreMissing(f"there is no store in {directory}; create one, or check the path.")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = DirectoryLock(directory)
+        try:
+            if not data_file.exists():
+                _create(directory, identity)
+            check_data_file(data_file)
+            store = _open_environment(directory, identity, lock, max(map_bytes, 2 * data_file.stat().st_size))
+        except BaseException:
+            lock.release()
+            raise
+        try:
+            store._declare(tuple(tables), migrations or {})
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @property
+    def sequence(self) -> int:
+        """The sequence of the last commit."""
+        return self._sequence
+
+    def snapshot(self) -> Snapshot:
+        """The store as it is now, for reading."""
+        return Snapshot(self)
+
+    def write(self, work: Callable[[Transaction], T]) -> Committed[T]:
+        """Run `work` in one transaction, commit, fsync.
+
+        An exception from `work` undoes everything and is raised. `work` may be run again from the start when the map has to grow.
+        StoreFull when there is no space, or when readers keep the map from growing; nothing was stored then. When `work` stores
+        nothing, nothing is committed and the sequence stays.
+        """
+        with self._write_lock:
+            if self._writing:
+                raise StoreError("a write inside a write: use Transaction.child")
+            self._writing = True
+            try:
+                for _ in range(MAP_GROWTHS_PER_WRITE_MAX):
+                    try:
+                        return self._attempt(work)
+                    except _MapFull:
+                        self._grow()
+                raise StoreFull(f"{self.data_file}: one write needs more than a map of {self._env.info()['map_size']} bytes.")
+            finally:
+                self._writing = False
+
+    def _attempt(self, work: Callable[[Transaction], T]) -> Committed[T]:
+        sequence = self._sequence + 1
+        try:
+            inner = self._env.begin(db=self._main, write=True)
+        except lmdb.Error as error:
+            raise _fault(error, self.data_file) from error
+        transaction = Transaction(self, inner, sequence)
+        try:
+            result = work(transaction)
+            if transaction.failure is not None:
+                raise transaction.failure
+            if not transaction.dirty:
+                return Committed(result, self._sequence, {})
+            inner.put(_SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
+            inner.commit()
+        except BaseException as error:
+            fault = transaction.failure or (_fault(error, self.data_file) if isinstance(error, lmdb.Error) else error)
+            if fault is error:
+                raise
+            raise fault from error
+        finally:
+            inner.abort()  # does nothing after a commit
+        self._sequence = sequence
+        notes: dict[str, list[tuple[Scope, Any]]] = {}
+        for index_name, scope, change in transaction._notes:
+            notes.setdefault(index_name, []).append((scope, change))
+        return Committed(result, sequence, notes)
+
+    def _grow(self) -> None:
+        """Double the map. LMDB allows it only while no transaction is open in this process."""
+        with self._gate.alone(DRAIN_SECONDS_MAX) as is_alone:
+            if not is_alone:
+                raise StoreFull(f"{self.data_file}: the map must grow, but {self._gate.readers} snapshots stay open.")
+            try:
+                self._env.set_mapsize(2 * self._env.info()["map_size"])
+            except lmdb.Error as error:
+                raise StoreFull(f"{self.data_file}: the memory map cannot grow ({error}).") from error
+
+    def _enter(self) -> None:
+        """Count a reader in, or say why not."""
+        if not self._gate.enter(2 * DRAIN_SECONDS_MAX):
+            raise StoreError(f"{self.directory}: the memory map did not finish growing.")
+        if self._closed:
+            self._gate.leave()
+            raise StoreError(f"{self.directory} is closed.")
+
+    def backup(self, directory: Path) -> None:
+        """A compacted copy of the last commit in a new directory, while reads and writes go on; it opens like the original.
+
+        The directory appears under its name only when the copy is complete and synced. FileExistsError when it exists.
+        """
+        directory = Path(directory)
+        if directory.exists():
+            raise FileExistsError(f"{directory} exists; a backup goes into a new directory.")
+        partial = directory.with_name(directory.name + ".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700, parents=True)
+        self._enter()
+        try:
+            self._env.copy(str(partial), compact=True)
+        except lmdb.Error as error:
+            shutil.rmtree(partial)
+            raise _fault(error, partial) from error
+        finally:
+            self._gate.leave()
+        publish(partial, directory)
+
+    def stat(self) -> dict[str, Any]:
+        """Sizes in bytes and counts: data file, map, rows, tables, open snapshots, sequence."""
+        with self.snapshot() as snapshot:
+            return {
+                "data_bytes": self.data_file.stat().st_size,
+                "map_bytes": self._env.info()["map_size"],
+                "rows": snapshot._lmdb.stat(self._main)["entries"],
+                "tables": len(self._codes),
+                "snapshots": self._gate.readers - 1,
+                "sequence": snapshot.sequence,
+            }
+
+    def close(self) -> None:
+        """Wait for the running write and, up to a bound, for open snapshots; then close and let go of the directory."""
+        with self._write_lock, self._gate.alone(DRAIN_SECONDS_MAX):
+            if not self._closed:
+                self._closed = True
+                self._env.close()
+                self._lock.release()
+
+    def _declare(self, tables: tuple[Table, ...], migrations: Mapping[tuple[str, int], Migration]) -> None:
+        """Give each new table a code and bring each older one to its declared version, all in one transaction."""
+
+        def work(transaction: Transaction) -> dict[str, bytes]:
+            stored = _read_tables(transaction._lmdb, self._meta)
+            for table, entry in assign_codes(self.directory, stored, tables):
+                if table.name in stored:
+                    _migrate(transaction, table, stored[table.name], migrations)
+                stored[table.name] = entry
+                transaction._lmdb.put(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry), db=self._meta)
+                transaction._root.dirty = True
+            return {table.name: stored[table.name].code.to_bytes(2, "big") for table in tables}
+
+        self._codes = self.write(work).result
+
+
+def _create(directory: Path, identity: Identity) -> None:
+    """Build an empty store beside the final name and rename it into place, so that a data file is either absent or whole."""
+    building = directory / ".creating"
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir()
+    identity = replace(identity, cluster_id=identity.cluster_id or uuid.uuid4().hex)
+    try:
+        with lmdb.open(str(building), mode=0o700, max_dbs=DATABASES_MAX, lib_version=0) as environment:
+            environment.open_db(b"main")
+            meta = environment.open_db(b"meta")
+            with environment.begin(db=meta, write=True) as transaction:
+                transaction.put(_IDENTITY, msgspec.json.encode(identity))
+                transaction.put(_SEQUENCE, (0).to_bytes(8, "big"))
+    except lmdb.Error as error:
+        raise _fault(error, building / DATA_FILE) from error
+    publish(building / DATA_FILE, directory / DATA_FILE)
+    shutil.rmtree(building)
+
+
+def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, map_bytes: int) -> Store:
+    """Open LMDB and compare the stored identity with the expected one."""
+    try:
+        environment = lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
+    except lmdb.Error as error:
+        raise _fault(error, directory / DATA_FILE) from error
+    try:
+        meta = environment.open_db(b"meta", create=False)
+        with environment.begin(db=meta) as transaction:
+            raw = transaction.get(_IDENTITY)
+            sequence = int.from_bytes(transaction.get(_SEQUENCE, b""), "big")
+        if raw is None:
+            raise StoreDamaged(f"{directory / DATA_FILE} carries no identity: it is no store of ours, or it was damaged.")
+        stored = msgspec.json.decode(raw, type=Identity)
+        check_identity(directory, stored, identity)
+        store = Store(directory, stored, lock, environment)
+        store._sequence = sequence
+        return store
+    except BaseException as error:
+        environment.close()
+        if isinstance(error, lmdb.NotFoundError):
+            raise StoreDamaged(f"{directory / DATA_FILE} is an LMDB file, but not a store of ours.") from error
+        if isinstance(error, lmdb.Error):
+            raise _fault(error, directory / DATA_FILE) from error
+        raise
+
+
+def _read_tables(transaction: lmdb.Transaction, meta: Any) -> dict[str, StoredTable]:
+    with transaction.cursor(db=meta) as cursor:
+        rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
+        return {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
+
+
+def _migrate(transaction: Transaction, table: Table, entry: StoredTable, migrations: Mapping[tuple[str, int], Migration]) -> None:
+    """Rewrite every row of the table, in every scope, to the declared version. Keys stay."""
+    rewrite = upgrade(table, entry.version, migrations)
+    for scope in list(transaction.scopes()):
+        rows = BoundTable(transaction, table, scope.prefix + entry.code.to_bytes(2, "big"))
+        for physical, raw in rows._items((), None, None, False, None, True):
+            rows.put_raw(decode_key(physical[_PREFIX_BYTES:]), rewrite(raw))

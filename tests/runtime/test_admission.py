@@ -1,0 +1,98 @@
+"""The sliding log is exact, whatever the moment inside the minute."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from runtime.admission import Admission
+from runtime.errors import RateLimited
+from runtime.operation import Call, Kind, Operation, Principal
+from tests.worlds import settings
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def operation(rate: str = "default", scope: str = "read") -> Operation:
+    return Operation(name="x", method="POST", path="/v1/x", kind=Kind.READ, handler=print, summary="", spec="", response=None, rate=rate, scope=scope)
+
+
+def principal(number: int = 1, tier: str = "free") -> Principal:
+    return Principal(7, number, "usr", b"tag_", tier, frozenset({"read"}), "key", False)
+
+
+CALL = Call(operation="x", slot=7, now_ms=0, seed=b"", request_id="r", client="198.51.100.1")
+
+
+def served(admission: Admission, clock: Clock, moments: list[float], **fields) -> list[float]:
+    passed = []
+    for moment in moments:
+        clock.now = 1_000 + moment
+        try:
+            admission.admit(principal(**fields), operation(), CALL)
+        except RateLimited:
+            continue
+        passed.append(moment)
+    return passed
+
+
+def make(**overrides) -> tuple[Admission, Clock]:
+    clock = Clock()
+    return Admission(settings(**overrides), clock), clock
+
+
+def test_no_window_of_a_minute_holds_more_than_the_ceiling() -> None:
+    admission, clock = make(limits__requests_per_minute=60)
+    rng = random.Random(5)
+    passed = served(admission, clock, sorted(rng.uniform(0, 300) for _ in range(3_000)))
+    for i, start in enumerate(passed):
+        assert sum(1 for moment in passed[i:] if moment < start + 60) <= 60
+    assert len(passed) >= 60 * 5
+
+
+def test_the_next_request_says_when_to_come_back_and_that_is_true() -> None:
+    admission, clock = make(limits__requests_per_minute=3)
+    assert served(admission, clock, [0, 10, 20]) == [0, 10, 20]
+    clock.now = 1_025
+    with pytest.raises(RateLimited) as refused:
+        admission.admit(principal(), operation(), CALL)
+    assert (refused.value.limit, refused.value.retry_after_seconds) == (3, 35)
+    clock.now = 1_025 + 35
+    admission.admit(principal(), operation(), CALL)
+
+
+def test_tenants_do_not_share_a_log_and_tiers_set_the_ceiling() -> None:
+    clock = Clock()
+    admission = Admission(settings().model_copy(update={"limits": settings().limits.model_copy(update={"requests_per_minute": None})}), clock)
+    assert len(served(admission, clock, [0.0] * 500, number=1, tier="free")) == 60
+    assert len(served(admission, clock, [0.0] * 500, number=2, tier="starter")) == 300
+
+
+def test_an_endpoint_cap_refuses_without_counting_against_the_tier() -> None:
+    admission, clock = make(limits__requests_per_minute=40, limits__endpoint_caps=True)
+    for _ in range(30):
+        admission.admit(principal(), operation("search"), CALL)
+    for _ in range(100):
+        with pytest.raises(RateLimited) as refused:
+            admission.admit(principal(), operation("search"), CALL)
+    assert refused.value.limit == 30
+    assert len(served(admission, clock, [0.0] * 50)) == 10
+
+
+def test_zero_means_unlimited() -> None:
+    admission, clock = make(limits__requests_per_minute=0)
+    assert len(served(admission, clock, [0.0] * 5_000)) == 5_000
+
+
+def test_public_operations_are_throttled_by_address() -> None:
+    admission, _ = make(auth__login_per_minute=5)
+    for _ in range(5):
+        admission.admit(None, operation("login", "public"), CALL)
+    with pytest.raises(RateLimited):
+        admission.admit(None, operation("login", "public"), CALL)

@@ -1,0 +1,172 @@
+"""Sources in order, refusals that help, and no secret in sight."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.limits import TIERS
+from runtime.settings import LOCAL_PROFILE, Billing, Settings, SettingsError, default_config, known_settings
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+
+
+def refusal(**sources) -> str:
+    with pytest.raises(SettingsError) as refused:
+        Settings.load(**sources)
+    return str(refused.value)
+
+
+def written(directory: Path, text: str) -> Path:
+    path = directory / "mneme.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_each_source_wins_over_the_one_before(tmp_path):
+    config = written(tmp_path, "http: {host: 10.0.0.1, port: 1}\nshards: {count: 3}\n")
+    environ = {"MNEME_HTTP__PORT": "2", "MNEME_HTTP__HOST": "10.0.0.2", "PATH": "/bin"}
+    settings = Settings.load(config, ["http.port=3"], environ)
+    assert (settings.shards.count, settings.http.host, settings.http.port) == (3, "10.0.0.2", 3)
+    assert settings.write == Settings().write
+
+
+def test_the_last_of_two_overrides_wins():
+    assert Settings.load(overrides=["http.port=1", "http.port=2"]).http.port == 2
+
+
+def test_overrides_may_be_a_mapping_of_values_or_texts():
+    settings = Settings.load(overrides={"http.port": 5, "limits.endpoint_caps": "false", "limits.requests_per_minute": "null"})
+    assert (settings.http.port, settings.limits.endpoint_caps, settings.limits.requests_per_minute) == (5, False, None)
+
+
+@pytest.mark.parametrize("text", ["10.0.0.0/8,::1", "[10.0.0.0/8, ::1]", " 10.0.0.0/8 , ::1 ,"])
+def test_a_list_given_as_text(text):
+    assert Settings.load(environ={"MNEME_HTTP__TRUSTED_PROXIES": text}).http.trusted_proxies == ("10.0.0.0/8", "::1")
+
+
+def test_an_empty_variable_is_absence_where_absence_is_allowed():
+    assert Settings.load({"llm": {"base_url": "http://x/v1"}}, environ={"MNEME_LLM__BASE_URL": ""}).llm.base_url is None
+
+
+def test_paths_are_absolute_so_that_workers_elsewhere_find_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Settings.load(overrides=["data_dir=here"]).data_dir == tmp_path / "here"
+    assert Settings().data_dir == tmp_path / "data"
+    assert Settings.load(overrides=["data_dir=~/x"]).data_dir == Path.home() / "x"
+
+
+def test_an_unknown_name_is_refused_with_its_source_and_the_nearest_name(tmp_path):
+    config = written(tmp_path, "http: {prt: 1}\n")
+    assert refusal(config=config) == f"http.prt in {config} is not a setting; the nearest is http.port."
+    assert refusal(overrides=["port=1"]) == "port in the command line is not a setting; the nearest is http.port."
+    assert refusal(environ={"MNEME_HTTP__PROT": "1"}) == (
+        "http.prot in the environment variable MNEME_HTTP__PROT is not a setting; the nearest is MNEME_HTTP__PORT."
+    )
+    assert "htpp in" in (message := refusal(config=written(tmp_path, "htpp: {port: 1}\n"))) and "is not a setting" in message
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_any_unknown_name_gets_one_sentence(name):
+    if name not in known_settings():
+        assert "is not a setting; the nearest is " in refusal(overrides={name: 1})
+
+
+def test_a_bad_value_names_key_and_source_but_never_the_value(tmp_path):
+    config = written(tmp_path, "http: {port: hunter2}\n")
+    message = refusal(config=config)
+    assert message.startswith(f"http.port in {config} is not valid: input should be a valid integer")
+    assert "hunter2" not in message
+    assert "'ray' or 'local'" in refusal(overrides=["engine=rya"])
+    assert "less than or equal to 65535" in refusal(environ={"MNEME_HTTP__PORT": "70000"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- 1\n", "must hold a mapping of sections"),
+        ("http: 3\n", "http in {config} is a section"),
+        ("http: {port: [\n", "is not valid YAML at line"),
+        ("http:\n  port: [1]\n", "http.port in {config} is not valid"),
+    ],
+)
+def test_a_malformed_file_is_refused(tmp_path, text, expected):
+    config = written(tmp_path, text)
+    assert expected.format(config=config) in refusal(config=config)
+
+
+def test_a_missing_or_unreadable_file_is_refused(tmp_path):
+    assert refusal(config=tmp_path / "gone.yaml") == f"The configuration file {tmp_path / 'gone.yaml'} does not exist."
+    assert "cannot be read" in refusal(config=tmp_path)
+
+
+def test_an_empty_file_and_an_empty_section_are_the_defaults(tmp_path):
+    assert Settings.load(written(tmp_path, "")) == Settings() == Settings.load(written(tmp_path, "http:\n"))
+
+
+def test_an_override_without_a_value_is_refused():
+    assert refusal(overrides=["http.port"]) == "--set http.port must have the form section.key=value."
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["environment=production", "clock.offset_seconds=5"], "clock.offset_seconds must be 0 in production (set in the command line)."),
+        (["http.tls_certfile=a.pem"], "http.tls_keyfile is missing: http.tls_certfile needs it to serve HTTPS."),
+        (["http.tls_keyfile=a.pem"], "http.tls_certfile is missing: http.tls_keyfile needs it to serve HTTPS."),
+        (["embedder.backend=openai"], "embedder.base_url is missing: embedder.backend openai needs it."),
+        (["embedder.backend=openai", "embedder.base_url=http://x"], "embedder.model is missing: embedder.backend openai needs it."),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(overrides, expected):
+    assert refusal(overrides=overrides) == expected
+
+
+def test_settings_pickle_with_their_secrets_and_show_none():
+    settings = Settings.load(environ={"MNEME_LLM__API_KEY": "sk-private", "MNEME_EMBEDDER__API_KEY": "sk-other"})
+    travelled = pickle.loads(pickle.dumps(settings))
+    assert travelled == settings
+    assert travelled.llm.api_key.get_secret_value() == "sk-private"
+    assert settings.describe()["llm.api_key"] == "********"
+    assert "sk-" not in f"{settings!r} {settings} {settings.describe()}"
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().http.port = 1
+
+
+def test_every_setting_is_described_and_shown():
+    assert all(field.description for field in known_settings().values())
+    assert list(Settings().describe()) == list(known_settings())
+
+
+def test_the_tiers_are_those_of_the_limits():
+    assert get_args(Billing.model_fields["default_tier"].annotation) == tuple(TIERS)
+
+
+def test_the_shipped_configurations_load_and_say_what_they_promise():
+    local, production, test = (Settings.load(CONFIGS / f"{name}.yaml") for name in ("local", "production", "test"))
+    assert local == Settings.load(LOCAL_PROFILE)
+    assert (local.billing.default_tier, local.limits.endpoint_caps, local.limits.requests_per_minute) == ("enterprise", False, 0)
+    assert (local.http.host, local.http.require_https) == ("127.0.0.1", False)
+    assert (production.billing.default_tier, production.limits.endpoint_caps, production.http.require_https) == ("free", True, True)
+    assert production.environment == "production"
+    assert (test.engine, test.http.port, test.shards.count) == ("local", 0, 1)
+
+
+def test_the_default_configuration_is_the_named_one_then_the_shipped_one(tmp_path):
+    assert default_config({"MNEME_CONFIG": str(tmp_path / "own.yaml")}) == tmp_path / "own.yaml"
+    assert default_config({}) == CONFIGS / "local.yaml"
+    assert Settings.load(environ={"MNEME_CONFIG": "own.yaml"}) == Settings()
+
+
+def test_automatic_counts_are_at_least_one():
+    assert Settings().shards.resolved >= 1
+    assert Settings.load(overrides=["shards.count=7", "ray.gateway_replicas=3"]).shards.resolved == 7
+    assert Settings().ray.resolved_gateway_replicas >= 1
