@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from plugins import accounts, collections
-from runtime import cluster, inference, jobs
+from runtime import cluster
 from runtime.front_proxy import BehindFrontProxy
 from runtime.gateway import build_asgi
+from runtime.inference import Models, load_models
 from runtime.layout import Layout, shard_directory
-from runtime.limits import GATEWAY_REQUESTS_MAX, STOP_SECONDS_MAX
 from runtime.plugin import Registry
 from runtime.secrets import Secrets
 from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
-from runtime.telemetry import Telemetry, configure_logging
+from runtime.telemetry import Telemetry
 
 PLUGINS = (accounts.plugin, collections.plugin)
 
@@ -32,6 +31,12 @@ def registry() -> Registry:
     return Registry.build(PLUGINS, core_tables=CORE_TABLES, core_indexes=CORE_INDEXES)
 
 
+@cache
+def models(settings: Settings) -> Models:
+    """The models of this process, shared by all that live in it. Blocks while they load."""
+    return load_models(settings, settings.data_dir)
+
+
 async def open_shard(settings: Settings, number: int) -> Shard:
     """Open one shard of the data directory, with the models it prepares calls with. Raises StoreError."""
     layout = Layout.load(settings.data_dir)
@@ -39,7 +44,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         shard_directory(settings.data_dir, number),
         registry(),
         settings,
-        inference.open_models(settings),
+        models(settings),
         layout.identity(number),
         Secrets.load(settings.data_dir / "secrets", create=False),
     )
@@ -50,21 +55,19 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
     secrets = Secrets.load(settings.data_dir / "secrets", create=False)
-    return build_asgi(registry(), settings, shards, secrets, Telemetry(), models=inference.open_models(settings))
+    return build_asgi(registry(), settings, shards, secrets, Telemetry())
 
 
 class Gateway:
     """One gateway replica: the ASGI application in a process of its own, with the shard actors behind it."""
 
     def __init__(self, settings: Settings):
-        cluster.log_to_file(settings, f"gateway-{os.getpid()}")
+        cluster.log_to_file(settings, "gateway")
         layout = Layout.load(settings.data_dir)
         secrets = Secrets.load(settings.data_dir / "secrets", create=False)
         shards = cluster.RayShards(cluster.find_shards(layout.shards), registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
-        self._application = BehindFrontProxy(
-            build_asgi(registry(), settings, shards, secrets, telemetry, models=inference.open_models(settings))
-        )
+        self._application = BehindFrontProxy(build_asgi(registry(), settings, shards, secrets, telemetry))
 
     def __serve_build_asgi_app__(self) -> Any:
         return self._application

@@ -9,14 +9,12 @@ alone, id included, so that a read and a write agree on it without either having
 
 A collection has two numbers. Its `ordinal` is its place in the list and in the index below; the default collection has 0.
 Its `number` marks its members, and nothing else does. To drop a collection is to retire its number: in one transaction the
-row goes, `internal.collection_dropped` lets subscribers take the members out of sight, and the number is written down as
-dropped. To empty the default collection is to give it a new number and drop the old one. So a dropped number never comes
-back, and a sweep can remove what carries it without looking at anything that lives.
+row goes, `internal.collections_dropped` lets subscribers take the members out of sight, and the number is written down as
+dropped. To empty the default collection is to give it a new number and drop the old one. So a sweep can remove what carries
+a dropped number without looking at anything that lives. It is the job `collections.cleanup`: step by bounded step it hands a
+Sweep to the subscribers of `internal.collection_cleanup`; its result counts what each store erased.
 
-The sweep is the job `collections.cleanup`. In steps of a bounded number of rows it hands a Sweep to the subscribers of
-`internal.collection_cleanup`, until a step leaves some of its allowance unused; its result counts what each store erased.
-
-Invariant: a number is in `dropped_collections` or belongs to exactly one collection, never both.
+Invariant: a number is in `dropped_collections` or belongs to exactly one collection, never both, and is given out once.
 
     collections          (ordinal,)        -> CollectionRow
     collection_ids       (collection id,)  -> ordinal, 4 bytes big endian
@@ -192,10 +190,9 @@ class CollectionsDropped(View):
 
 
 class Sweep(View):
-    """One bounded step of removing what carries a dropped number.
+    """One step of removing what carries a dropped number.
 
-    A subscriber removes at most `rows_left` rows and reports each portion with `erased`. A step that ends with rows_left > 0
-    was the last one of this number.
+    A subscriber removes at most `rows_left` rows and reports them with `erased`; the step that leaves some was the last.
     """
 
     number: int
@@ -268,7 +265,8 @@ def adjust_count(ctx: WriteContext, collection_id: str, memories: int = 0, docum
             ctx.emit(COLLECTION_UPDATED, _changed(row, "membership"), row.id)
         else:
             counts.pending = True
-            ctx.enqueue("collections.announce", {"collection_id": row.id, "number": row.number}, delay_ms=wait)
+            delay_ms = min(wait, limits.MEMBERSHIP_EVENTS_INTERVAL_MS)
+            ctx.enqueue("collections.announce", {"collection_id": row.id, "number": row.number}, delay_ms=delay_ms)
     ctx[COLLECTION_COUNTS].put((row.number,), counts)
 
 
@@ -276,8 +274,8 @@ def adjust_count(ctx: WriteContext, collection_id: str, memories: int = 0, docum
 
 
 def create(ctx: WriteContext, body: NewCollection) -> Reply:
-    ordinal = ctx.next_ordinal("collections") + 1  # 0 is the default collection's
-    row = CollectionRow(ctx.new_id("col"), ordinal, _new_number(ctx), body.name, ctx.now, ctx.now, body.description, body.metadata)
+    ordinal, number = (ctx.next_ordinal(counter) + 1 for counter in ("collections", "collection_numbers"))  # 0 is the default one's
+    row = CollectionRow(ctx.new_id("col"), ordinal, number, body.name, ctx.now, ctx.now, body.description, body.metadata)
     _store(ctx, row)
     ctx.emit(COLLECTION_CREATED, _changed(row, "created"), row.id)
     return Reply(201, _view(ctx, row), resource_id=row.id)
@@ -304,7 +302,7 @@ def update(ctx: WriteContext, body: CollectionPatch) -> dict[str, Any]:
     if "metadata" in sent:
         sent["metadata"] = sent["metadata"] or {}
     after = msgspec.structs.replace(before, **sent)
-    if after != before:
+    if COLLECTIONS.encode(after) != COLLECTIONS.encode(before):  # as values, 1 and true would be the same
         after = msgspec.structs.replace(after, version=before.version + 1, updated_at=ctx.now)
         _forget(ctx, before)
         _store(ctx, after)
@@ -344,17 +342,13 @@ def delete_all(ctx: WriteContext, body: None) -> AllDeleted:
     rows = [row for _, row in ctx[COLLECTIONS].scan() if not row.is_default]
     default = default_collection(ctx)
     _drop(ctx, [*rows, default])
-    emptied = msgspec.structs.replace(default, number=_new_number(ctx))
+    emptied = msgspec.structs.replace(default, number=ctx.next_ordinal("collection_numbers") + 1)
     _store(ctx, emptied)
     ctx.emit(COLLECTION_UPDATED, _changed(emptied, "membership"), emptied.id)
     return AllDeleted(deleted=len(rows))
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
-
-
-def _new_number(ctx: WriteContext) -> int:
-    return ctx.next_ordinal("collection_numbers") + 1  # 0 is the default collection's first
 
 
 def _store(ctx: WriteContext, row: CollectionRow) -> None:
@@ -423,7 +417,7 @@ def _view(ctx: ReadContext, row: CollectionRow) -> dict[str, Any]:
     }
 
 
-# --- jobs -------------------------------------------------------------------------------------------------------------
+# --- jobs and privacy hooks -------------------------------------------------------------------------------------------
 
 
 def announce(ctx: WriteContext, payload: dict[str, Any]) -> None:
@@ -454,9 +448,6 @@ def cleanup(ctx: WriteContext, payload: dict[str, Any]) -> Again | dict[str, Any
     return Again({**payload, "receipts": receipts})
 
 
-# --- privacy ----------------------------------------------------------------------------------------------------------
-
-
 def erase(ctx: WriteContext) -> dict[str, int]:
     """Remove all collections. Counts of rows by table."""
     tables = (COLLECTIONS, COLLECTION_IDS, COLLECTION_COUNTS, DROPPED_COLLECTIONS, *COLLECTION_INDEX.tables)
@@ -466,27 +457,17 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     """("collection", record) for each, the default one first."""
     yield "collection", get_default(ctx, None)
-    for _, row in ctx[COLLECTIONS].scan():
-        if not row.is_default:
-            yield "collection", _view(ctx, row)
+    yield from (("collection", _view(ctx, row)) for _, row in ctx[COLLECTIONS].scan() if not row.is_default)
 
 
 # --- the plugin -------------------------------------------------------------------------------------------------------
 
 _ID = "col_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"
 _EXAMPLE = {
-    "id": _ID,
-    "name": "travel",
-    "description": "Trips and plans",
-    "metadata": {"team": "blue"},
-    "is_default": False,
-    "is_active": True,
-    "memory_count": 12,
-    "document_count": 0,
-    "version": 1,
-    "created_at": "2026-05-08T13:56:00.000Z",
-    "updated_at": "2026-05-08T13:56:00.000Z",
-}
+    "id": _ID, "name": "travel", "description": "Trips and plans", "metadata": {"team": "blue"}, "is_default": False, "is_active": True,
+    "memory_count": 12, "document_count": 0, "version": 1,
+    "created_at": "2026-05-08T13:56:00.000Z", "updated_at": "2026-05-08T13:56:00.000Z",
+}  # fmt: skip
 _SPEC = "part 4, Collections; part 2, Collection"
 
 OPERATIONS = (

@@ -50,9 +50,10 @@ _LAYOUT = struct.Struct("<qqQQIIHBBBBxx")
 
 _SPANS = "seconds?|minutes?|hours?|days?|nights?|mornings?|afternoons?|evenings?|weeks?|weekends?|months?|years?|decades?|semesters?"
 _SEASONS = "spring|summer|fall|autumn|winter|christmas|easter|thanksgiving|halloween|birthday"
-_MONTHS = "january|february|march|april|june|july|august|september|october|november|december|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)[. ]+\\d"
+_MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
+_SHORT_MONTHS = "(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)[. ]+\\d"
 _TIMES = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|ago|recently|lately|noon|midnight|{_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    rf"\b(?:yesterday|today|tonight|tomorrow|ago|recently|lately|noon|midnight|{_MONTHS}|{_SHORT_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
     r"|(?:in|on|of|since|until|by|last|next|this) may|may \d|\d(?:st|nd|rd|th)? (?:of )?may"
     rf"|(?:last|next|this|past|previous|coming) (?:few |couple of )?(?:{_SPANS}|{_SEASONS})"
     rf"|(?:\d+|an?|two|three|four|five|six|seven|eight|nine|ten|few|several|couple of) (?:{_SPANS})"
@@ -66,14 +67,14 @@ _NUMBERS = re.compile(
 )
 _QUOTES = re.compile(r"[\"“«„][^\"”»“\n]{2,80}[\"”»“]")
 _OPENINGS = re.compile(
-    r"\W*(?:thanks|thank you|thx|wow|whoa|yeah|yes|yep|yup|ok|okay|sure|great|cool|nice|awesome|amazing|absolutely|definitely|exactly|totally"
-    r"|congrats|congratulations|haha|lol|no problem|you're welcome|sounds good|that's|glad|hey|hi|hello|bye|take care)\b",
+    r"\W*(?:thanks|thank you|thx|wow|whoa|yeah|yes|yep|yup|ok|okay|sure|great|cool|nice|awesome|amazing|absolutely|definitely|exactly"
+    r"|totally|congrats|congratulations|haha|lol|no problem|you're welcome|sounds good|that's|glad|hey|hi|hello|bye|take care)\b",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[^\W_]+")
 _INSIDE = re.compile(r"(?:(?<=[^\W_] )|(?<=[,;:&] ))[^\W\d_]\w+")
-_FIRST = frozenset("i me my mine myself we us our ours ourselves".split())
-_SECOND = frozenset("you your yours yourself yourselves".split())
+_FIRST = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves"])
+_SECOND = frozenset(["you", "your", "yours", "yourself", "yourselves"])
 
 
 @dataclass(frozen=True, slots=True)

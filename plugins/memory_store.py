@@ -5,8 +5,7 @@ memories of its own (documents, corrections, ingestion), changes them through th
 
     store_memories   new ones, one transaction, one index job for those that are not searchable yet
     update_memory    a new version; `supersede` is the update that takes a memory out of ordinary reads
-    delete_memories  gone at once, derived data included
-    hide             gone at once whatever their number, swept in bounded steps by a job
+    delete_memories  of plugins/memory_removal.py
 
 A memory is named by an ordinal (uint32, per tenant, in order of arrival), which ties row, bitmaps, postings, vector and cues
 together. Text is indexed outside the transaction (plugins/memory_indexing.py) and handed in as `Indexed`. Without it the
@@ -25,6 +24,7 @@ Invariants
     memory_expiry     (expires_at, ordinal)    -> b""
     memory_alarm      ()                       -> when the next expiry job runs, 8 bytes
     memories_hidden   (cause, number)          -> HiddenRow      deleted, not yet swept
+    memory_batches    (batch id,)              -> BatchRow       for repeated Idempotency-Keys
     memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker, tier, tag, source_type, superseded,
                       pending, created_hour, occurred_day
     memory_text       postings of "speaker content"
@@ -34,7 +34,7 @@ Invariants
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,8 +46,7 @@ from pyroaring import BitMap
 from plugins.collections import CollectionRow, adjust_count, require_collection
 from plugins.memory_cues import TextCues, columns, mark, pack
 from runtime.errors import NotFound
-from runtime.jobs import Again
-from runtime.limits import EXPIRY_DELAY_MS, MEMORIES_SWEPT_PER_STEP
+from runtime.limits import EXPIRY_DELAY_MS
 from runtime.operation import Event, ReadContext, View, WriteContext
 from runtime.timestamps import iso
 from storage.bitmap_index import BitmapIndex
@@ -134,6 +133,21 @@ class HiddenRow(msgspec.Struct):
     at: int
 
 
+class BatchItem(msgspec.Struct, omit_defaults=True):
+    """One item of a write of several memories: its memory, or why there is none."""
+
+    memory_id: str | None = None
+    code: str = ""
+    message: str = ""
+
+
+class BatchRow(msgspec.Struct, omit_defaults=True):
+    """What a write of several memories did, kept while an Idempotency-Key is bound to it."""
+
+    items: list[BatchItem]
+    job_id: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """What search needs of a text: term frequencies, cues, and a unit vector of `space`."""
@@ -165,20 +179,24 @@ class Stored:
 MEMORIES: Table[MemoryRow] = Table("memories", key=("ordinal",), row=MemoryRow, doc="memories in order of arrival")
 MEMORY_IDS: Table[bytes] = Table("memory_ids", key=("memory_id",), row=bytes, doc="memory id to ordinal, 4 bytes big endian")
 MEMORY_CUES: Table[bytes] = Table("memory_cues", key=("ordinal",), row=bytes, doc="fixed-size ranking cues, 48 bytes")
-MEMORY_HISTORY: Table[VersionRow] = Table("memory_history", key=("memory_id", "version"), row=VersionRow, doc="earlier versions of memories")
+MEMORY_HISTORY: Table[VersionRow] = Table(
+    "memory_history", key=("memory_id", "version"), row=VersionRow, doc="versions before the current one"
+)
 MEMORY_EXPIRY: Table[bytes] = Table("memory_expiry", key=("expires_at", "ordinal"), row=bytes, doc="memories with an end, by time")
 MEMORY_ALARM: Table[bytes] = Table("memory_alarm", key=(), row=bytes, doc="when the next expiry job runs, 8 bytes big endian")
-MEMORIES_HIDDEN: Table[HiddenRow] = Table("memories_hidden", key=("cause", "number"), row=HiddenRow, doc="deleted memories still to be swept")
+MEMORIES_HIDDEN: Table[HiddenRow] = Table("memories_hidden", key=("cause", "number"), row=HiddenRow, doc="deleted, still to be swept")
+MEMORY_BATCHES: Table[BatchRow] = Table("memory_batches", key=("batch_id",), row=BatchRow, doc="results of writes of several memories")
 MEMORY_FIELDS = BitmapIndex(
     "memory_fields",
     fields=(
-        "live", "collection", *SCOPES, "session", "speaker", "tier", "tag", "source_type", "superseded", "pending", "created_hour", "occurred_day",
+        "live", "collection", *SCOPES, "session", "speaker", "tier", "tag", "source_type", "superseded", "pending",
+        "created_hour", "occurred_day",
     ),
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")
 
-TABLES = (MEMORIES, MEMORY_IDS, MEMORY_CUES, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN)
+TABLES = (MEMORIES, MEMORY_IDS, MEMORY_CUES, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN, MEMORY_BATCHES)
 INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS)
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -353,6 +371,7 @@ def versions(ctx: ReadContext, row: MemoryRow, after: int, limit: int) -> list[t
 def store_memories(ctx: WriteContext, drafts: Sequence[Draft], *, reason: str | None = None) -> Stored:
     """Store new memories, in order, with their events and counts. One job indexes those that came without `indexed`."""
     rows = [_store(ctx, draft, reason) for draft in drafts]
+    ctx.index(MEMORY_TEXT).add_many((row.ordinal, d.indexed.terms) for row, d in zip(rows, drafts, strict=True) if d.indexed is not None)
     for collection_id, count in Counter(row.collection_id for row in rows).items():
         adjust_count(ctx, collection_id, memories=count)
     pending = [row for row in rows if not row.searchable]
@@ -365,7 +384,13 @@ def store_memory(ctx: WriteContext, draft: Draft, *, reason: str | None = None) 
 
 
 def update_memory(
-    ctx: WriteContext, row: MemoryRow, changes: Mapping[str, Any], indexed: Indexed | None = None, *, change: str = "UPDATE", reason: str | None = None
+    ctx: WriteContext,
+    row: MemoryRow,
+    changes: Mapping[str, Any],
+    indexed: Indexed | None = None,
+    *,
+    change: str = "UPDATE",
+    reason: str | None = None,
 ) -> Stored:
     """Make a new version of `row` with these fields changed. New content without `indexed` is not found until it is indexed again."""
     version = row.version + 1
@@ -376,7 +401,7 @@ def update_memory(
     if rewritten:
         unindex(ctx, row)
         after = msgspec.structs.replace(after, content_version=version, status=PROCESSING, space="")
-        after = after if indexed is None else index(ctx, after, indexed)
+        after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
     data = {**_created(after), "updated_at": iso(ctx.now)}
     after = msgspec.structs.replace(after, outbox_event_id=ctx.emit(MEMORY_UPDATED, data, row.id))
@@ -399,18 +424,23 @@ def index_again(ctx: WriteContext, row: MemoryRow, indexed: Indexed | None) -> S
     """Replace what search knows of a memory whose content stays; no new version."""
     unindex(ctx, row)
     after = msgspec.structs.replace(row, status=PROCESSING, space="")
-    after = after if indexed is None else index(ctx, after, indexed)
+    after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
     return Stored([after], None if indexed is not None else _enqueue_indexing(ctx, [after]))
 
 
+def pending_row(ctx: ReadContext, memory_id: str, content_version: int) -> MemoryRow | None:
+    """The memory, if it still waits for the index of this content; None when it is gone, indexed, or has other content by now."""
+    row = find_row(ctx, memory_id)
+    return row if row is not None and row.status == PROCESSING and row.content_version == content_version else None
+
+
 def finish_indexing(ctx: WriteContext, memory_id: str, content_version: int, indexed: Indexed | None) -> bool:
-    """Make a pending memory searchable, or `failed` when `indexed` is None. False when it is gone or its content has moved on."""
-    ordinal = find_ordinal(ctx, memory_id)
-    row = None if ordinal is None else ctx[MEMORIES].get(ordinal)
-    if row is None or row.content_version != content_version or row.status != PROCESSING or not is_readable(ctx, row):
+    """Make a waiting memory searchable, or `failed` when `indexed` is None. False when it waits no more."""
+    row = pending_row(ctx, memory_id, content_version)
+    if row is None:
         return False
-    after = msgspec.structs.replace(row, status=FAILED) if indexed is None else index(ctx, row, indexed)
+    after = msgspec.structs.replace(row, status=FAILED) if indexed is None else _index(ctx, row, indexed)
     _put(ctx, after, before=row)
     return True
 
@@ -433,7 +463,7 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None) -> MemoryRow:
     ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
     _put_cues(ctx, row, TextCues())
     if draft.indexed is not None:
-        row = index(ctx, row, draft.indexed)
+        row = _with_vector(ctx, row, draft.indexed)
     _put(ctx, row)
     # Subscribers may read the memory, so the row is there before the event whose id it then learns.
     row = msgspec.structs.replace(row, outbox_event_id=ctx.emit(MEMORY_CREATED, _created(row), row.id))
@@ -441,9 +471,13 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None) -> MemoryRow:
     return row
 
 
-def index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
+def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     """Add postings, vector and text cues; -> the row as searchable, which the caller stores."""
     ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
+    return _with_vector(ctx, row, indexed)
+
+
+def _with_vector(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     ctx.index(MEMORY_VECTORS).put(indexed.space, row.ordinal, indexed.vector)
     _put_cues(ctx, row, indexed.cues)
     return msgspec.structs.replace(row, status=COMPLETED, space=indexed.space)
@@ -460,7 +494,7 @@ def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> 
     """Write the row, and bring its bitmaps and its place in the expiry order up to it."""
     ctx[MEMORIES].put((row.ordinal,), row)
     fields = ctx.index(MEMORY_FIELDS)
-    now, then = _marks(ctx, row), set() if before is None else _marks(ctx, before)
+    now, then = marks_of(ctx, row), set() if before is None else marks_of(ctx, before)
     for name, value in then - now:
         fields.remove(row.ordinal, name, value)
     for name, value in now - then:
@@ -471,7 +505,7 @@ def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> 
             ctx[MEMORY_EXPIRY].delete(expired_at, row.ordinal)
         if row.expires_at is not None:
             ctx[MEMORY_EXPIRY].put((row.expires_at, row.ordinal), b"")
-            _set_alarm(ctx, row.expires_at)
+            set_alarm(ctx, row.expires_at)
 
 
 def _put_cues(ctx: WriteContext, row: MemoryRow, cues: TextCues) -> None:
@@ -487,7 +521,7 @@ def _put_cues(ctx: WriteContext, row: MemoryRow, cues: TextCues) -> None:
     ctx[MEMORY_CUES].put((row.ordinal,), packed)
 
 
-def _marks(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
+def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
     """Every (field, value) whose bitmap holds this memory."""
     marks: set[tuple[str, int | str]] = {
         ("live", 1),
@@ -533,99 +567,10 @@ def _enqueue_indexing(ctx: WriteContext, rows: Sequence[MemoryRow]) -> str:
     return ctx.enqueue("memories.index", {"memories": [[row.id, row.content_version] for row in rows]})
 
 
-# --- deleting ---------------------------------------------------------------------------------------------------------
-
-
-def delete_memories(ctx: WriteContext, rows: Sequence[MemoryRow]) -> None:
-    """Delete memories that can be read now, with everything derived from them."""
-    for collection_id, count in Counter(row.collection_id for row in rows).items():
-        adjust_count(ctx, collection_id, memories=-count)
-    for row in rows:
-        _remove(ctx, row, ctx.now)
-
-
-def hide(ctx: WriteContext, cause: str, number: int, ordinals: BitMap) -> None:
-    """Take any number of memories out of every read at once; `sweep` then removes them. Counts are the caller's business."""
-    ctx[MEMORIES_HIDDEN].put((cause, number), HiddenRow(ordinals.serialize(), ctx.now))
-
-
-def sweep(ctx: WriteContext, cause: str, number: int, rows_max: int) -> int:
-    """Remove up to `rows_max` hidden memories; -> how many. Fewer than rows_max means none are left."""
-    hidden = ctx[MEMORIES_HIDDEN].get(cause, number)
-    if hidden is None:
-        return 0
-    ordinals = BitMap.deserialize(hidden.ordinals)
-    portion = ordinals[:rows_max]
-    for ordinal in portion:
-        row = ctx[MEMORIES].get(ordinal)
-        if row is not None:
-            _remove(ctx, row, hidden.at)
-    left = ordinals - portion
-    if left:
-        ctx[MEMORIES_HIDDEN].put((cause, number), HiddenRow(left.serialize(), hidden.at))
-    else:
-        ctx[MEMORIES_HIDDEN].delete(cause, number)
-    return len(portion)
-
-
-def sweep_expired(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, Any]:
-    """The job `memories.expire`: remove what expired, in bounded steps, then set the alarm for what is next."""
-    alarm = ctx[MEMORY_ALARM].get()
-    if alarm is None or int.from_bytes(alarm, "big") != payload["at"]:
-        return {"deleted": 0}  # another job watches an earlier moment
-    due = [ordinal for _, ordinal in ctx[MEMORY_EXPIRY].keys(before=(ctx.now + 1,), limit=MEMORIES_SWEPT_PER_STEP)]
-    rows = [row for ordinal in due if (row := ctx[MEMORIES].get(ordinal)) is not None]
-    hidden = {row.ordinal for row in rows} & {o for _, row in ctx[MEMORIES_HIDDEN].scan() for o in BitMap.deserialize(row.ordinals)}
-    for collection_id, count in Counter(row.collection_id for row in rows if row.ordinal not in hidden).items():
-        adjust_count(ctx, collection_id, memories=-count)
-    for row in rows:
-        _remove(ctx, row, row.expires_at)
-    if len(due) == MEMORIES_SWEPT_PER_STEP:
-        return Again(payload)
-    ctx[MEMORY_ALARM].delete()
-    following = ctx[MEMORY_EXPIRY].first()
-    if following is not None:
-        _set_alarm(ctx, following[0][0])
-    return {"deleted": len(rows)}
-
-
-def _set_alarm(ctx: WriteContext, at: int) -> None:
+def set_alarm(ctx: WriteContext, at: int) -> None:
     """See to it that a job runs soon after `at`; one alarm serves all memories, the earliest counts."""
     alarm = ctx[MEMORY_ALARM].get()
     at = max(at, ctx.now)
     if alarm is None or int.from_bytes(alarm, "big") > at:
         ctx[MEMORY_ALARM].put((), at.to_bytes(8, "big"))
         ctx.enqueue("memories.expire", {"at": at}, delay_ms=at - ctx.now + EXPIRY_DELAY_MS)
-
-
-def _remove(ctx: WriteContext, row: MemoryRow, at: int) -> None:
-    """Row, id, history, cues, bitmaps, postings and vector of one memory; then its event."""
-    unindex(ctx, row)
-    fields = ctx.index(MEMORY_FIELDS)
-    for name, value in _marks(ctx, row):
-        fields.remove(row.ordinal, name, value)
-    if row.expires_at is not None:
-        ctx[MEMORY_EXPIRY].delete(row.expires_at, row.ordinal)
-    ctx[MEMORY_HISTORY].delete_prefix(row.id)
-    ctx[MEMORY_CUES].delete(row.ordinal)
-    ctx[MEMORY_IDS].delete(row.id)
-    ctx[MEMORIES].delete(row.ordinal)
-    data = {"id": row.id, "version": row.version + 1, "collection_id": row.collection_id, "deleted_at": iso(at)}
-    ctx.emit(MEMORY_DELETED, data, row.id)
-
-
-# --- privacy ----------------------------------------------------------------------------------------------------------
-
-
-def erase(ctx: WriteContext) -> dict[str, int]:
-    """Remove all memories of the tenant. Counts of rows by table."""
-    tables = [*TABLES, *(table for index in INDEXES for table in index.tables)]
-    return {table.name: ctx[table].delete_prefix() for table in tables}
-
-
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("memory", record with its history) for every memory that can be read, oldest first."""
-    for ordinal in live_bitmap(ctx, include_superseded=True):
-        row = ctx[MEMORIES].get(ordinal)
-        past = [{"version": number, **msgspec.to_builtins(version), "at": iso(version.at)} for number, version in versions(ctx, row, 0, row.version)]
-        yield "memory", {**memory_view(row), "history": past}

@@ -12,7 +12,7 @@ wherever one channel is weak, and they say how good the best match is, not only 
     speaker      the query names this memory's speaker (+½), or only another one (−½)
     time         the query asks when, and the memory says when
     number       the query asks how many, and the memory has a number
-    length       log of the content words: a longer memory carries more
+    length       log of the search terms: a longer memory carries more
     question     the memory is itself a question, so it asks more than it tells
 
 A feature without input (no session, no speaker) is 0, so plain notes lose nothing. Weights are settings.
@@ -20,6 +20,8 @@ A feature without input (no session, no speaker) is 0, so plain notes lose nothi
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,17 +29,20 @@ import numpy as np
 K1, B = 1.2, 0.75
 WINDOW_OWN = 2.0
 NEIGHBOUR = 0.5
-LENGTH_WORDS_LOG_MAX = 3.5
+LENGTH_LOG_MAX = 3.5
 
 FEATURES = ("lexical", "semantic", "exact", "session", "speaker", "time", "number", "length", "question")
+
+_ASKS_WHEN = re.compile(r"\b(?:when|what (?:date|day|month|year|time)|which (?:date|day|month|year)|how long|since when|until when)\b", re.IGNORECASE)
+_ASKS_COUNT = re.compile(r"\b(?:how many|how much|how often|how old|number of|what age)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """What the query brings.
 
-    idf       (t,) of its distinct terms; ceiling is what a memory could reach at most, 2.2·Σ idf
-    vector    (d,) unit, or None when no embedding was to be had (lexical only)
+    idf       (t,) of its distinct terms; `ceiling` is what a memory could reach at most
+    vector    (d,) unit, or None when there is none (lexical only)
     average_length  mean terms per memory of the tenant
     """
 
@@ -45,17 +50,13 @@ class Query:
     ceiling: float
     average_length: float
     vector: np.ndarray | None
-    asks_when: bool
-    asks_count: bool
-    named_speakers: frozenset[str]
+    asks_when: bool = False
+    asks_count: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """p memories: the candidates and their neighbours.
-
-    frequencies (t, p) float32, lengths (p,), vectors (p, d) float32 unit rows (zero where there is none)
-    """
+    """p memories: the candidates and their neighbours. frequencies (t, p), lengths (p,), vectors (p, d) unit rows or zeros."""
 
     frequencies: np.ndarray
     lengths: np.ndarray
@@ -66,18 +67,39 @@ class Pool:
 class Columns:
     """n candidates, aligned. `at`, `previous` and `following` index into the pool; −1 where there is no neighbour.
 
-    session  (n,) a number per session, −1 for none; speaker: names as stored, None for none
+    session   (n,) a number per session, −1 for none
+    speaker   (n,) 1 when the query names its speaker, −1 when it names another one, else 0
     """
 
     at: np.ndarray
     previous: np.ndarray
     following: np.ndarray
     session: np.ndarray
-    speaker: list[str | None]
+    speaker: np.ndarray
     is_question: np.ndarray
     has_time: np.ndarray
     has_number: np.ndarray
     content_words: np.ndarray
+
+
+def asks_when(query: str) -> bool:
+    """Whether the query asks for a time."""
+    return _ASKS_WHEN.search(query) is not None
+
+
+def asks_count(query: str) -> bool:
+    """Whether the query asks for a number."""
+    return _ASKS_COUNT.search(query) is not None
+
+
+def score(found: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+    """The weighted sum of the features, (n,)."""
+    return np.sum([weights[name] * found[name] for name in FEATURES], axis=0)
+
+
+def reachable(weights: Mapping[str, float]) -> float:
+    """What a perfect memory scores; normalised scores are shares of it."""
+    return sum(max(weight, 0.0) * (0.5 if name == "speaker" else 1.0) for name, weight in weights.items())
 
 
 def bm25(frequencies: np.ndarray, lengths: np.ndarray, idf: np.ndarray, average_length: float) -> np.ndarray:
@@ -100,12 +122,12 @@ def features(query: Query, pool: Pool, columns: Columns) -> dict[str, np.ndarray
         found["exact"] = np.maximum(pool.vectors[columns.at] @ query.vector, 0)
         found["semantic"] = np.maximum(_blended_cosine(query.vector, pool.vectors, columns), 0)
     found["session"] = _best_of_session(0.5 * found["exact"] + 0.5 * own, columns.session)
-    found["speaker"] = _speaker(query.named_speakers, columns.speaker)
+    found["speaker"] = 0.5 * columns.speaker
     if query.asks_when:
         found["time"] = columns.has_time.astype(np.float32)
     if query.asks_count:
         found["number"] = columns.has_number.astype(np.float32)
-    found["length"] = np.minimum(np.log1p(columns.content_words), LENGTH_WORDS_LOG_MAX) / LENGTH_WORDS_LOG_MAX
+    found["length"] = np.minimum(np.log1p(columns.content_words), LENGTH_LOG_MAX) / LENGTH_LOG_MAX
     found["question"] = columns.is_question.astype(np.float32)
     return found
 
@@ -113,7 +135,7 @@ def features(query: Query, pool: Pool, columns: Columns) -> dict[str, np.ndarray
 def _window(pool: Pool, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Term frequencies and lengths of each candidate's window."""
     frequencies = WINDOW_OWN * pool.frequencies[:, columns.at]
-    lengths = WINDOW_OWN * pool.lengths[columns.at]
+    lengths = WINDOW_OWN * pool.lengths[columns.at].astype(np.float32)
     for side in (columns.previous, columns.following):
         present = side >= 0
         frequencies[:, present] += pool.frequencies[:, side[present]]
@@ -122,7 +144,7 @@ def _window(pool: Pool, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blended_cosine(vector: np.ndarray, vectors: np.ndarray, columns: Columns) -> np.ndarray:
-    blend = vectors[columns.at].copy()
+    blend = vectors[columns.at]
     for side in (columns.previous, columns.following):
         present = side >= 0
         blend[present] += NEIGHBOUR * vectors[side[present]]
@@ -130,20 +152,12 @@ def _blended_cosine(vector: np.ndarray, vectors: np.ndarray, columns: Columns) -
     return (blend @ vector) / np.maximum(norms, 1e-9)
 
 
-def _best_of_session(score: np.ndarray, session: np.ndarray) -> np.ndarray:
+def _best_of_session(own: np.ndarray, session: np.ndarray) -> np.ndarray:
     """Each candidate's best session mate (itself included); a candidate without a session has only itself."""
-    best = score.astype(np.float32, copy=True)
+    best = own.astype(np.float32)
     grouped = session >= 0
     if grouped.any():
         top = np.full(int(session.max()) + 1, -np.inf, dtype=np.float32)
         np.maximum.at(top, session[grouped], best[grouped])
         best[grouped] = top[session[grouped]]
     return best
-
-
-def _speaker(named: frozenset[str], speakers: list[str | None]) -> np.ndarray:
-    """+0.5 for the one speaker the query names, −0.5 for any other; nothing when it names none or several."""
-    if len(named) != 1:
-        return np.zeros(len(speakers), dtype=np.float32)
-    (name,) = named
-    return np.array([0.0 if s is None else 0.5 if s == name else -0.5 for s in speakers], dtype=np.float32)

@@ -7,32 +7,344 @@ and pass every filter, so that what a filter excludes is never scored:
     semantic   the nearest vectors
     …          retrievers of other plugins, declared in the registry
 
-The candidates and their session neighbours are then ranked by plugins/ranking.py and hydrated from the same snapshot. The
-embedding of the query is made before, outside any snapshot; when it is late or its backend is down, the search goes on
-lexically and says `degraded`.
+Candidates and their session neighbours are then ranked by plugins/ranking.py and hydrated from the same snapshot. The query's
+embedding is made before, outside any snapshot; when it is late or its backend is down, the search goes on lexically and says
+`degraded`.
 
-Honest answers: scores are absolute, and results too weak to stand are not padded out to `limit`. They are dropped, and when
-nothing is left the answer is `no_match`, unless the caller asks for weak results, which then come flagged.
+Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it shares a word with the query
+or is near enough in meaning; the others are dropped, and when nothing stands the answer is `no_match`. A caller may ask for the
+weak ones too; they then come flagged.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from pydantic import Field, field_validator
 from pyroaring import BitMap
 
 from plugins import ranking
-from plugins.collections import require_collection
-from plugins.memories import Memory
-from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MemoryRow, find_ordinal, live, scoped
-from plugins.search_views import SearchReply, hit_view
-from runtime.errors import NotFound
+from plugins.filters import compile_filter
+from plugins.memory_cues import NUMBER, QUESTION, TIME
+from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_columns, get_row, scope_filter, words_of_name
+from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
 from runtime.inference import InferenceUnavailable, Models
-from runtime.limits import CANDIDATES_PER_CHANNEL_MAX, QUERY_CHARS_MAX, SCOPE_CHARS_MAX, SEARCH_ITEMS_DEFAULT, SEARCH_ITEMS_MAX, SEARCH_OFFSET_MAX
-from runtime.operation import Body, Call, Kind, Operation, Query, ReadContext
+from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
+from storage.analysis import query_terms
+from storage.bitmap_index import All
+
+NAMES_IN_QUERY_MAX = 16
+SPEAKER_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(slots=True)
+class Named:
+    """Speakers the query names: each the set of memories they spoke, the words that name them, and the query without those words."""
+
+    people: list[BitMap]
+    words: list[str]
+    rest: str
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What a search brings to its snapshot. started: perf_counter seconds."""
+
+    named: Named
+    space: str
+    started: float
+    vector: np.ndarray | None = None
+    degraded: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Ranked:
+    """n candidates by score, descending, with what each feature contributed and whether they stand on their own."""
+
+    ordinals: np.ndarray
+    scores: np.ndarray
+    normalized: np.ndarray
+    contributions: dict[str, np.ndarray]
+    stands: np.ndarray
+
+
+# --- before the snapshot ----------------------------------------------------------------------------------------------
+
+
+def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
+    """Who the query names, judged by who has spoken, and how many seconds its embedding may take.
+
+    A bad collection or filter is refused here, before any embedding.
+    """
+    universe(ctx, body)
+    return find_names(ctx, body.query), ctx.settings.search.embedding_wait_ms / 1000
+
+
+async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Prepared:
+    """Embed the query, names of speakers left out: they are compared as speakers, not as meaning."""
+    named, wait_seconds = loaded
+    prepared = Prepared(named, models.embedder.space, time.perf_counter())
+    if call.body.search_type not in ("hybrid", "vector"):
+        return prepared
+    try:
+        async with asyncio.timeout(wait_seconds):
+            prepared.vector = (await models.embedder.embed([named.rest]))[0]
+    except (InferenceUnavailable, TimeoutError):
+        prepared.degraded.append("embedding_unavailable")
+    return prepared
+
+
+def find_names(ctx: ReadContext, query: str) -> Named:
+    """Words of the query that are names of speakers. Words that name the same person, first and last name, count as one."""
+    fields = ctx.index(MEMORY_FIELDS)
+    people: list[BitMap] = []
+    words: list[str] = []
+    for word in dict.fromkeys(SPEAKER_WORD.findall(query)):
+        spoken = fields.of("speaker_word", word.casefold()) if word[0].isupper() or not word.isascii() else BitMap()
+        if not spoken or len(words) >= NAMES_IN_QUERY_MAX:
+            continue
+        words.append(word)
+        same = next((i for i, person in enumerate(people) if not person.isdisjoint(spoken)), None)
+        if same is None:
+            people.append(spoken)
+        else:
+            people[same] &= spoken
+    rest = re.sub(rf"\b(?:{'|'.join(map(re.escape, words))})\b(?:['’]s)?", " ", query) if words else query
+    return Named(people, words, " ".join(rest.split()) or query)
+
+
+def universe(ctx: ReadContext, body: Any) -> BitMap:
+    """Everything a search may return: live, in scope, inside the filters."""
+    found = scope_filter(ctx, body, include_superseded=body.include_superseded)
+    if body.filters:
+        found = All(compile_filter(ctx, body.filters, ("body", "filters"))).evaluate(ctx.index(MEMORY_FIELDS), found)
+    return found
+
+
+# --- on the snapshot --------------------------------------------------------------------------------------------------
+
+
+def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
+    """Propose, rank, drop what does not stand, hydrate one page."""
+    prepared: Prepared = ctx.prepared
+    allowed = universe(ctx, body)
+    terms = query_terms(body.query) if body.search_type in ("hybrid", "bm25") else []
+    candidates = propose(ctx, terms, prepared, allowed, body)
+    ranked = rank(ctx, candidates, terms, prepared, body.query)
+    places = standing(ranked, body)
+    page = places[body.offset : body.offset + body.limit]
+    return reply_of(
+        body.query,
+        hits=hydrate(ctx, ranked, page, body, frozenset(terms)),
+        total=len(places),
+        search_type=body.search_type,
+        confidence=float(ranked.normalized[places[0]]) if len(places) else 0.0,
+        grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
+        names=prepared.named.words,
+        degraded=prepared.degraded,
+        took_ms=(time.perf_counter() - prepared.started) * 1000,
+    )
+
+
+def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
+    """Memories near to the given one by meaning. The memory itself is never among them."""
+    started = time.perf_counter()
+    row = get_row(ctx, ctx.path["id"])
+    allowed = scope_filter(ctx, ctx.query)
+    allowed.discard(row.ordinal)
+    ordinals, cosines = np.zeros(0, np.uint32), np.zeros(0, np.float32)
+    vectors = ctx.index(MEMORY_VECTORS)
+    vector = vectors.get(row.space, row.ordinal) if row.space else None
+    if vector is not None:
+        ordinals, cosines = vectors.search(row.space, vector[None, :], ctx.query.limit, allowed)[0]
+    normalized = np.clip(cosines, 0, 1)
+    floor = ctx.settings.search.cosine_min if ctx.query.min_score is None else ctx.query.min_score
+    ranked = Ranked(ordinals, cosines, normalized, {"exact": cosines}, normalized >= floor)
+    places = np.flatnonzero(ranked.stands)
+    return reply_of(
+        row.content,
+        hits=hydrate(ctx, ranked, places, SearchBody(query="similar"), frozenset()),
+        total=len(places),
+        search_type="vector",
+        confidence=float(normalized[places[0]]) if len(places) else 0.0,
+        grounded=bool(len(places)),
+        names=[],
+        degraded=[] if row.searchable else ["memory_not_indexed"],
+        took_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: BitMap, body: SearchBody) -> np.ndarray:
+    """The union of every channel's candidates, as ascending ordinals."""
+    count = ctx.settings.search.candidates
+    found = [np.zeros(0, np.uint32)]
+    if terms:
+        found.append(ctx.index(MEMORY_TEXT).search(terms, count, allowed)[0])
+    if prepared.vector is not None:
+        found.append(ctx.index(MEMORY_VECTORS).search(prepared.space, prepared.vector[None, :], count, allowed)[0][0])
+    if body.search_type in ("hybrid", "graph"):
+        for retriever in ctx.registry.retrievers:
+            found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
+    return np.unique(np.concatenate(found))
+
+
+def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared, query: str) -> Ranked:
+    """Features, weights, order."""
+    if not len(candidates):
+        nothing = np.zeros(0, np.float32)
+        return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool))
+    pool, columns = gather(ctx, candidates, terms, prepared)
+    text = ctx.index(MEMORY_TEXT)
+    stats = text.stats()
+    found = ranking.features(
+        ranking.Query(
+            idf=np.array([text.idf(term) for term in terms], np.float32),
+            ceiling=text.ceiling(terms),
+            average_length=stats.total_length / max(stats.documents, 1),
+            vector=prepared.vector,
+            asks_when=ranking.asks_when(query),
+            asks_count=ranking.asks_count(query),
+        ),
+        pool,
+        columns,
+    )
+    weights = ctx.settings.search.weights
+    scores = ranking.score(found, weights)
+    shares_word = pool.frequencies[:, columns.at].any(axis=0) if terms else np.zeros(len(candidates), bool)
+    stands = shares_word | (found["exact"] >= ctx.settings.search.cosine_min)
+    order = np.lexsort((candidates, scores))[::-1]
+    contributions = {name: weights[name] * values[order] for name, values in found.items()}
+    normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
+    return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order])
+
+
+def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared) -> tuple[ranking.Pool, ranking.Columns]:
+    """Read what ranking needs of the candidates and their session neighbours."""
+    cues = cue_columns(ctx, candidates.tolist())
+    previous, following, session = neighbours(ctx, candidates, cues["session"])
+    ordinals = np.unique(np.concatenate([candidates, previous[previous >= 0], following[following >= 0]])).astype(np.uint32)
+    text = ctx.index(MEMORY_TEXT)
+    if prepared.vector is None:
+        vectors = np.zeros((len(ordinals), 0), np.float32)
+    else:
+        vectors = ctx.index(MEMORY_VECTORS).get_many(prepared.space, ordinals)
+    pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), vectors)
+    columns = ranking.Columns(
+        at=np.searchsorted(ordinals, candidates),
+        previous=_places(ordinals, previous),
+        following=_places(ordinals, following),
+        session=session,
+        speaker=_spoken(candidates, cues["speaker"], prepared.named.people),
+        is_question=cues["flags"] & QUESTION > 0,
+        has_time=cues["flags"] & TIME > 0,
+        has_number=cues["flags"] & NUMBER > 0,
+        content_words=cues["content_words"],
+    )
+    return pool, columns
+
+
+def neighbours(ctx: ReadContext, candidates: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Session neighbours of each candidate by order of arrival: (previous, following) ordinals and a dense session number; −1 for none."""
+    previous, following = np.full(len(candidates), -1, np.int64), np.full(len(candidates), -1, np.int64)
+    distinct, session = np.unique(marks, return_inverse=True)
+    fields = ctx.index(MEMORY_FIELDS)
+    for number, mark in enumerate(distinct.tolist()):
+        if mark == 0:
+            session[session == number] = -1
+            continue
+        members = np.asarray(fields.of("session", mark).to_array(), np.int64)
+        mine = np.flatnonzero(session == number)
+        place = np.searchsorted(members, candidates[mine])
+        has_previous, has_following = place > 0, place + 1 < len(members)
+        previous[mine[has_previous]] = members[place[has_previous] - 1]
+        following[mine[has_following]] = members[place[has_following] + 1]
+    return previous, following, session
+
+
+def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
+    """Places of the results that may be shown, best first."""
+    kept = ranked.stands | body.include_low_confidence
+    if body.threshold is not None:
+        kept = kept & (ranked.normalized >= body.threshold)
+    return np.flatnonzero(kept)
+
+
+def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: frozenset[str]) -> list[dict[str, Any]]:
+    """The rows of one page, from the snapshot that ranked them."""
+    page = list(page)
+    rows = ctx[MEMORIES].get_many([(int(ranked.ordinals[place]),) for place in page])
+    hits = []
+    for rank_number, (place, row) in enumerate(zip(page, rows, strict=True), body.offset + 1):
+        explanation = {name: round(float(values[place]), 6) for name, values in ranked.contributions.items()} if body.explained else None
+        hits.append(
+            hit(
+                row,
+                rank=rank_number,
+                score=float(ranked.scores[place]),
+                normalized=float(ranked.normalized[place]),
+                stands=bool(ranked.stands[place]),
+                terms=terms,
+                explanation=explanation,
+                compact=body.view == "compact",
+            )
+        )
+    return hits
+
+
+def _places(ordinals: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    return np.where(wanted >= 0, np.searchsorted(ordinals, np.maximum(wanted, 0)), -1)
+
+
+def _spoken(candidates: np.ndarray, marks: np.ndarray, people: list[BitMap]) -> np.ndarray:
+    """1 for memories of the one speaker the query names, −1 for other speakers'; all 0 when it names none or several."""
+    if len(people) != 1:
+        return np.zeros(len(candidates), np.float32)
+    theirs = np.fromiter((ordinal in people[0] for ordinal in candidates.tolist()), bool, len(candidates))
+    return np.where(marks == 0, 0, np.where(theirs, 1, -1)).astype(np.float32)
+
+
+plugin = Plugin(
+    name="search",
+    requires=("memories", "collections"),
+    operations=(
+        Operation(
+            name="search.search",
+            method="POST",
+            path="/v1/search",
+            kind=Kind.READ,
+            load=load,
+            prepare=prepare,
+            handler=search,
+            body=SearchBody,
+            response=SearchReply,
+            rate="search",
+            credits=1,
+            summary="Search memories",
+            description="Hybrid search by words and meaning. Nothing is padded: what does not stand on its own is left out, and `no_match` says so.",
+            spec="part 4, Search",
+            example=EXAMPLE_QUERY,
+            example_reply=EXAMPLE_REPLY,
+        ),
+        Operation(
+            name="search.similar",
+            method="GET",
+            path="/v1/search/similar/{id}",
+            kind=Kind.READ,
+            handler=similar,
+            query=SimilarQuery,
+            response=SearchReply,
+            rate="search",
+            credits=1,
+            summary="Memories similar to one",
+            description="The nearest memories by meaning, without the memory itself. `min_score` compares with `normalized_score`.",
+            spec="part 4, Search",
+            example_reply={**EXAMPLE_REPLY, "search_type": "vector"},
+        ),
+    ),
+)

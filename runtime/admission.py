@@ -4,7 +4,8 @@ An exact sliding log per tenant: request n+1 inside any 60 s is refused, whereve
 keeps the log. The tier's ceiling and the endpoint's cap are decided together and nothing is counted unless both pass. The log
 lives in memory on the monotonic clock: a restart forgets at most one minute.
 
-Public operations have no tenant; they are throttled by the caller's address under the name of their rate bucket.
+Public operations have no tenant; they are throttled by the caller's address, and by the account they name, so that neither
+one address can try many accounts nor many addresses one account.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from runtime.errors import RateLimited
 from runtime.limits import ENDPOINT_CAPS, TIERS, WINDOW_SECONDS
 from runtime.operation import Call, Operation, Principal
+from runtime.placement import normalise_email
 from runtime.settings import Settings
 
 LOGS_MAX = 100_000
@@ -52,7 +54,10 @@ class Admission:
             if operation.internal:
                 return []
             ceiling = getattr(self._settings.auth, f"{operation.rate}_per_minute", 0)
-            return [(("public", operation.rate, call.client), ceiling)] if ceiling else []
+            callers = [("address", call.client)]
+            if getattr(call.body, "email", None) is not None:
+                callers.append(("email", normalise_email(call.body.email)))
+            return [((operation.rate, *caller), ceiling) for caller in callers] if ceiling else []
         found = []
         tenant = (principal.slot, principal.tenant_number)
         override = self._settings.limits.requests_per_minute

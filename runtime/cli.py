@@ -118,7 +118,7 @@ def _announce(settings: Settings, base_url: str, demo_account: bool) -> None:
         try:
             api_key = demo.ensure_account(base_url, settings.data_dir)
             lines.append(f"  API key   {api_key}   (local demo account)")
-            lines.append(f"  try       mneme demo --base-url {base_url} --api-key {api_key}")
+            lines.append(f"  try       {sys.argv[0]} demo --base-url {base_url}")
         except (CallFailed, OSError) as failed:
             print(f"mneme serve: no demo account: {mask_secrets(str(failed))}", file=sys.stderr)
     print("\n".join(lines), flush=True)

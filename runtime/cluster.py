@@ -26,11 +26,19 @@ from typing import Any, Protocol
 
 from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
 from runtime.errors import Unavailable
-from runtime.limits import LANE_PROBE_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX
+from runtime.limits import (
+    GATEWAY_REQUESTS_MAX,
+    LANE_PROBE_SECONDS_MAX,
+    LISTENERS_CLOSE_SECONDS_MAX,
+    LOG_FILE_BYTES_MAX,
+    SHARD_STATUS_SECONDS_MAX,
+    START_SECONDS_MAX,
+)
 from runtime.operation import Call, Reply
 from runtime.placement import shard_of_slot
 from runtime.plugin import Registry
 from runtime.settings import Settings
+from runtime.telemetry import configure_logging
 
 log = logging.getLogger("mneme.cluster")
 
@@ -63,6 +71,7 @@ class ShardActor:
     """The process around one shard. `opener` names an async function (settings, number) -> open shard."""
 
     def __init__(self, settings: Settings, number: int, opener: str):
+        log_to_file(settings, shard_name(number))
         self._settings = settings
         self._number = number
         self._opener = opener
@@ -101,6 +110,15 @@ class ShardActor:
                 await self._shard.close()
 
 
+def log_to_file(settings: Settings, name: str) -> None:
+    """Send the logging of a worker process to logs/<name>.log in the data directory; Ray keeps no log that outlives it."""
+    path = settings.data_dir / "logs" / f"{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > LOG_FILE_BYTES_MAX:
+        path.replace(path.with_suffix(".log.1"))
+    configure_logging(settings, path.open("a", buffering=1, encoding="utf-8"))
+
+
 def shard_name(number: int) -> str:
     return f"shard-{number}"
 
@@ -125,7 +143,7 @@ def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
     ]
 
 
-def open_shards(handles: Sequence[Any], seconds: float) -> None:
+def open_shards(handles: Sequence[Any], seconds: float = START_SECONDS_MAX) -> None:
     """Wait until every shard is open. Raises the storage's own error, or TimeoutError."""
     import ray
 
@@ -159,6 +177,21 @@ def stop_shards(handles: Sequence[Any], seconds: float) -> bool:
     for handle in handles:
         ray.kill(handle, no_restart=True)
     return clean
+
+
+def application(gateway: type, settings: Settings) -> Any:
+    """The Serve application of one deployment. gateway(settings) makes a replica; it defines __serve_build_asgi_app__."""
+    from ray import serve
+
+    deployment = serve.deployment(
+        serve.ingress(None)(gateway),
+        name="gateway",
+        num_replicas=settings.ray.resolved_gateway_replicas,
+        max_ongoing_requests=GATEWAY_REQUESTS_MAX,
+        graceful_shutdown_timeout_s=LISTENERS_CLOSE_SECONDS_MAX,
+        ray_actor_options={"num_cpus": 0.1},
+    )
+    return deployment.bind(settings)
 
 
 class _RayShard:

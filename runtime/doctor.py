@@ -110,8 +110,10 @@ def weights(settings: Settings) -> Finding:
         path = (settings.embedder.model_path or packaged_files()) / WEIGHTS_FILE
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except (ModelUnusable, OSError) as missing:
-        return Finding("wrong", f"weights: {missing}", FETCH_REMEDY)
+    except ModelUnusable:
+        return Finding("wrong", "weights: the embedding model is not installed", FETCH_REMEDY)
+    except OSError as unreadable:
+        return Finding("wrong", f"weights: {unreadable}", FETCH_REMEDY)
     if digest != WEIGHTS_SHA256:
         return Finding("wrong", f"weights: {path} has SHA-256 {digest}, expected {WEIGHTS_SHA256}", FETCH_REMEDY)
     return Finding("ok", f"weights: {path} has SHA-256 {digest[:12]}… as expected")

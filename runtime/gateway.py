@@ -25,6 +25,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -69,6 +70,7 @@ _SINGLE = (b"authorization", b"content-length", b"content-type", b"host", b"idem
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _HEADER_SAFE = "".join(map(chr, range(32, 127)))
 _UNMATCHED = "unmatched"
+_ENTROPY_BYTES = 16 + 32  # one request to the system for a request id and a call's seed
 _CLIENT_CHARS_MAX = 64
 _CLIENT_LEFT_STATUS = 499  # never sent: how metrics count a client that left before its body was whole
 _DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -112,13 +114,13 @@ def build_asgi(
 class _Route:
     """An operation with what is needed to read its requests, prepared once."""
 
-    __slots__ = ("body", "changes", "operation", "public", "query", "reads")
+    __slots__ = ("body", "changes", "operation", "public", "query", "tenantless")
 
     def __init__(self, operation: Operation):
         self.operation = operation
         self.public = operation.scope == "public" and not operation.internal
+        self.tenantless = self.public or operation.internal
         self.changes = operation.method in ("POST", "PUT", "PATCH", "DELETE")
-        self.reads = operation.kind is Kind.READ
         self.query = validation.QueryReader(operation) if operation.query is not None else None
         self.body = validation.BodyReader(operation) if operation.body is not None else None
 
@@ -136,7 +138,7 @@ class Gateway:
         networks = tuple(ipaddress.ip_network(text, strict=False) for text in settings.http.trusted_proxies)
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
-        self._openapi: bytes | None = None
+        self._described: tuple[bytes, bytes] | None = None
         self._unfinished: set[asyncio.Future[Reply]] = set()
         self._own = self._own_operations()
         routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
@@ -155,17 +157,20 @@ class Gateway:
         started = time.perf_counter()
         pairs = scope["headers"]
         headers = dict(pairs)
-        request_id = _request_id(headers)
+        entropy = os.urandom(_ENTROPY_BYTES)
+        request_id = _request_id(headers, entropy[:16])
         REQUEST_ID.set(request_id)
         method, name = scope["method"], _UNMATCHED
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
-                route, path = self._routes.find(method, scope.get("raw_path") or scope["path"].encode())
+                route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
                 if len(headers) != len(pairs):
                     _check_repeated(pairs, headers)
-                reply = await self._answer(route, path, scope, headers, receive, request_id)
+                now_ms = int((time.time() + self._offset) * 1000)
+                call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
+                reply = await self._answer(call, route, scope, headers, receive)
             except ApiError as error:
                 reply = Reply(error=error)
             except _ClientLeft:
@@ -178,28 +183,25 @@ class Gateway:
 
     # --- the request --------------------------------------------------------------------------------------------------
 
-    async def _answer(
-        self, route: _Route, path: dict[str, str], scope: Scope, headers: Headers, receive: Receive, request_id: str
-    ) -> Reply:
+    async def _answer(self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive) -> Reply:
+        """Fill in the call and have it done. Raises ApiError for what can be refused right here."""
         operation = route.operation
-        client = self._client(operation, scope, headers)
-        now_ms = int((time.time() + self._offset) * 1000)
-        credential, slot = None, 0
+        call.client = self._client(operation, scope, headers)
         if not route.public:
-            credential, slot = self._credential(operation, headers, now_ms)
-        call = Call(operation.name, slot, now_ms, os.urandom(32), request_id, credential, path=path, client=client)
+            call.credential, call.slot = self._credential(operation, headers, call.now_ms)
         try:
             await self._read(call, route, scope, headers, receive)
         except ApiError as error:
-            if route.public or operation.internal:
+            if route.tenantless:
                 raise
             call.rejected = error
             return await self._shards.execute(call)
-        if (route.public or operation.internal) and operation.slot_of is not None:
+        if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
         if operation.kind is Kind.FLOW:
-            return await operation.handler(call, self._shards, self._models)
-        if route.reads:
+            result = await operation.handler(call, self._shards, self._models)
+            return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
+        if operation.kind is Kind.READ:
             return await self._shards.execute(call)
         return await self._to_the_end(self._shards.execute(call))
 
@@ -244,7 +246,7 @@ class Gateway:
         if route.body is not None:
             call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
         if call.idempotency_key is not None:
-            call.fingerprint = validation.fingerprint(route.operation, call.path, call.query, call.body)
+            call.fingerprint = validation.fingerprint(self._secrets.pepper, route.operation, call.path, call.query, call.body)
 
     async def _to_the_end(self, work: Awaitable[Reply]) -> Reply:
         """Await work that must not stop halfway when the server cancels this request because its client has gone."""
@@ -307,7 +309,7 @@ class Gateway:
         state = "ok" if ready else "degraded" if self._was_ready else "starting"
         checks = {"shards": "ok" if ready else f"{opened} of {total} are open"}
         health = Health(status=state, version=self.version, build=self.build, shards=ShardCount(open=opened, total=total), checks=checks)
-        return Reply(200 if ready else 503, health, {} if ready else {"Retry-After": "1"}).encoded()
+        return Reply(200 if ready else 503, health, {} if ready else {"Retry-After": "1"})
 
     async def _metrics(self, call: Call, shards: Shards, models: Models | None) -> Reply:
         self._telemetry.shards(await self._statuses())
@@ -315,18 +317,19 @@ class Gateway:
         return Reply(200, body, content_type=content_type)
 
     async def _document(self, call: Call, shards: Shards, models: Models | None) -> Reply:
-        return Reply(200, await self._description())
+        document, _ = await self._description()
+        return Reply(200, document)
 
     async def _docs(self, call: Call, shards: Shards, models: Models | None) -> Reply:
-        page = openapi.page(orjson.loads(await self._description()))
-        return Reply(200, page.encode(), {"Content-Security-Policy": _DOCS_POLICY}, "text/html; charset=utf-8")
+        _, page = await self._description()
+        return Reply(200, page, {"Content-Security-Policy": _DOCS_POLICY}, "text/html; charset=utf-8")
 
-    async def _description(self) -> bytes:
-        """The OpenAPI document, made at the first request and off the event loop: it takes a while and not everybody asks."""
-        if self._openapi is None:
+    async def _description(self) -> tuple[bytes, bytes]:
+        """The OpenAPI document and its page, made at the first request and off the event loop: it takes a while and not everybody asks."""
+        if self._described is None:
             document = await asyncio.to_thread(openapi.document, self._registry, self.version, self._own)
-            self._openapi = orjson.dumps(document)
-        return self._openapi
+            self._described = orjson.dumps(document), openapi.page(document).encode()
+        return self._described
 
     async def _statuses(self) -> list[dict[str, Any]]:
         """What the shards say of themselves; nothing when they cannot be asked in time."""
@@ -374,21 +377,18 @@ def _commit_of_package() -> str | None:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _request_id(headers: Headers) -> str:
+def _request_id(headers: Headers, random: bytes) -> str:
     """The client's own when it is 1 to 128 visible ASCII characters, else a new one."""
     given = headers.get(b"x-request-id")
     if given is not None and _VISIBLE.fullmatch(given):
         return given.decode("ascii")
-    return "req_" + os.urandom(16).hex()
+    return "req_" + random.hex()
 
 
 def _check_sizes(scope: Scope, pairs: list[tuple[bytes, bytes]]) -> None:
     if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > URL_BYTES_MAX:
         raise UriTooLong(f"The address is longer than {URL_BYTES_MAX} bytes.")
-    size = 0
-    for name, value in pairs:
-        size += len(name) + len(value)
-    if size > HEADER_BYTES_MAX:
+    if sum(map(len, chain.from_iterable(pairs))) > HEADER_BYTES_MAX:
         raise HeadersTooLarge(f"The headers are larger than {HEADER_BYTES_MAX} bytes.")
 
 

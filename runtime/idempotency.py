@@ -51,7 +51,9 @@ _NONCE_BYTES = 12
 
 def key_hmac(ctx: ReadContext, key: str) -> bytes:
     """16 bytes under which a key is stored; the key's own text is kept nowhere."""
-    return hmac.digest(ctx.scope.key, b"idempotency:" + key.encode(), "sha256")[:16]
+    # Callers without an account share a slot, so their address keeps their keys apart.
+    caller = ctx.call.client if ctx.principal is None else ""
+    return hmac.digest(ctx.scope.key, b"idempotency:" + caller.encode() + b"\0" + key.encode(), "sha256")[:16]
 
 
 def replay(ctx: ReadContext, operation: Operation, call: Call) -> Reply | None:

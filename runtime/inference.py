@@ -180,8 +180,9 @@ class _BoundedEmbedder(ABC):
 
     async def _within_bounds(self, texts: list[str]) -> np.ndarray:
         if self._texts_waiting + len(texts) > self._queue_max:
+            waiting, more = self._texts_waiting, len(texts)
             raise InferenceUnavailable(
-                f"the embedder's queue is full: {self._texts_waiting} texts wait, {len(texts)} more would pass the limit of {self._queue_max}"
+                f"the embedder's queue is full: {waiting} texts wait and {more} more pass its limit of {self._queue_max}"
             )
         deadline = asyncio.get_running_loop().time() + self._timeout_seconds
         self._texts_waiting += len(texts)
@@ -305,9 +306,14 @@ class MiniLmEmbedder(_BoundedEmbedder):
         """Tokenize, sort by length, and cut where a run would grow too large or its padding too wasteful."""
         items = []
         for request, rows in taken:
-            if request.is_wanted():
+            if not request.is_wanted():
+                continue
+            try:
                 tokens = self._model.tokenize(request.texts[rows.start : rows.stop])
-                items += [_Item(request, row, ids) for row, ids in zip(rows, tokens, strict=True)]
+            except Exception as error:  # tokenizers, too, raises bare Exceptions; the worker must outlive them
+                self._fail([request], f"a text could not be tokenized: {error}")
+                continue
+            items += [_Item(request, row, ids) for row, ids in zip(rows, tokens, strict=True)]
         items.sort(key=lambda item: len(item.tokens))
         runs: list[list[_Item]] = []
         for item in items:

@@ -6,6 +6,7 @@ The heap is derived: it is rebuilt from the `jobs_due` tables when the shard ope
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import logging
 import os
@@ -49,6 +50,7 @@ class JobLoop:
         self._running: set[asyncio.Task] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task | None = None
+        self._stopping = False
         self._room = asyncio.Semaphore(JOBS_AT_ONCE_MAX)
 
     def start(self) -> None:
@@ -73,14 +75,15 @@ class JobLoop:
 
     async def stop(self) -> None:
         """Take no further job; let the running ones reach their commit."""
+        self._stopping = True
+        self._wake.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await self._task
         if self._running:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _run(self) -> None:
-        while True:
+        while not self._stopping:
             self._wake.clear()
             wait = (self._heap[0][0] - self._now_ms()) / 1000 if self._heap else None
             if wait is not None and wait <= 0:
@@ -90,10 +93,9 @@ class JobLoop:
                 self._running.add(task)
                 task.add_done_callback(self._ended)
                 continue
-            try:
-                await asyncio.wait_for(self._wake.wait(), wait)
-            except TimeoutError:
-                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
 
     def _ended(self, task: asyncio.Task) -> None:
         self._running.discard(task)

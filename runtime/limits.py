@@ -33,6 +33,12 @@ TAG_CHARS_MAX = 64
 TAGS_MAX = 32
 SCOPE_CHARS_MAX = 255
 NAME_CHARS_MAX = 255
+SOURCE_CHARS_MAX = 2_048
+INDEXED_INLINE_CHARS_MAX = 4_096
+MEMORIES_SWEPT_PER_STEP = 250
+EXPIRY_DELAY_MS = 60_000
+INDEX_ATTEMPTS_MAX = 2_000
+RETRY_AFTER_SECONDS = 1
 
 # --- collections ------------------------------------------------------------------------------------------------------
 DESCRIPTION_CHARS_MAX = 2_000
@@ -94,6 +100,7 @@ START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 30
 LISTENERS_CLOSE_SECONDS_MAX = 5
 PROCESS_END_SECONDS_MAX = 5
+LOG_FILE_BYTES_MAX = 64 * 1024 * 1024
 LAYOUT_BYTES_MAX = 64 * 1024
 
 # --- inference --------------------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ class _Schemas:
             wanted += [(operation.response, "serialization")] if operation.response is not None else []
         references, generated = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
         self._references = references
-        self._definitions: dict[str, Json] = generated.get("$defs", {})
+        self._definitions: dict[str, Json] = _without_stand_ins(generated.get("$defs", {}))
         self._queries = {self.reference(o.query, "validation")["$ref"].rpartition("/")[2] for o in operations if o.query is not None}
 
     def reference(self, model: type[BaseModel], mode: Any) -> Json:
@@ -203,6 +203,16 @@ def _without_null(schema: Json) -> Json:
     branches = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
     kept = {key: value for key, value in schema.items() if key != "anyOf" and not (key == "default" and value is None)}
     return kept | branches[0] if len(branches) == 1 else kept | ({"anyOf": branches} if branches else {})
+
+
+def _without_stand_ins(value: Any) -> Any:
+    """The schema without defaults of "" that the schema itself refuses: such a default only stands for absence."""
+    if isinstance(value, list):
+        return [_without_stand_ins(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    stands_in = value.get("default") == "" and value.get("minLength")
+    return {key: _without_stand_ins(item) for key, item in value.items() if not (stands_in and key == "default")}
 
 
 def _takes_if_match(operation: Operation) -> bool:

@@ -21,6 +21,8 @@ from runtime.errors import MethodNotAllowed, NotFound
 
 Target = TypeVar("Target")
 
+# Segments that are what they look like: unreserved characters, the first no dot.
+_PLAIN = re.compile(rb"(?:/[\w~-][\w.~-]*)+/?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
@@ -67,20 +69,24 @@ class Routes(Generic[Target]):
         return found[0], dict(zip(found[1], values, strict=True))
 
     def _walk(self, segments: list[str]) -> tuple[_Node[Target], tuple[str, ...]]:
-        """Depth first, literals before parameters; the tree is as deep as the longest template, so this ends soon."""
-        waiting: list[tuple[_Node[Target], int, tuple[str, ...]]] = [(self._root, 0, ())]
-        while waiting:
-            node, depth, values = waiting.pop()
-            if depth == len(segments):
-                if node.methods:
-                    return node, values
-                continue
-            if node.parameter is not None:
-                waiting.append((node.parameter, depth + 1, (*values, segments[depth])))
-            literal = node.literals.get(segments[depth])
-            if literal is not None:
-                waiting.append((literal, depth + 1, values))
-        raise nothing_here()
+        found = _descend(self._root, segments, 0)
+        if found is None:
+            raise nothing_here()
+        return found
+
+
+def _descend(node: _Node[Target], segments: list[str], depth: int) -> tuple[_Node[Target], tuple[str, ...]] | None:
+    """The node of the remaining segments and the parameters on the way; as deep as the longest template at most."""
+    if depth == len(segments):
+        return (node, ()) if node.methods else None
+    segment = segments[depth]
+    literal = node.literals.get(segment)
+    found = _descend(literal, segments, depth + 1) if literal is not None else None
+    if found is None and node.parameter is not None:
+        found = _descend(node.parameter, segments, depth + 1)
+        if found is not None:
+            return found[0], (segment, *found[1])
+    return found
 
 
 def nothing_here() -> NotFound:
@@ -89,6 +95,8 @@ def nothing_here() -> NotFound:
 
 def _segments(raw_path: bytes) -> list[str]:
     """The decoded segments behind the leading slash. Raises NotFound for anything ambiguous."""
+    if _PLAIN.fullmatch(raw_path):
+        return raw_path.decode("ascii").strip("/").split("/")
     if not raw_path.startswith(b"/"):
         raise nothing_here()
     return [_decoded(segment) for segment in raw_path[1:].removesuffix(b"/").split(b"/")]
@@ -96,7 +104,7 @@ def _segments(raw_path: bytes) -> list[str]:
 
 def _decoded(segment: bytes) -> str:
     try:
-        text = unquote_to_bytes(segment).decode() if b"%" in segment else segment.decode()
+        text = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         raise nothing_here() from None
     if text in ("", ".", "..") or _CONTROL.search(text) or _BROKEN_ESCAPE.search(segment):

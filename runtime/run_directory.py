@@ -28,6 +28,8 @@ from runtime.front_proxy import FrontDoor
 from runtime.limits import LISTENERS_CLOSE_SECONDS_MAX, PROCESS_END_SECONDS_MAX
 from runtime.settings import Settings
 
+# HAProxy allows its socket 97 characters, of which Serve takes 68 for the node's id and a file name, and "/mneme-…" takes 17.
+_PARENT_CHARS_MAX = 12
 _DAEMONS = ("raylet", "gcs_server", "haproxy")
 
 
@@ -42,8 +44,9 @@ class RunDirectory:
     @classmethod
     def of(cls, data_dir: Path) -> RunDirectory:
         """The run directory of this data directory and this user. Nothing is made yet."""
-        name = hashlib.sha256(os.fsencode(data_dir.resolve())).hexdigest()[:10]
-        return cls(Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}-{name}")
+        digest = hashlib.sha256(b"%d:%s" % (os.getuid(), os.fsencode(data_dir.resolve()))).hexdigest()[:10]
+        parent = tempfile.gettempdir()
+        return cls(Path(parent if len(parent) <= _PARENT_CHARS_MAX else "/tmp") / f"mneme-{digest}")
 
     @property
     def stand_in(self) -> Path:

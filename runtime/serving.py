@@ -40,10 +40,6 @@ from storage.directory import StoreError
 log = logging.getLogger("mneme.serving")
 
 APPLICATION = "mneme"
-OPENER = "serve_app:open_shard"
-BUILDER = "serve_app:build"
-LOCAL_BUILDER = "serve_app:build_local"
-
 HEALTH_PATH = "/v1/health"
 _HEALTH_POLL_SECONDS = 0.1
 _WATCH_SECONDS = 1.0
@@ -57,14 +53,18 @@ class _StopRequested(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the service was still starting. (An event loop lets only this kind through.)"""
 
 
-def serve(settings: Settings, announce: Callable[[str], None] = print) -> int:
-    """Run until SIGINT or SIGTERM; -> the process's exit status. `announce` gets the base URL once the service is healthy."""
+def serve(settings: Settings, announce: Callable[[str], None] = print, *, module: str = "serve_app") -> int:
+    """Run until SIGINT or SIGTERM; -> the process's exit status.
+
+    announce  gets the base URL once the service is healthy; must not block
+    module    names the module that says what is served: open_shard, build and build_local, as serve_app has them
+    """
     try:
         with held(settings.data_dir), _Signals() as signals:
             run = _run_on_ray if settings.engine == "ray" else _run_locally
-            return run(settings, signals, announce)
+            return run(settings, signals, announce, module)
     except (StartError, LayoutError, StoreError, SecretsError, RunDirectoryError, TimeoutError) as refused:
-        print(f"mneme: {refused}", file=sys.stderr)
+        print(f"mneme serve: {refused}", file=sys.stderr)
         return 1
     except _StopRequested:
         return 0
@@ -110,20 +110,22 @@ class _Signals:
 # --- engine "local" ---------------------------------------------------------------------------------------------------
 
 
-def _run_locally(settings: Settings, signals: _Signals, announce: Callable[[str], None]) -> int:
+def _run_locally(settings: Settings, signals: _Signals, announce: Callable[[str], None], module: str) -> int:
     import uvloop
 
     port = _usable_port(settings)
     layout = _prepared(settings)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve_locally(settings, port, layout, signals, announce))
+        return runner.run(_serve_locally(settings, port, layout, signals, announce, module))
 
 
-async def _serve_locally(settings: Settings, port: int, layout: Layout, signals: _Signals, announce: Callable[[str], None]) -> int:
+async def _serve_locally(
+    settings: Settings, port: int, layout: Layout, signals: _Signals, announce: Callable[[str], None], module: str
+) -> int:
     """Open the shards, listen until a signal or a storage fault, close the shards; -> exit status."""
     import uvicorn
 
-    opener: cluster.Opener = cluster.resolve(OPENER)
+    opener: cluster.Opener = cluster.resolve(f"{module}:open_shard")
     opened: list[cluster.ShardLike] = []
     shards = cluster.LocalShards(opened)
     try:
@@ -132,7 +134,7 @@ async def _serve_locally(settings: Settings, port: int, layout: Layout, signals:
         layout.completed(settings.data_dir)
         server = uvicorn.Server(
             uvicorn.Config(
-                cluster.resolve(LOCAL_BUILDER)(settings, shards),
+                cluster.resolve(f"{module}:build_local")(settings, shards),
                 host=settings.http.host,
                 port=port,
                 http="httptools",
@@ -166,7 +168,7 @@ async def _serve_locally(settings: Settings, port: int, layout: Layout, signals:
 # --- engine "ray" -----------------------------------------------------------------------------------------------------
 
 
-def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str], None]) -> int:
+def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str], None], module: str) -> int:
     run_directory = RunDirectory.of(settings.data_dir)
     run_directory.end_processes()
     port = _usable_port(settings)
@@ -178,8 +180,8 @@ def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str],
     try:
         _init_ray(settings, run_directory)
         signals.take()
-        shards += cluster.start_shards(settings, layout.shards, OPENER)
-        _start_gateways(settings, port, behind_haproxy=haproxy is not None)
+        shards += cluster.start_shards(settings, layout.shards, f"{module}:open_shard")
+        _start_gateways(settings, port, f"{module}:build", behind_haproxy=haproxy is not None)
         cluster.open_shards(shards, START_SECONDS_MAX)
         layout.completed(settings.data_dir)
         _wait_until_healthy(settings, port)
@@ -213,7 +215,7 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
     if haproxy is None:
         return environment
     run_directory.write_front_door(settings, port, haproxy)
-    files = run_directory.path / "haproxy"
+    files = run_directory.path
     return environment | {
         "RAY_SERVE_ENABLE_HA_PROXY": "1",
         "RAY_SERVE_HAPROXY_BINARY_PATH": str(run_directory.stand_in),
@@ -262,7 +264,7 @@ def _init_ray(settings: Settings, run_directory: RunDirectory) -> None:
     )
 
 
-def _start_gateways(settings: Settings, port: int, *, behind_haproxy: bool) -> None:
+def _start_gateways(settings: Settings, port: int, builder: str, *, behind_haproxy: bool) -> None:
     """Start Serve and deploy the gateways, without waiting for them."""
     from ray import serve
     from ray.serve.config import HTTPOptions
@@ -282,7 +284,7 @@ def _start_gateways(settings: Settings, port: int, *, behind_haproxy: bool) -> N
     )
     where = "HeadOnly" if settings.ray.address is None else "EveryNode"
     serve.start(http_options=options, proxy_location=where, logging_config=quiet)
-    serve.run(cluster.resolve(BUILDER)(settings), name=APPLICATION, route_prefix="/", logging_config=quiet)
+    serve.run(cluster.resolve(builder)(settings), name=APPLICATION, route_prefix="/", logging_config=quiet)
 
 
 def _watch(signals: _Signals) -> int:
@@ -353,7 +355,8 @@ def _usable_port(settings: Settings) -> int:
             probe.listen(1)
         except OSError as refused:
             holder = _listener_on(port)
-            raise StartError(f"Port {port} on {host} is {f'in use by {holder}' if holder else f'not available: {refused.strerror}'}.") from None
+            why = f"in use by {holder}" if holder else f"not available: {refused.strerror}"
+            raise StartError(f"Port {port} on {host} is {why}.") from None
     return port
 
 

@@ -109,6 +109,25 @@ class Memory(Section):
 
 class Search(Section):
     exact_max: int = Field(10_000, ge=0, description="Vectors of a tenant up to which a search scans them all, without a graph.")
+    candidates: int = Field(100, ge=10, le=1_000, description="Candidates that each channel proposes.")
+    embedding_wait_ms: int = Field(
+        2_000, ge=1, le=60_000, description="Milliseconds a search waits for its embedding before it goes on by words alone."
+    )
+    cosine_min: float = Field(0.25, ge=0, le=1, description="Cosine from which a result without any of the query's words stands.")
+    weight_lexical: float = Field(1.0, description="Weight of the words of a memory and its neighbours.")
+    weight_semantic: float = Field(0.8, description="Weight of the meaning of a memory and its neighbours.")
+    weight_exact: float = Field(0.25, description="Weight of the meaning of the memory alone.")
+    weight_session: float = Field(0.8, description="Weight of the best memory of the same session.")
+    weight_speaker: float = Field(0.4, description="Weight of whether the query names the memory's speaker, or another.")
+    weight_time: float = Field(0.18, description="Weight of a time expression when the query asks when.")
+    weight_number: float = Field(0.06, description="Weight of a number when the query asks how many.")
+    weight_length: float = Field(0.2, description="Weight of the number of content words.")
+    weight_question: float = Field(-0.08, description="Weight of the memory being a question itself.")
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Ranking feature -> weight; the meaning of each feature stands in plugins/ranking.py."""
+        return {name.removeprefix("weight_"): getattr(self, name) for name in Search.model_fields if name.startswith("weight_")}
 
 
 class Limits(Section):

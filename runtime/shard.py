@@ -237,6 +237,8 @@ class Shard:
         return principal, scope
 
     def _principal(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope]:
+        if operation.internal:
+            auth.authorise_operator(call.credential)
         if operation.scope == "public" or operation.internal:
             # No tenant yet: the operation acts on the slot, under a key of the service.
             return None, Scope(call.slot, 0, hmac.digest(self.environment.secrets.service, b"slot", "sha256"))

@@ -13,7 +13,7 @@ limits of the model alone. Validators of plugins may speak for themselves, throu
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -80,6 +80,7 @@ _SENTENCES = {
     "none_required": "must be null",
 }
 _NOT_VALID = "is not valid"
+_LIMITS = re.compile(r"{(\w+)}")
 _SPOKEN = ("value_error", "assertion_error")
 
 
@@ -163,14 +164,15 @@ def preferences(header: bytes) -> dict[str, str]:
     return found
 
 
-def fingerprint(operation: Operation, path: dict[str, str], query: BaseModel | None, body: BaseModel | None) -> bytes:
-    """SHA-256 of what the request means: method, route, path and query parameters, and the validated body with its defaults.
+def fingerprint(pepper: bytes, operation: Operation, path: dict[str, str], query: BaseModel | None, body: BaseModel | None) -> bytes:
+    """32 bytes of what the request means: method, route, path and query parameters, and the validated body with its defaults.
 
-    Order of keys and white space don't count. A PATCH leaves out what was not sent, since null and absent differ there. A body's own
-    top-level `idempotency_key` is no part of it: it names the request, as the header does.
+    It is HMAC-SHA256 under the installation's pepper, since it is stored and a body may hold a password. Order of keys and white
+    space don't count. A PATCH leaves out what was not sent, since null and absent differ there. A body's own top-level
+    `idempotency_key` is no part of it: it names the request, as the header does.
     """
     meaning = [operation.method, operation.path, path, _dumped(query), _dumped(body)]
-    return hashlib.sha256(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS)).digest()
+    return hmac.digest(pepper, b"fingerprint:" + orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS), "sha256")
 
 
 def failed(invalid: ValidationError, root: str) -> ValidationFailed:
@@ -182,7 +184,7 @@ def failed(invalid: ValidationError, root: str) -> ValidationFailed:
 def _sentence(finding: dict[str, Any]) -> str:
     context = finding.get("ctx", {})
     template = _SENTENCES.get(finding["type"])
-    if template is not None:
+    if template is not None and all(name in context for name in _LIMITS.findall(template)):
         return template.format_map(context)
     text = str(context["error"]) if finding["type"] in _SPOKEN else finding["msg"]
     return _NOT_VALID if not text or _repeats(text, finding["input"]) else text

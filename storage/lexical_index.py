@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from storage.ranking import Ordinals, Scores, best
 from storage.table import Reader, Scope, Table
 
 TERM_KEY_BYTES = 8
@@ -50,8 +51,6 @@ _LOW_MASK = (1 << POSTINGS_SHIFT) - 1
 _LENGTHS_PER_BLOCK = 1 << LENGTHS_SHIFT
 _FORWARD_BYTES = TERM_KEY_BYTES + 2
 
-Ordinals = NDArray[np.uint32]
-Scores = NDArray[np.float32]
 Terms = Sequence[str] | Mapping[str, int]
 
 
@@ -295,16 +294,6 @@ class BoundLexical:
     def _norms(self, ordinals: NDArray[np.integer], stats: LexicalStats) -> NDArray[np.float32]:
         average = stats.total_length / stats.documents if stats.total_length else 1.0
         return np.float32(self._k1 * (1 - self._b)) + self.lengths(ordinals) * np.float32(self._k1 * self._b / average)
-
-
-def best(candidates: Ordinals, scores: Scores, k: int) -> tuple[Ordinals, Scores]:
-    """The k highest scores with their ordinals: by score, then ordinal, both descending. Ties at the edge go to the newest too."""
-    if len(scores) > k:
-        edge = np.partition(scores, len(scores) - k)[len(scores) - k]
-        kept = np.flatnonzero(scores >= edge)
-        candidates, scores = candidates[kept], scores[kept]
-    order = np.lexsort((candidates, scores))[::-1][:k]
-    return candidates[order], scores[order]
 
 
 def _idf(documents: int, containing: int) -> float:

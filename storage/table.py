@@ -245,8 +245,6 @@ class Reader:
             raise StoreError(f"table {table.name!r} was not declared when {self.store.directory} was opened")
         if table.level == "slot":
             return BoundTable(self, table, scope.prefix[:2] + b"\x00\x00\x00\x00" + code)
-        if scope.tenant == 0:
-            raise StoreError(f"table {table.name!r} belongs to tenants and cannot be bound to a slot as a whole")
         return BoundTable(self, table, scope.prefix + code)
 
     def scopes(self, slot: int | None = None) -> Iterator[Scope]:

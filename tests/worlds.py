@@ -26,7 +26,7 @@ from storage.table import Identity
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRETS = Secrets(service=b"s" * 32, pepper=b"p" * 32, operator_token="operator-token-of-the-tests-0123456789")
-FAST = {"auth.argon2_time_cost": 1, "auth.argon2_memory_kib": 8, "limits.requests_per_minute": 0, "limits.endpoint_caps": False, "storage.map_bytes": 16 << 20}
+FAST = {"auth.argon2_time_cost": 1, "auth.argon2_memory_kib": 64, "limits.requests_per_minute": 0, "limits.endpoint_caps": False, "storage.map_bytes": 16 << 20}
 
 
 def settings(**overrides: Any) -> Settings:
@@ -95,7 +95,7 @@ class World:
         await self.shard.close()
 
     async def open(self) -> None:
-        models = Models(embedder=self.embedder, settings=self.settings)
+        models = Models(embedder=self.embedder)
         self.shard = Shard(self.directory, self.registry, self.settings, models, Identity("", 0, 1, 4096, 1), SECRETS)
         await self.shard.open(create=True)
         self.key = self.account(self.email)

@@ -22,7 +22,10 @@ from runtime.settings import Settings
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from storage.table import Identity, Scope
 
-CHEAP = {"auth": {"argon2_time_cost": 1, "argon2_memory_kib": 64, "register_per_minute": 0, "login_per_minute": 0}, "limits": {"requests_per_minute": 0}}
+CHEAP = {
+    "auth": {"argon2_time_cost": 1, "argon2_memory_kib": 64, "register_per_minute": 0, "login_per_minute": 0},
+    "limits": {"requests_per_minute": 0},
+}
 JOBS_SECONDS_MAX = 10
 
 
@@ -38,7 +41,8 @@ class Answer:
 class Desk:
     """One shard that owns all slots, with the given plugins, and a clock that moves by a millisecond with each call.
 
-    The clock starts a minute ago: jobs, which go by the real one, find every delay of theirs already over.
+    The clock starts a minute ago: jobs, which go by the real one, find every delay of theirs already over. `models` may stay None
+    where no plugin asks a model.
     """
 
     def __init__(self, directory: Path, plugins: Iterable[Plugin], models: Models | None = None, settings: Settings | None = None):
@@ -49,7 +53,7 @@ class Desk:
         self._seeds = 0
         self._runner = asyncio.Runner()
         self._directory = directory
-        self._models = models or Models(None, None, None, None)
+        self._models = models
         self._open(create=True)
 
     def _open(self, *, create: bool) -> None:
@@ -66,7 +70,9 @@ class Desk:
         self._runner.run(self.shard.close())
         self._open(create=False)
 
-    def __call__(self, operation: str, body: Any = None, *, who: str | None = None, key: str | None = None, query: Any = None, **path: str) -> Answer:
+    def __call__(
+        self, operation: str, body: Any = None, *, who: str | None = None, key: str | None = None, query: Any = None, **path: str
+    ) -> Answer:
         """Execute one operation: `who` is the bearer credential, `key` the Idempotency-Key."""
         return self.together([self.form(operation, body, who=who, key=key, query=query, **path)])[0]
 
@@ -80,7 +86,9 @@ class Desk:
     async def _reply(self, call: Call | ApiError) -> Reply:
         return Reply(call.status, error=call) if isinstance(call, ApiError) else await self.shard.execute(call)
 
-    def form(self, operation: str, body: Any = None, *, who: str | None = None, key: str | None = None, query: Any = None, **path: str) -> Call | ApiError:
+    def form(
+        self, operation: str, body: Any = None, *, who: str | None = None, key: str | None = None, query: Any = None, **path: str
+    ) -> Call | ApiError:
         """The Call a gateway would make of this request, or the error it would answer itself."""
         declared = self.registry.operations[operation]
         self.now_ms += 1

@@ -47,7 +47,9 @@ def put(store: Store, table, key: tuple, row) -> None:
 
 
 def grant(store: Store, *scopes: str, expires_at: int | None = None) -> None:
-    put(store, auth.CREDENTIALS, (ids.api_key_digest(SECRETS.pepper, KEY),), auth.CredentialRow("key_1", ACCOUNT.number, scopes, expires_at))
+    put(
+        store, auth.CREDENTIALS, (ids.api_key_digest(SECRETS.pepper, KEY),), auth.CredentialRow("key_1", ACCOUNT.number, scopes, expires_at)
+    )
 
 
 def token(account: auth.TenantRow = ACCOUNT, secrets: Secrets = SECRETS) -> str:

@@ -61,8 +61,8 @@ async def tiers(call: Call, shards: Any, models: Any) -> Reply:
     return Reply(200, b'{"tiers":[]}')
 
 
-async def think(call: Call, shards: Any, models: Any) -> Reply:
-    return Reply(200, {"thought": call.body.content}).encoded()
+async def think(call: Call, shards: Any, models: Any) -> dict[str, str]:
+    return {"thought": call.body.content}
 
 
 FAILURES = {

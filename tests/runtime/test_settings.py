@@ -136,7 +136,8 @@ def test_settings_pickle_with_their_secrets_and_show_none():
     assert "sk-" not in f"{settings!r} {settings} {settings.describe()}"
 
 
-def test_settings_cannot_be_changed():
+def test_settings_cannot_be_changed_and_serve_as_keys():
+    assert {Settings(): 1}[Settings()] == 1
     with pytest.raises(ValueError, match="frozen"):
         Settings().http.port = 1
 
@@ -170,3 +171,9 @@ def test_automatic_counts_are_at_least_one():
     assert Settings().shards.resolved >= 1
     assert Settings.load(overrides=["shards.count=7", "ray.gateway_replicas=3"]).shards.resolved == 7
     assert Settings().ray.resolved_gateway_replicas >= 1
+
+
+def test_ranking_weights_are_settings_of_their_own():
+    weights = Settings.load(overrides=["search.weight_speaker=0"]).search.weights
+    assert (weights["speaker"], weights["lexical"]) == (0.0, 1.0)
+    assert all(isinstance(weight, float) for weight in weights.values())

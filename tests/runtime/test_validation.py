@@ -15,6 +15,7 @@ from runtime.operation import Body, Kind, Operation, Patch, Query
 
 SECRET = "hunter2-correct-horse"
 JSON = b"application/json"
+PEPPER = b"p" * 32
 
 
 def repeating(value: str) -> str:
@@ -44,6 +45,8 @@ class Note(Body):
     def _is_whole(self):
         if self.metadata.get("forbidden"):
             raise PydanticCustomError("forbidden_metadata", "must leave metadata.forbidden out")
+        if self.metadata.get("short"):
+            raise PydanticCustomError("string_too_short", "is too short")
         if self.metadata.get("missing"):
             raise ValidationFailed.at(("body", "content"), "is required", "missing")
         return self
@@ -121,6 +124,7 @@ def test_a_validator_speaks_for_itself_unless_it_repeats_its_input():
     assert text({"careful": "x" * 10}) == "must name a port of call"
     assert text({"careless": "abc"}) == "is not valid"
     assert text({"metadata": {"forbidden": 1}}) == "must leave metadata.forbidden out"
+    assert text({"metadata": {"short": 1}}) == "is too short"
     assert text({"size": 0}) == "must be at least 1"
     assert text({"kind": "x"}) == "must be one of 'text' or 'image'"
 
@@ -265,16 +269,17 @@ def test_fingerprint_is_of_the_meaning():
     op, patch = operation(body=Note), operation("PATCH", body=Change)
 
     def of(raw: bytes, path: str = "1") -> bytes:
-        return validation.fingerprint(op, {"id": path}, None, NOTES.read(JSON, raw))
+        return validation.fingerprint(PEPPER, op, {"id": path}, None, NOTES.read(JSON, raw))
 
     one = of(b'{"content": "abc", "size": 1}')
     assert one == of(b'{ "size":1, "content":"abc" }') == of(b'{"content": "abc"}') == of(b'{"content": "abc", "unknown": 5, "at": null}')
     assert len({one, of(b'{"content": "abd"}'), of(b'{"content": "abc", "size": 2}'), of(b'{"content": "abc"}', path="2")}) == 4
     cleared, left = Change.model_validate({"title": None}), Change.model_validate({})
-    assert validation.fingerprint(patch, {}, None, cleared) != validation.fingerprint(patch, {}, None, left)
-    assert validation.fingerprint(patch, {}, None, left) != validation.fingerprint(op, {}, None, left)
+    assert validation.fingerprint(PEPPER, patch, {}, None, cleared) != validation.fingerprint(PEPPER, patch, {}, None, left)
+    assert validation.fingerprint(PEPPER, patch, {}, None, left) != validation.fingerprint(PEPPER, op, {}, None, left)
     seven, eight = Filters(limit=7), Filters(limit=8)
-    assert validation.fingerprint(op, {}, seven, None) != validation.fingerprint(op, {}, eight, None)
+    assert validation.fingerprint(PEPPER, op, {}, None, left) != validation.fingerprint(b"q" * 32, op, {}, None, left)
+    assert validation.fingerprint(PEPPER, op, {}, seven, None) != validation.fingerprint(PEPPER, op, {}, eight, None)
 
 
 def test_a_body_key_names_the_request_and_is_no_part_of_it():
@@ -283,7 +288,7 @@ def test_a_body_key_names_the_request_and_is_no_part_of_it():
         idempotency_key: str | None = None
 
     op = operation(body=Keyed)
-    one, two = (validation.fingerprint(op, {}, None, Keyed(text="a", idempotency_key=key)) for key in ("x", "y"))
+    one, two = (validation.fingerprint(PEPPER, op, {}, None, Keyed(text="a", idempotency_key=key)) for key in ("x", "y"))
     assert one == two
 
 

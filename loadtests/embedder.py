@@ -1,0 +1,120 @@
+"""How fast the embedded model is on this machine: python loadtests/embedder.py [--threads 1 2] [--texts 1024] [--models DIRECTORY]
+
+Per thread count it prints texts per second when chat-like sentences of about 25 tokens arrive in batches of 100, two
+batches in flight, and the milliseconds of one new query: alone, and while such batches keep the model busy. Figures are of
+the whole embedder, tokenizer and queue included. Queries are all different, so the cache answers none of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from runtime.inference import MiniLmEmbedder
+
+BATCH_TEXTS = 100
+QUERIES = 200
+QUERIES_WHILE_BUSY = 40
+
+OPENINGS = ("Guess what,", "Honestly,", "By the way,", "Last night", "So", "You know,", "On Sunday", "Finally,")
+DEEDS = (
+    "I went hiking up the ridge with my cousin",
+    "we booked the train tickets to Lisbon",
+    "my sister got the offer from the observatory",
+    "the kids built a volcano for the science fair",
+    "I have been learning to bake rye bread from my neighbour",
+    "our quartet played the slow movement without stopping",
+    "the pottery class kept me up far too late",
+    "I ran the half marathon with a sore knee",
+)
+ENDINGS = (
+    "and it was far better than I had expected!",
+    "so we will need someone to water the tomatoes in June.",
+    "and now I cannot stop thinking about it.",
+    "which reminds me, how is your garden doing this year?",
+    "but the weather turned and we came home soaked.",
+    "and I would love to do it again with you.",
+)
+
+
+def sentences(count: int, chance: random.Random) -> list[str]:
+    return [f"{chance.choice(OPENINGS)} {chance.choice(DEEDS)} {chance.choice(ENDINGS)} ({number})" for number in range(count)]
+
+
+async def texts_per_second(embedder: MiniLmEmbedder, texts: list[str]) -> float:
+    batches = iter([texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)])
+
+    async def send() -> None:
+        for batch in batches:
+            await embedder.embed(batch)
+
+    begun = time.perf_counter()
+    await asyncio.gather(send(), send())
+    return len(texts) / (time.perf_counter() - begun)
+
+
+async def query_milliseconds(embedder: MiniLmEmbedder, count: int, chance: random.Random) -> list[float]:
+    taken = []
+    for _ in range(count):
+        query = f"where did {chance.choice(('Mara', 'Tobias', 'Ines'))} go hiking in {chance.randrange(10**6)}?"
+        begun = time.perf_counter()
+        await embedder.embed([query])
+        taken.append((time.perf_counter() - begun) * 1_000)
+    return taken
+
+
+async def while_busy(embedder: MiniLmEmbedder, texts: list[str], measured: Awaitable[list[float]]) -> list[float]:
+    async def ingest() -> None:
+        while True:
+            await embedder.embed(texts[:BATCH_TEXTS])
+
+    ingestion = [asyncio.create_task(ingest()) for _ in range(2)]
+    try:
+        return await measured
+    finally:
+        for task in ingestion:
+            task.cancel()
+        await asyncio.gather(*ingestion, return_exceptions=True)
+
+
+async def measure(directory: Path, threads: int, texts: list[str]) -> None:
+    chance = random.Random(0)
+    embedder = MiniLmEmbedder(directory, threads=threads, timeout_seconds=600)
+    try:
+        await embedder.embed(texts[:BATCH_TEXTS])
+        rate = await texts_per_second(embedder, texts)
+        alone = await query_milliseconds(embedder, QUERIES, chance)
+        busy = await while_busy(embedder, texts, query_milliseconds(embedder, QUERIES_WHILE_BUSY, chance))
+    finally:
+        await embedder.close()
+    print(
+        f"threads {threads}  {rate:6.0f} texts/s   "
+        f"query alone p50 {statistics.median(alone):.2f} ms, p95 {statistics.quantiles(alone, n=20)[-1]:.2f} ms   "
+        f"while ingesting p50 {statistics.median(busy):.0f} ms, max {max(busy):.0f} ms",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--texts", type=int, default=1_024)
+    parser.add_argument("--models", type=Path, help="where the built graph is kept; a temporary directory when not given")
+    options = parser.parse_args()
+    texts = sentences(options.texts, random.Random(1))
+    with tempfile.TemporaryDirectory() as temporary:
+        for threads in options.threads:
+            asyncio.run(measure(options.models or Path(temporary), threads, texts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,392 @@
+"""Memories: read, list, change and delete them, and the plugin as a whole (specification part 4, Memories).
+
+Owns the endpoints; creating is in plugins/memory_creation.py, what a memory is and how it changes in plugins/memory_store.py,
+what its text becomes for search in plugins/memory_indexing.py, how it goes in plugins/memory_removal.py.
+
+Choices where the specification is silent:
+- A PATCH that changes no value makes no new version. Only new content is indexed again.
+- An If-Match header guards DELETE as well as PATCH; a version without quotes is understood.
+- Deleting a memory erases its history with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyroaring import BitMap
+
+from plugins import memory_creation
+from plugins.collections import COLLECTION_CLEANUP, COLLECTIONS_DROPPED
+from plugins.memory_creation import etag, memory_reply
+from plugins.memory_indexing import INDEX_JOB, index_in_time, wait_seconds
+from plugins.memory_removal import delete_memories, erase, hide_all, hide_collections, sweep_collection, sweep_deleted, sweep_expired
+from plugins.memory_store import (
+    INDEXES,
+    MEMORIES,
+    MEMORY_CREATED,
+    MEMORY_DELETED,
+    MEMORY_FIELDS,
+    MEMORY_UPDATED,
+    TABLES,
+    Indexed,
+    MemoryRow,
+    created_between,
+    get_row,
+    live_bitmap,
+    memory_view,
+    scope_filter,
+    update_memory,
+    versions,
+)
+from plugins.memory_views import (
+    DELETE_ALL_CONFIRMATION,
+    EXAMPLE,
+    EXAMPLE_ID,
+    AllDeleted,
+    BulkDelete,
+    BulkDeleted,
+    DeleteAllQuery,
+    Deleted,
+    JobQuery,
+    JobView,
+    Memory,
+    MemoryPatch,
+    MemoryQuery,
+    Version,
+)
+from runtime import jobs
+from runtime.errors import BadRequest, NotFound, PermissionDenied, PreconditionFailed
+from runtime.inference import Models
+from runtime.operation import Call, Idempotency, Kind, Operation, ReadContext, Reply, WriteContext
+from runtime.pagination import Page, PageQuery, envelope, newest_first, position
+from runtime.plugin import Job, Plugin
+from runtime.timestamps import iso
+
+JOB_NAMES = ("memories.index", "memories.process")
+CLEARED = {"metadata": {}, "tags": []}  # what null means for fields that are never null themselves
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def get(ctx: ReadContext, body: None) -> Reply:
+    row = get_row(ctx, ctx.path["id"])
+    return Reply(200, memory_view(row), {"ETag": etag(row)})
+
+
+def list_memories(ctx: ReadContext, body: None) -> dict[str, Any]:
+    asked = ctx.query
+    found = scope_filter(ctx, asked, include_superseded=asked.include_superseded)
+    fields = ctx.index(MEMORY_FIELDS)
+    for name in ("tier", "tag"):
+        value = getattr(asked, name)
+        if value is not None:
+            found &= fields.of(name, value)
+    if asked.created_after is not None or asked.created_before is not None:
+        found = created_between(ctx, found, asked.created_after, asked.created_before)
+    page, following = newest_first(ctx, found)
+    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in page])
+    return envelope(ctx, [memory_view(row) for row in rows], following, len(found))
+
+
+def history(ctx: ReadContext, body: None) -> dict[str, Any]:
+    row = get_row(ctx, ctx.path["id"])
+    start = position(ctx)
+    found = versions(ctx, row, 0 if start is None else start[0], ctx.query.limit + 1)
+    page = found[: ctx.query.limit]
+    items = [_version(number, version) for number, version in page]
+    return envelope(ctx, items, (page[-1][0],) if len(found) > len(page) else None, row.version)
+
+
+def _version(number: int, version: Any) -> dict[str, Any]:
+    return {
+        "version": number,
+        "event": version.change,
+        "content": version.content,
+        "importance": version.importance,
+        "metadata": version.metadata,
+        "at": iso(version.at),
+        "actor": version.actor,
+        "reason": version.reason,
+    }
+
+
+# --- changing ---------------------------------------------------------------------------------------------------------
+
+
+def check_match(ctx: ReadContext, row: MemoryRow) -> None:
+    """Raises PreconditionFailed when an If-Match header names other versions than the current one."""
+    header = ctx.call.if_match
+    if header is None or header.strip() == "*":
+        return
+    if str(row.version) not in [tag.strip().removeprefix('"').removesuffix('"') for tag in header.split(",")]:
+        raise PreconditionFailed(f"The memory is at version {row.version}. Read it again and repeat the change.", param="If-Match")
+
+
+def load_patch(ctx: ReadContext, body: MemoryPatch) -> tuple[str | None, float]:
+    """(speaker, seconds the write may wait); 0 seconds when there is nothing to index."""
+    row = get_row(ctx, ctx.path["id"])
+    check_match(ctx, row)
+    rewritten = "content" in body.model_fields_set and body.content != row.content
+    return row.speaker, wait_seconds(ctx, bool(body.wait_for_index)) if rewritten else 0.0
+
+
+async def prepare_patch(call: Call, loaded: tuple[str | None, float], models: Models) -> list[Indexed] | None:
+    speaker, seconds = loaded
+    return await index_in_time([(speaker, call.body.content)], seconds, models)
+
+
+def patch(ctx: WriteContext, body: MemoryPatch) -> Reply:
+    row = get_row(ctx, ctx.path["id"])
+    check_match(ctx, row)
+    sent = {name: getattr(body, name) for name in body.model_fields_set - {"wait_for_index"}}
+    wanted = {name: CLEARED.get(name) if value is None else value for name, value in sent.items()}
+    changes = {name: value for name, value in wanted.items() if value != getattr(row, name)}
+    if not changes:
+        return Reply(200, memory_view(row), {"ETag": etag(row)})
+    indexed = ctx.prepared[0] if "content" in changes and ctx.prepared else None
+    return memory_reply(update_memory(ctx, row, changes, indexed).rows[0], 200)
+
+
+# --- deleting ---------------------------------------------------------------------------------------------------------
+
+
+def delete(ctx: WriteContext, body: None) -> dict[str, Any]:
+    row = get_row(ctx, ctx.path["id"])
+    check_match(ctx, row)
+    delete_memories(ctx, [row])
+    return {"id": row.id, "deleted": True}
+
+
+def bulk_delete(ctx: WriteContext, body: BulkDelete) -> dict[str, Any]:
+    doomed: dict[str, MemoryRow] = {}
+    results = []
+    for memory_id in body.ids:
+        status = "not_found"
+        try:
+            row = get_row(ctx, memory_id)
+            if row.id not in doomed:
+                doomed[row.id], status = row, "deleted"
+        except PermissionDenied:
+            status = "forbidden"
+        except NotFound:
+            pass  # that is the answer
+        results.append({"id": memory_id, "status": status})
+    delete_memories(ctx, list(doomed.values()))
+    return {"deleted": len(doomed), "not_found": sum(result["status"] == "not_found" for result in results), "results": results}
+
+
+def delete_all(ctx: WriteContext, body: None) -> dict[str, Any]:
+    if ctx.query.confirm != DELETE_ALL_CONFIRMATION:
+        raise BadRequest(f"This deletes many memories at once: confirm with ?confirm={DELETE_ALL_CONFIRMATION}.", param="confirm")
+    doomed = scope_filter(ctx, ctx.query, include_superseded=True)
+    if doomed:
+        hide_all(ctx, doomed)
+    return {"deleted": len(doomed)}
+
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+
+
+def get_job(ctx: ReadContext, body: None) -> dict[str, Any]:
+    return jobs.view(jobs.get(ctx, ctx.path["job_id"], JOB_NAMES))
+
+
+def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
+    fields = ctx.index(jobs.JOB_FIELDS)
+    found: BitMap = fields.any_of("name", JOB_NAMES)
+    if ctx.query.status is not None:
+        found &= fields.of("status", ctx.query.status)
+    page, following = newest_first(ctx, found)
+    rows = ctx[jobs.JOBS].get_many([(ordinal,) for ordinal in page])
+    return envelope(ctx, [jobs.view(row) for row in rows], following, len(found))
+
+
+# --- privacy ----------------------------------------------------------------------------------------------------------
+
+
+def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+    """("memory", record with its history) for every memory that can be read, oldest first."""
+    for ordinal in live_bitmap(ctx, include_superseded=True):
+        row = ctx[MEMORIES].get(ordinal)
+        past = [_version(number, version) for number, version in versions(ctx, row, 0, row.version)]
+        yield "memory", {**memory_view(row), "history": past}
+
+
+# --- the plugin --------------------------------------------------------------------------------------------------------
+
+_JOB = "job_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j"
+_JOB_EXAMPLE = {
+    "job_id": _JOB,
+    "status": "completed",
+    "progress": 1.0,
+    "created_at": "2026-05-08T13:56:00.000Z",
+    "started_at": "2026-05-08T13:56:00.400Z",
+    "finished_at": "2026-05-08T13:56:00.900Z",
+    "attempts": 1,
+    "result": {"indexed": 3, "skipped": 0},
+    "error": None,
+}
+_SPEC = "part 4, Memories"
+
+OPERATIONS = (
+    *memory_creation.OPERATIONS,
+    Operation(
+        name="memories.list",
+        method="GET",
+        path="/v1/memories",
+        kind=Kind.READ,
+        handler=list_memories,
+        query=MemoryQuery,
+        response=Page[Memory],
+        summary="List memories",
+        description="Newest first, without superseded ones unless asked for.",
+        spec="part 4, Memories; rule P",
+        example_reply={"items": [EXAMPLE], "next_cursor": None, "has_more": False, "total_count": 1},
+    ),
+    Operation(
+        name="memories.get",
+        method="GET",
+        path="/v1/memories/{id}",
+        kind=Kind.READ,
+        handler=get,
+        response=Memory,
+        summary="Get a memory",
+        description="The ETag is its version.",
+        spec=_SPEC,
+        example_reply=EXAMPLE,
+    ),
+    Operation(
+        name="memories.history",
+        method="GET",
+        path="/v1/memories/{id}/history",
+        kind=Kind.READ,
+        handler=history,
+        query=PageQuery,
+        response=Page[Version],
+        summary="List a memory's versions",
+        description="Oldest first, the current one last.",
+        spec=_SPEC,
+        example_reply={
+            "items": [
+                {
+                    "version": 1,
+                    "event": "ADD",
+                    "content": EXAMPLE["content"],
+                    "importance": 0.5,
+                    "metadata": {"channel": "chat"},
+                    "at": "2026-05-08T13:56:00.000Z",
+                    "actor": "key_06a1kz0c9j3s5d7p9f1w3y5a7c9e2g4h",
+                    "reason": None,
+                }
+            ],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
+    ),
+    Operation(
+        name="memories.update",
+        method="PATCH",
+        path="/v1/memories/{id}",
+        kind=Kind.WRITE,
+        load=load_patch,
+        prepare=prepare_patch,
+        handler=patch,
+        body=MemoryPatch,
+        response=Memory,
+        statuses=(200, 202),
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        credits=1,
+        summary="Change a memory",
+        description="Absent fields stay, null clears. New content is indexed again; until then (202) neither old nor new text is found. "
+        "With If-Match, another version than the named one is 412.",
+        spec="part 4, Memories; rule W",
+        example={"content": "I moved to Porto in March.", "importance": 0.8},
+        example_reply={**EXAMPLE, "content": "I moved to Porto in March.", "importance": 0.8, "version": 2},
+    ),
+    Operation(
+        name="memories.delete",
+        method="DELETE",
+        path="/v1/memories/{id}",
+        kind=Kind.WRITE,
+        handler=delete,
+        response=Deleted,
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Delete a memory",
+        description="With its history and all that was derived from it. Again is 404.",
+        spec=_SPEC,
+        example_reply={"id": EXAMPLE_ID, "deleted": True},
+    ),
+    Operation(
+        name="memories.bulk_delete",
+        method="POST",
+        path="/v1/memories/bulk-delete",
+        kind=Kind.WRITE,
+        handler=bulk_delete,
+        body=BulkDelete,
+        response=BulkDeleted,
+        scope="write",
+        rate="batch",
+        idempotency=Idempotency.CACHED,
+        summary="Delete up to 500 memories by their ids",
+        description="One transaction, with a result for each id.",
+        spec="part 4, Memories; part 8",
+        example={"ids": [EXAMPLE_ID]},
+        example_reply={"deleted": 1, "not_found": 0, "results": [{"id": EXAMPLE_ID, "status": "deleted"}]},
+    ),
+    Operation(
+        name="memories.delete_all",
+        method="DELETE",
+        path="/v1/memories/all",
+        kind=Kind.WRITE,
+        handler=delete_all,
+        query=DeleteAllQuery,
+        response=AllDeleted,
+        scope="admin",
+        idempotency=Idempotency.CACHED,
+        summary="Delete all memories, or all that pass the filters",
+        description=f"Needs `confirm={DELETE_ALL_CONFIRMATION}`, else 400. None can be read from now on; the rest is swept later.",
+        spec="part 4, Memories; part 7, confirmation",
+        example_reply={"deleted": 12},
+    ),
+    Operation(
+        name="memories.jobs.list",
+        method="GET",
+        path="/v1/memories/jobs",
+        kind=Kind.READ,
+        handler=list_jobs,
+        query=JobQuery,
+        response=Page[JobView],
+        summary="List indexing and ingestion jobs",
+        spec="part 4, rule P; part 3",
+        example_reply={"items": [_JOB_EXAMPLE], "next_cursor": None, "has_more": False, "total_count": 1},
+    ),
+    Operation(
+        name="memories.jobs.get",
+        method="GET",
+        path="/v1/memories/jobs/{job_id}",
+        aliases=("/v1/memory-jobs/{job_id}",),
+        kind=Kind.READ,
+        handler=get_job,
+        response=JobView,
+        summary="Poll an indexing or ingestion job",
+        spec="part 4, Memories; part 3",
+        example_reply=_JOB_EXAMPLE,
+    ),
+)
+
+plugin = Plugin(
+    name="memories",
+    requires=("collections",),
+    operations=OPERATIONS,
+    tables=TABLES,
+    indexes=INDEXES,
+    events=(MEMORY_CREATED, MEMORY_UPDATED, MEMORY_DELETED),
+    subscribe={COLLECTIONS_DROPPED.kind: hide_collections, COLLECTION_CLEANUP.kind: sweep_collection},
+    jobs=(INDEX_JOB, Job("memories.expire", sweep_expired), Job("memories.sweep", sweep_deleted)),
+    erase=erase,
+    export=export,
+)

@@ -1,0 +1,256 @@
+"""What a search looks like on the wire: request, envelope, one result. No ranking happens here.
+
+The envelope keeps its word: result ids are unique, `evidence_ids` are the results' ids in order, scores fall, and `no_match`
+means no results, no evidence and confidence 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from plugins.memory_store import MemoryRow
+from runtime.limits import QUERY_CHARS_MAX, SCOPE_CHARS_MAX, SEARCH_ITEMS_DEFAULT, SEARCH_ITEMS_MAX, SEARCH_OFFSET_MAX
+from runtime.operation import Body, Query, View
+from runtime.timestamps import iso
+from storage.analysis import analyze_spans
+
+SAFETY_CONTRACT = "search-safety-v1"
+HIGHLIGHTS_MAX = 50
+HIGHLIGHT_CHARS_MAX = 20_000
+
+
+class SearchBody(Body):
+    query: str = Field(min_length=1, max_length=QUERY_CHARS_MAX, description="What to look for, in plain words.")
+    collection_id: str | None = Field(None, min_length=1, description="Search this collection only.")
+    user_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this end user.")
+    agent_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this agent.")
+    run_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this run.")
+    app_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this application.")
+    session_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this session.")
+    filters: dict[str, Any] | None = Field(None, description="Conditions on fields, with AND, OR and NOT.")
+    search_type: Literal["hybrid", "vector", "bm25", "graph"] = Field("hybrid", description="Which channels propose candidates.")
+    limit: int = Field(SEARCH_ITEMS_DEFAULT, ge=1, le=SEARCH_ITEMS_MAX, description="At most so many results.")
+    offset: int = Field(0, ge=0, le=SEARCH_OFFSET_MAX, description="Skip so many results.")
+    threshold: float | None = Field(None, ge=0, le=1, description="Leave out results whose normalized_score is lower.")
+    include_superseded: bool = Field(False, description="Also search memories that a newer one replaced.")
+    include_low_confidence: bool = Field(False, description="Also return weak results, flagged, instead of no_match.")
+    explain: bool = Field(False, description="Say what each feature contributed to each score.")
+    debug: bool = Field(False, description="Another name for explain.")
+    view: Literal["compact", "full"] = Field("full", description="compact leaves out metadata, tags, highlights and explanations.")
+
+    @field_validator("query")
+    @classmethod
+    def _says_something(cls, query: str) -> str:
+        if not query.strip():
+            raise ValueError("must contain more than white space")
+        return query
+
+    @property
+    def explained(self) -> bool:
+        return self.explain or self.debug
+
+
+class SimilarQuery(Query):
+    limit: int = Field(SEARCH_ITEMS_DEFAULT, ge=1, le=SEARCH_ITEMS_MAX, description="At most so many results.")
+    collection_id: str | None = Field(None, min_length=1, description="Only memories of this collection.")
+    min_score: float | None = Field(None, ge=0, le=1, description="Leave out results whose normalized_score is lower.")
+
+
+class Highlight(View):
+    start: int = Field(description="First code point of a matching word in `content`.")
+    end: int = Field(description="The code point after its last.")
+
+
+class Hit(View):
+    id: str = Field(description="The memory's id.")
+    memory_id: str = Field(description="The same id.")
+    content: str
+    score: float = Field(description="Weighted sum of the ranking features; a ranking signal, not a probability.")
+    normalized_score: float = Field(description="The score as a share of the best reachable, 0 to 1.")
+    rank: int = Field(description="From 1 (from offset + 1 with an offset).")
+    collection_id: str
+    metadata: dict[str, Any] | None = None
+    tags: list[str] | None = None
+    speaker: str | None
+    session_id: str | None
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    occurred_at: str
+    created_at: str
+    tier: str
+    low_confidence: bool = Field(description="Whether the result is too weak to stand on its own.")
+    highlights: list[Highlight] | None = None
+    explanation: dict[str, float] | None = Field(None, description="Contribution of each feature, with `explain`.")
+
+
+class Grounding(View):
+    status: Literal["grounded", "weak", "no_grounded_match"]
+    reason: str
+    subject_anchors: list[str] = Field(description="Speakers the query names.")
+
+
+class SearchReply(View):
+    query: str
+    results: list[Hit]
+    total: int = Field(description="How many memories passed the threshold, before offset and limit.")
+    search_type: str
+    processing_time_ms: float
+    no_match: bool = Field(description="Nothing stored stands as an answer; there are no results then.")
+    abstain_recommended: bool = Field(description="Better not to answer from these results.")
+    abstain_reason: str | None = None
+    query_confidence: float = Field(description="0 to 1; how good the best match is.")
+    grounding: Grounding
+    evidence_ids: list[str]
+    safety_contract_version: str
+    scores_calibrated: bool = Field(description="Always false: scores rank, they are no probabilities.")
+    reranker_applied: bool
+    degraded: bool = Field(description="Whether a channel was missing; degraded_reasons says which.")
+    degraded_reasons: list[str]
+    query_entities: list[str]
+
+
+def hit(
+    row: MemoryRow,
+    *,
+    rank: int,
+    score: float,
+    normalized: float,
+    stands: bool,
+    terms: frozenset[str],
+    explanation: dict[str, float] | None,
+    compact: bool,
+) -> dict[str, Any]:
+    """One result; a compact one has no metadata, tags, highlights or explanation."""
+    shown = {
+        "id": row.id,
+        "memory_id": row.id,
+        "content": row.content,
+        "score": score,
+        "normalized_score": normalized,
+        "rank": rank,
+        "collection_id": row.collection_id,
+        "speaker": row.speaker,
+        "session_id": row.session_id,
+        "user_id": row.user_id,
+        "agent_id": row.agent_id,
+        "run_id": row.run_id,
+        "occurred_at": iso(row.occurred_at),
+        "created_at": iso(row.created_at),
+        "tier": row.tier,
+        "low_confidence": not stands,
+    }
+    if not compact:
+        shown |= {"metadata": row.metadata, "tags": row.tags, "highlights": highlights(row.content, terms)}
+        if explanation is not None:
+            shown["explanation"] = explanation
+    return shown
+
+
+def highlights(content: str, terms: frozenset[str]) -> list[dict[str, int]]:
+    """Where the query's terms stand in the content: code point ranges, in order, without overlap."""
+    found: list[dict[str, int]] = []
+    if not terms:
+        return found
+    for term, start, end in sorted(analyze_spans(content[:HIGHLIGHT_CHARS_MAX]), key=lambda span: span[1:]):
+        if term not in terms:
+            continue
+        if found and start < found[-1]["end"]:
+            found[-1]["end"] = max(found[-1]["end"], end)
+        elif len(found) < HIGHLIGHTS_MAX:
+            found.append({"start": start, "end": end})
+        else:
+            break
+    return found
+
+
+def reply_of(
+    query: str,
+    *,
+    hits: list[dict[str, Any]],
+    total: int,
+    search_type: str,
+    confidence: float,
+    grounded: bool,
+    names: list[str],
+    degraded: list[str],
+    took_ms: float,
+) -> dict[str, Any]:
+    """The envelope around one page of results. `total` 0 means no_match; `grounded`: whether the best result stands."""
+    no_match = total == 0
+    status = "no_grounded_match" if no_match else "grounded" if grounded else "weak"
+    return {
+        "query": query,
+        "results": hits,
+        "total": total,
+        "search_type": search_type,
+        "processing_time_ms": round(took_ms, 3),
+        "no_match": no_match,
+        "abstain_recommended": not grounded,
+        "abstain_reason": None if grounded else "no_match" if no_match else "weak_evidence",
+        "query_confidence": 0.0 if no_match else round(confidence, 6),
+        "grounding": {"status": status, "reason": _REASONS[status], "subject_anchors": names},
+        "evidence_ids": [shown["id"] for shown in hits],
+        "safety_contract_version": SAFETY_CONTRACT,
+        "scores_calibrated": False,
+        "reranker_applied": False,
+        "degraded": bool(degraded),
+        "degraded_reasons": degraded,
+        "query_entities": names,
+    }
+
+
+_REASONS = {
+    "grounded": "The best result shares words with the query or is near to it in meaning.",
+    "weak": "No result shares a word with the query or is near to it in meaning.",
+    "no_grounded_match": "Nothing stored shares a word with the query or is near to it in meaning.",
+}
+
+EXAMPLE_QUERY = {"query": "Where does Ada keep the spare key?", "limit": 3}
+EXAMPLE_REPLY = {
+    "query": "Where does Ada keep the spare key?",
+    "results": [
+        {
+            "id": "mem_01kaeqz6hc2t9w8r5n3v7x1y4b6d8f0g",
+            "memory_id": "mem_01kaeqz6hc2t9w8r5n3v7x1y4b6d8f0g",
+            "content": "The spare key is under the blue flowerpot.",
+            "score": 1.72,
+            "normalized_score": 0.51,
+            "rank": 1,
+            "collection_id": "col_01kaeqz5yb2t9w8r5n3v7x1y4b6d8f0g",
+            "metadata": {},
+            "tags": ["home"],
+            "speaker": "Ada",
+            "session_id": "kitchen",
+            "user_id": "ada",
+            "agent_id": None,
+            "run_id": None,
+            "occurred_at": "2026-05-08T13:56:00.000Z",
+            "created_at": "2026-05-08T13:56:00.000Z",
+            "tier": "short_term",
+            "low_confidence": False,
+            "highlights": [{"start": 4, "end": 13}],
+        }
+    ],
+    "total": 1,
+    "search_type": "hybrid",
+    "processing_time_ms": 2.8,
+    "no_match": False,
+    "abstain_recommended": False,
+    "abstain_reason": None,
+    "query_confidence": 0.51,
+    "grounding": {
+        "status": "grounded",
+        "reason": "The best result shares words with the query or is near to it in meaning.",
+        "subject_anchors": ["Ada"],
+    },
+    "evidence_ids": ["mem_01kaeqz6hc2t9w8r5n3v7x1y4b6d8f0g"],
+    "safety_contract_version": "search-safety-v1",
+    "scores_calibrated": False,
+    "reranker_applied": False,
+    "degraded": False,
+    "degraded_reasons": [],
+    "query_entities": ["Ada"],
+}
