@@ -25,7 +25,7 @@ Invariants
     memory_alarm      ()                       -> when the next expiry job runs, 8 bytes
     memories_hidden   (cause, number)          -> HiddenRow      deleted, not yet swept
     memory_batches    (batch id,)              -> BatchRow       for repeated Idempotency-Keys
-    memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker, tier, tag, source_type, superseded,
+    memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker, speaker_word, tier, tag, source_type, superseded,
                       pending, created_hour, occurred_day
     memory_text       postings of "speaker content"
     memory_vectors    one vector of the content
@@ -33,6 +33,7 @@ Invariants
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ from storage.table import Table
 from storage.vector_index import VectorIndex
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+NAME_WORDS_MAX = 8
+_NAME_WORD = re.compile(r"[^\W\d_]+")
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
 
@@ -189,7 +192,7 @@ MEMORY_BATCHES: Table[BatchRow] = Table("memory_batches", key=("batch_id",), row
 MEMORY_FIELDS = BitmapIndex(
     "memory_fields",
     fields=(
-        "live", "collection", *SCOPES, "session", "speaker", "tier", "tag", "source_type", "superseded", "pending",
+        "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "tier", "tag", "source_type", "superseded", "pending",
         "created_hour", "occurred_day",
     ),
 )  # fmt: skip
@@ -314,6 +317,11 @@ def cue_columns(ctx: ReadContext, ordinals: Iterable[int]) -> np.ndarray:
 def speaker_mark(ctx: ReadContext, speaker: str) -> int:
     """The number that stands for a speaker in the cues."""
     return mark(ctx.scope.key, "speaker", speaker)
+
+
+def words_of_name(name: str) -> frozenset[str]:
+    """The words of a person's name, case-folded, at most NAME_WORDS_MAX; any one of them names the speaker."""
+    return frozenset(word.casefold() for word in _NAME_WORD.findall(name)[:NAME_WORDS_MAX])
 
 
 def session_mark(ctx: ReadContext, row: MemoryRow) -> int:
@@ -533,6 +541,8 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
     }
     marks.update(("tag", tag) for tag in row.tags)
     marks.update((name, value) for name in (*SCOPES, "speaker") if (value := getattr(row, name)) is not None)
+    if row.speaker is not None:
+        marks.update(("speaker_word", word) for word in words_of_name(row.speaker))
     if row.session_id is not None:
         marks.add(("session", session_mark(ctx, row)))
     if row.superseded:

@@ -31,7 +31,7 @@ from pyroaring import BitMap
 from plugins import ranking
 from plugins.filters import compile_filter
 from plugins.memory_cues import NUMBER, QUESTION, TIME
-from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_columns, get_row, scope_filter, words_of_name
+from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_columns, get_row, scope_filter
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
@@ -40,7 +40,7 @@ from storage.analysis import query_terms
 from storage.bitmap_index import All
 
 NAMES_IN_QUERY_MAX = 16
-SPEAKER_WORD = re.compile(r"[^\W\d_]+")
+WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(slots=True)
@@ -105,8 +105,9 @@ def find_names(ctx: ReadContext, query: str) -> Named:
     fields = ctx.index(MEMORY_FIELDS)
     people: list[BitMap] = []
     words: list[str] = []
-    for word in dict.fromkeys(SPEAKER_WORD.findall(query)):
-        spoken = fields.of("speaker_word", word.casefold()) if word[0].isupper() or not word.isascii() else BitMap()
+    for word in dict.fromkeys(WORD.findall(query)):
+        # "will" is a word, "Will" may be a person: in scripts with cases a name has a capital.
+        spoken = BitMap() if word.islower() else fields.of("speaker_word", word.casefold())
         if not spoken or len(words) >= NAMES_IN_QUERY_MAX:
             continue
         words.append(word)
@@ -233,7 +234,7 @@ def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared:
     if prepared.vector is None:
         vectors = np.zeros((len(ordinals), 0), np.float32)
     else:
-        vectors = ctx.index(MEMORY_VECTORS).get_many(prepared.space, ordinals)
+        vectors, _ = ctx.index(MEMORY_VECTORS).get_many(prepared.space, ordinals)
     pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), vectors)
     columns = ranking.Columns(
         at=np.searchsorted(ordinals, candidates),

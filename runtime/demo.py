@@ -51,7 +51,7 @@ CONVERSATIONS = (
 )
 QUESTIONS = (
     "Which instrument is Jonas learning, and from whom?",
-    "What can Nadia not eat?",
+    "What is Nadia allergic to?",
     "When is Nadia going to visit Jonas in Lisbon?",
 )
 

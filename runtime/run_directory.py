@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shlex
 import shutil
 import signal
@@ -53,12 +54,18 @@ class RunDirectory:
         """The executable Ray Serve takes for HAProxy."""
         return self.path / "haproxy-with-front-door"
 
+    @property
+    def token(self) -> Path:
+        """The secret that processes of this run's Ray show each other."""
+        return self.path / "ray-token"
+
     def make(self) -> None:
-        """Make it empty, readable by this user only. Raises RunDirectoryError when somebody else got there first."""
+        """Make it, empty but for the token, readable by this user only. Raises RunDirectoryError when somebody else got there first."""
         if self.path.is_symlink() or (self.path.exists() and self.path.stat().st_uid != os.getuid()):
             raise RunDirectoryError(f"{self.path} belongs to somebody else.")
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir(mode=0o700)
+        self.token.write_text(secrets.token_hex(32))
 
     def write_front_door(self, settings: Settings, port: int, haproxy: str) -> None:
         """Write HAProxy's stand-in, what it is to do, the certificate and the page it answers with when no gateway is up."""

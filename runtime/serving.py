@@ -200,15 +200,20 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
 
     haproxy   path of the binary, or None to use Serve's own proxy
     """
+    if settings.ray.address is not None:
+        return {"RAY_USAGE_STATS_ENABLED": "0"}  # the rest is decided where that cluster's processes are started
     environment = {
         # Ray gives its workers niceness 15 by default: any other process on the machine would take the processor from the service.
         "RAY_worker_niceness": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
+        # Only processes of this run may talk to its Ray; without these two lines Ray keeps a token in the home directory.
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(run_directory.token),
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
         "RAY_SERVE_LOG_TO_STDERR": "0",
         "RAY_SERVE_METRICS_EXPORT_INTERVAL_MS": "5000",
-        "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.5",
+        "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.2",
         "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",
     }
@@ -283,6 +288,7 @@ def _start_gateways(settings: Settings, port: int, builder: str, *, behind_hapro
         )
     )
     where = "HeadOnly" if settings.ray.address is None else "EveryNode"
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     serve.start(http_options=options, proxy_location=where, logging_config=quiet)
     serve.run(cluster.resolve(builder)(settings), name=APPLICATION, route_prefix="/", logging_config=quiet)
 
@@ -301,14 +307,17 @@ def _watch(signals: _Signals) -> int:
 def _take_down(shards: list[Any], run_directory: RunDirectory, settings: Settings) -> None:
     """Close the front door, let running requests end, close the shards in order, then end every process."""
     import ray
-    from ray import serve
 
     try:
         if ray.is_initialized():
             run_directory.close_front_door()
             if shards and not cluster.stop_shards(shards, STOP_SECONDS_MAX):
                 log.error("not every shard closed in order; the next start recovers from what is on disk")
-            serve.shutdown() if settings.ray.address is None else serve.delete(APPLICATION)
+            if settings.ray.address is not None:
+                from ray import serve
+
+                serve.delete(APPLICATION)
+            # A Ray of our own needs no farewell from Serve: the gateways have answered everything and hold nothing.
     except ray.exceptions.RayError as failed:
         log.error("Ray failed while it was shut down: %s", failed)
     finally:

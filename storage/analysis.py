@@ -41,7 +41,10 @@ VOTING_WORDS_MAX = 256
 TEXT_EVIDENCE, QUERY_EVIDENCE = 1.5, 1.0
 ENGLISH_MARGIN = 1.2
 
+SUBWORD_CHARS_MIN = 2.5  # on average, for a token to be taken apart
+
 Span = tuple[str, int, int]
+Piece = tuple[str, int, int, bool]  # term, start, end, whether it is a stop word
 
 
 class _Word(NamedTuple):
@@ -75,7 +78,9 @@ _UNSPACED_RUN = regex.compile(rf"[{_UNSPACED}ー々〆]")
 _HAN = regex.compile(r"\p{Han}")
 _GRAPHEMES = regex.compile(r"\X")
 _LETTERS = regex.compile(rf"[\p{{L}}\p{{M}}\p{{N}}\u00ad\u200c\u200d]+(?:[{_APOSTROPHES}][\p{{L}}\p{{M}}]+)*")
-_SUBWORDS = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{L}\p{M}--\p{Lu}]+|\p{N}+", regex.V1)
+_KINDS = regex.compile(rf"[\p{{L}}\p{{M}}{_APOSTROPHES}]+|\p{{N}}+")
+_CASES = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?[[\p{L}\p{M}]--\p{Lu}]+", regex.V1)
+_SEGMENTS = regex.compile(r"[^/@]+")
 _LOOSE_JOINERS = regex.compile(rf"(?<!\d){_JOINER}|{_JOINER}(?!\d)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
@@ -166,7 +171,7 @@ def _is_stop(word: str, language: str) -> bool:
 
 def _plain_word(token: str, language: str) -> tuple[tuple[str, ...], bool]:
     """A token of letters and perhaps apostrophes -> (its terms, whether it is a stop word)."""
-    word = _normal(token)
+    word = _normal(token).strip("'")
     head, sign, tail = word.rpartition("'")
     if sign and tail in _CLITICS:
         if head in _NEGATED or head in STOP_WORDS["english"]:
@@ -187,19 +192,20 @@ def _has_digit(token: str) -> bool:
     return any(char.isdigit() for char in token)
 
 
-def _subwords(token: str) -> list[tuple[str, int, int]]:
-    """Where case or kind of character changes inside a token: iPhone15 -> iPhone, 15. Nothing when the pieces would be crumbs."""
-    if token.islower() and token.isalpha():
-        return []
-    found = [(match.group(), match.start(), match.end()) for match in _SUBWORDS.finditer(token)]
-    digits = _has_digit(token)
-    if len(found) < 2 or (len(token) < 2.5 * len(found) and not (digits and len(found) == 2)):
+def _subwords(token: str, pattern: regex.Pattern[str]) -> list[Span]:
+    """The pieces a pattern finds in a token, when they are two or more and no crumbs; single letters are left out."""
+    found = [(match.group(), match.start(), match.end()) for match in pattern.finditer(token)]
+    pair_with_number = len(found) == 2 and _has_digit(token)
+    if len(found) < 2 or (len(token) < SUBWORD_CHARS_MIN * len(found) and not pair_with_number):
         return []
     return [(piece, start, end) for piece, start, end in found if len(piece) > 1 or piece.isdigit()]
 
 
-def _part(token: str, language: str) -> Iterator[tuple[str, int, int, bool]]:
-    """(term, start, end, stop) of a token without joiners: the token, then its subwords."""
+def _part(token: str, language: str) -> Iterator[Piece]:
+    """A token without joiners: itself, then what it is made of: iPhone15 -> iphone15, iphone, phone, 15."""
+    if token.isdigit():
+        yield _normal(token), 0, len(token), False
+        return
     if _has_digit(token):
         whole = _normal(token)
         yield whole, 0, len(token), False
@@ -207,42 +213,49 @@ def _part(token: str, language: str) -> Iterator[tuple[str, int, int, bool]]:
         if ordinal:
             yield ordinal[1], 0, len(ordinal[1]), False
             return
+        subwords = _subwords(token, _KINDS)
     else:
         forms, stop = _plain_word(token, language)
         for form in forms:
             yield form, 0, len(token), stop
-        if any(sign in token for sign in _APOSTROPHES):
+        if token.islower() or any(sign in token for sign in _APOSTROPHES):
             return
-    for piece, start, end in _subwords(token):
-        if piece.isdigit():
-            yield _normal(piece), start, end, False
-        else:
-            forms, stop = _plain_word(piece, language)
-            for form in forms:
-                yield form, start, end, stop
+        subwords = _subwords(token, _CASES)
+    for piece, offset, _ in subwords:
+        for term, start, end, stop in _part(piece, language):
+            yield term, offset + start, offset + end, stop
 
 
-def _joined(token: str, language: str) -> Iterator[tuple[str, int, int, bool]]:
-    """(term, start, end, stop) of a token with joiners: the whole, then its parts."""
-    scheme = token.find("://") + 3 if "://" in token else 0
-    body = token[scheme:]
-    whole = _normal(body)
-    if _THOUSANDS.fullmatch(whole):
-        yield whole.replace(",", ""), 0, len(token), False
-        return
-    if _PHONE_TOKEN.fullmatch(token):
-        whole = ("+" if whole[0] == "+" else "") + "".join(char for char in whole if char.isdigit())
-    elif scheme:
+def _whole(token: str, language: str, *, is_address: bool) -> tuple[str, ...]:
+    """The terms of a joined token as one: without its joiners, but for those between digits."""
+    whole = _normal(token)
+    if is_address:
         whole = "".join(char for char in whole if char.isalnum())
+    elif _PHONE_TOKEN.fullmatch(token):
+        whole = ("+" if whole[0] == "+" else "") + "".join(char for char in whole if char.isdigit())
     elif whole[-1] not in "+#":
         whole = _LOOSE_JOINERS.sub("", whole)
-    for form in _forms(whole, language) if whole.isalpha() else (whole,):
+    return _forms(whole, language) if whole.isalpha() else (whole,) if whole else ()
+
+
+def _joined(token: str, language: str) -> Iterator[Piece]:
+    """A token with joiners: the whole; for an address or path its segments; then the parts."""
+    if _THOUSANDS.fullmatch(token):
+        yield token.replace(",", ""), 0, len(token), False
+        return
+    body = token.find("://") + 3 if "://" in token else 0
+    for form in _whole(token[body:], language, is_address=body > 0):
         yield form, 0, len(token), False
-    for match in _LETTERS.finditer(token, scheme):
-        piece = match.group()
-        if len(piece) > 1 or piece.isdigit():
-            for term, start, end, stop in _part(piece, language):
-                yield term, match.start() + start, match.start() + end, stop
+    segments = list(_SEGMENTS.finditer(token, body))
+    for segment in segments:
+        if len(segments) > 1 and not _LETTERS.fullmatch(segment.group()):
+            for form in _whole(segment.group(), language, is_address=body > 0):
+                yield form, segment.start(), segment.end(), False
+        for match in _LETTERS.finditer(token, segment.start(), segment.end()):
+            piece = match.group()
+            if len(piece) > 1 or piece.isdigit():
+                for term, start, end, stop in _part(piece, language):
+                    yield term, match.start() + start, match.start() + end, stop
 
 
 def _unspaced(token: str) -> _Word:
@@ -267,7 +280,7 @@ def _word(token: str, language: str) -> _Word:
     if not token.isascii() and _UNSPACED_RUN.match(token):
         return _unspaced(token)
     plain = _LETTERS.fullmatch(token) is not None
-    found: list[tuple[str, int, int, bool]] = []
+    found: list[Piece] = []
     for piece in _part(token, language) if plain else _joined(token, language):
         found.append(piece)
         if len(found) == PIECES_PER_TOKEN_MAX:
@@ -374,7 +387,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {
             jedem jeden jeder jedes jetzt kann kein keine keinen keiner können könnte man mein meine meinem meinen meiner mich
             mir mit muss nach nicht nichts noch nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seit sich sie
             sind so soll sollte sondern über um und uns unser unsere unter viel vom von vor wann war waren warum was weil wenn
-            wer werde werden wie wieder will wir wird wirst wo würde würden zu zum zur zwischen dass daß""",
+            wer werde werden wie wieder will wir wird wirst wo würde würden zu zum zur zwischen dass""",
         "french": """à ai aie ainsi après as au aucun aucune aussi autre aux avait avec avez avoir avons bien c ce cela ces cet
             cette ceux chez ci comme comment d dans de des donc dont du elle elles en encore entre es est et était étaient été
             être eu fait faire font ici il ils j je l la le les leur leurs lui m ma mais me même mes moi mon n ne ni nos notre

@@ -12,11 +12,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 DATA_FILE = "data.mdb"
 LOCK_FILE = "LOCK"
+COPY_SECONDS_MAX = 3_600
 
 _META_MAGIC = 0xBEEFC0DE
 _META_VERSION = 1
@@ -102,6 +106,27 @@ def _read_meta(raw: bytes) -> tuple[int, int, int, int]:
         raise ValueError(f"its header gives a page size of {page_bytes} bytes")
     last_page, transaction = struct.unpack_from("=QQ", raw, 120)
     return version, page_bytes, last_page, transaction
+
+
+def copy_data(source: Path, target: Path, map_bytes: int) -> None:
+    """A compacted copy of the open data file in `source`, as of its last commit, in the new directory `target`.
+
+    LMDB's own tool makes it in a process of its own, which reads like any other reader: inside this process a long copy would hold
+    up every abort and every growth of the map. StoreError when it fails; nothing stays under `target` then.
+    """
+    building = target.with_name(target.name + ".partial")
+    shutil.rmtree(building, ignore_errors=True)
+    building.parent.mkdir(parents=True, exist_ok=True)
+    options = ["--read", "--map_size", str(2 * map_bytes >> 20 or 1), "--compact", "--env", str(source)]
+    command = [sys.executable, "-m", "lmdb", *options, "copy", str(building)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=COPY_SECONDS_MAX)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        shutil.rmtree(building, ignore_errors=True)
+        reason = str(error.stderr or error).strip().rsplit("\n", 1)[-1]
+        raise StoreError(f"{source} could not be copied to {target}: {reason}") from error
+    building.chmod(0o700)
+    publish(building, target)
 
 
 def publish(finished: Path, name: Path) -> None:

@@ -44,6 +44,7 @@ from storage.directory import (
     StoreFull,
     StoreMissing,
     check_data_file,
+    copy_data,
     publish,
 )
 from storage.directory import StoreInUse as StoreInUse
@@ -60,6 +61,7 @@ MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
 READERS_MAX = 1_024
 DRAIN_SECONDS_MAX = 10
+ABORT_SECONDS_MAX = 1
 DATABASES_MAX = 4
 RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 
@@ -144,7 +146,7 @@ class BoundTable(Generic[Row]):
             raise ValueError(f"a key of table {self.table.name!r} takes {len(physical)} bytes, which is too long") from error
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
-        self._reader._root.dirty = True
+        self._reader.dirty = True
 
     def delete(self, *key: Any) -> bool:
         """Whether there was such a row."""
@@ -153,7 +155,7 @@ class BoundTable(Generic[Row]):
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
         if deleted:
-            self._reader._root.dirty = True
+            self._reader.dirty = True
         return deleted
 
     def delete_prefix(self, *prefix: Any) -> int:
@@ -168,7 +170,7 @@ class BoundTable(Generic[Row]):
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
         if deleted:
-            self._reader._root.dirty = True
+            self._reader.dirty = True
         return deleted
 
     def scan(
@@ -227,7 +229,7 @@ class Reader:
     """What snapshots and transactions have in common."""
 
     writable = False
-    _root: Transaction
+    dirty = False
 
     def __init__(self, store: Store, transaction: lmdb.Transaction):
         self.store = store
@@ -305,8 +307,8 @@ class Transaction(Reader):
         self._sequence = sequence
         self._notes: list[tuple[str, Scope, Any]] = []
         self._root = root or self
-        self.dirty = False  # whether anything was stored; kept by the root alone, like the failure that dooms the whole write
-        self.failure: StoreError | None = None
+        self.dirty = False  # whether anything was stored
+        self.failure: StoreError | None = None  # what dooms the whole write; kept by the root
 
     @property
     def sequence(self) -> int:
@@ -315,7 +317,7 @@ class Transaction(Reader):
     def note(self, index_name: str, scope: Scope, change: Any) -> None:
         """Tell the keeper of a derived index what it must learn once this is committed."""
         self._notes.append((index_name, scope, change))
-        self._root.dirty = True
+        self.dirty = True
 
     @contextlib.contextmanager
     def child(self) -> Iterator[Transaction]:
@@ -333,17 +335,18 @@ class Transaction(Reader):
         child = Transaction(self.store, nested, self._sequence, self._root)
         try:
             yield child
-        except BaseException:
-            nested.abort()
-            raise
-        try:
             nested.commit()
-        except lmdb.Error as error:
-            raise self._fault(error) from error
+        except BaseException as error:
+            self.store._undo(nested, child.dirty or not isinstance(error, Exception))
+            if isinstance(error, lmdb.Error):
+                raise self._fault(error) from error
+            raise
         self._notes += child._notes
+        self.dirty |= child.dirty
 
     def _fault(self, error: lmdb.Error) -> StoreError:
         fault = super()._fault(error)
+        self.dirty = True  # half a change may have been made
         if self._root.failure is None:
             self._root.failure = fault
         return fault
@@ -385,7 +388,6 @@ class Store:
 
         Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
         """
-        directory = Path(directory)
         data_file = directory / DATA_FILE
         if not create and not data_file.exists():
             raise StoreMissing(f"there is no store in {directory}; create one, or check the path.")
@@ -447,17 +449,17 @@ class Store:
             result = work(transaction)
             if transaction.failure is not None:
                 raise transaction.failure
-            if not transaction.dirty:
-                return Committed(result, self._sequence, {})
-            inner.put(_SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
+            if transaction.dirty:
+                inner.put(_SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
             inner.commit()
         except BaseException as error:
+            self._undo(inner, transaction.dirty or not isinstance(error, Exception))
             fault = transaction.failure or (_fault(error, self.data_file) if isinstance(error, lmdb.Error) else error)
             if fault is error:
                 raise
             raise fault from error
-        finally:
-            inner.abort()  # does nothing after a commit
+        if not transaction.dirty:
+            return Committed(result, self._sequence, {})
         self._sequence = sequence
         notes: dict[str, list[tuple[Scope, Any]]] = {}
         for index_name, scope, change in transaction._notes:
@@ -474,6 +476,19 @@ class Store:
             except lmdb.Error as error:
                 raise StoreFull(f"{self.data_file}: the memory map cannot grow ({error}).") from error
 
+    def _undo(self, inner: lmdb.Transaction, is_dirty: bool) -> None:
+        """End a failed write transaction or child.
+
+        py-lmdb aborts only at an instant when no other thread is inside a call of this environment, which busy readers can put off
+        for many seconds; so they are held back for it. A transaction that changed nothing is committed instead: that never waits.
+        """
+        if not is_dirty:
+            with contextlib.suppress(lmdb.Error):  # it failed in LMDB itself; the abort below ends it
+                inner.commit()
+                return
+        with self._gate.alone(ABORT_SECONDS_MAX):
+            inner.abort()
+
     def _enter(self) -> None:
         """Count a reader in, or say why not."""
         if not self._gate.enter(2 * DRAIN_SECONDS_MAX):
@@ -485,23 +500,11 @@ class Store:
     def backup(self, directory: Path) -> None:
         """A compacted copy of the last commit in a new directory, while reads and writes go on; it opens like the original.
 
-        The directory appears under its name only when the copy is complete and synced. FileExistsError when it exists.
+        The directory appears under its name only when the copy is complete and synced. FileExistsError when it is there already.
         """
-        directory = Path(directory)
         if directory.exists():
             raise FileExistsError(f"{directory} exists; a backup goes into a new directory.")
-        partial = directory.with_name(directory.name + ".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(mode=0o700, parents=True)
-        self._enter()
-        try:
-            self._env.copy(str(partial), compact=True)
-        except lmdb.Error as error:
-            shutil.rmtree(partial)
-            raise _fault(error, partial) from error
-        finally:
-            self._gate.leave()
-        publish(partial, directory)
+        copy_data(self.directory, directory, self._env.info()["map_size"])
 
     def stat(self) -> dict[str, Any]:
         """Sizes in bytes and counts: data file, map, rows, tables, open snapshots, sequence."""
@@ -527,13 +530,15 @@ class Store:
         """Give each new table a code and bring each older one to its declared version, all in one transaction."""
 
         def work(transaction: Transaction) -> dict[str, bytes]:
-            stored = _read_tables(transaction._lmdb, self._meta)
+            with transaction._lmdb.cursor(db=self._meta) as cursor:
+                rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
+                stored = {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
             for table, entry in assign_codes(self.directory, stored, tables):
                 if table.name in stored:
                     _migrate(transaction, table, stored[table.name], migrations)
                 stored[table.name] = entry
                 transaction._lmdb.put(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry), db=self._meta)
-                transaction._root.dirty = True
+                transaction.dirty = True
             return {table.name: stored[table.name].code.to_bytes(2, "big") for table in tables}
 
         self._codes = self.write(work).result
@@ -583,12 +588,6 @@ def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, 
         if isinstance(error, lmdb.Error):
             raise _fault(error, directory / DATA_FILE) from error
         raise
-
-
-def _read_tables(transaction: lmdb.Transaction, meta: Any) -> dict[str, StoredTable]:
-    with transaction.cursor(db=meta) as cursor:
-        rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
-        return {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
 
 
 def _migrate(transaction: Transaction, table: Table, entry: StoredTable, migrations: Mapping[tuple[str, int], Migration]) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from runtime import cluster
+from runtime import cluster, serving
 from runtime.errors import ApiError
 from runtime.front_proxy import BehindFrontProxy
 from runtime.layout import Layout, LayoutError, shard_directory
@@ -154,3 +155,12 @@ class Gateway:
 
 def build(settings: Settings) -> Any:
     return cluster.application(Gateway, settings)
+
+
+def main(arguments: list[str]) -> int:
+    """python -m tests.runtime.tiny_app key=value …"""
+    return serving.serve(Settings.load(None, arguments), lambda url: print(url, flush=True), module="tests.runtime.tiny_app")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+"""A small embedder for tests: words hashed into a few dimensions, and the two ways an embedder can fail its callers."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from runtime.inference import InferenceUnavailable
+
+
+class WordEmbedder:
+    """Texts that share words are near each other. `down` refuses, `late` never answers; `texts` is what it was asked for."""
+
+    space = "words/32"
+    width = 32
+
+    def __init__(self) -> None:
+        self.down = self.late = False
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if self.down:
+            raise InferenceUnavailable("the embedder is down")
+        if self.late:
+            await asyncio.Event().wait()
+        self.texts += texts
+        vectors = np.zeros((len(texts), self.width), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in re.findall(r"\w+", text.lower()) or [""]:
+                row[zlib.crc32(word.encode()) % self.width] += 1
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    async def close(self) -> None:
+        pass

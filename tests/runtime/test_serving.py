@@ -1,0 +1,218 @@
+"""`serve` as a process, on both engines: it comes up, answers, survives a shard's death, and leaves nothing behind however it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from runtime.run_directory import RunDirectory
+from runtime.serving import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 120
+
+
+class Running:
+    """A service in a process of its own, from its announcement on."""
+
+    def __init__(self, data_dir: Path, *overrides: str):
+        self.data_dir = data_dir
+        command = [sys.executable, "-m", "tests.runtime.tiny_app", f"data_dir={data_dir}", "http.port=0", "shards.count=1", *overrides]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("http"), "the service did not start"
+
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(self.url + path, verify=False, timeout=30)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def leftovers(self) -> list[psutil.Process]:
+        return RunDirectory.of(self.data_dir).processes()
+
+
+@contextmanager
+def running(data_dir: Path, *overrides: str) -> Iterator[Running]:
+    service = Running(data_dir, *overrides)
+    try:
+        yield service
+    finally:
+        if service.process.poll() is None:
+            service.stop()
+        shutil.rmtree(RunDirectory.of(data_dir).path, ignore_errors=True)
+
+
+def eventually(true: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def refused(data_dir: Path, *overrides: str) -> str:
+    """What a start that must fail says; it is one line, and the status is 1."""
+    command = [sys.executable, "-m", "tests.runtime.tiny_app", f"data_dir={data_dir}", *overrides]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=START_SECONDS, check=False)
+    assert ended.returncode == 1
+    return ended.stderr.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    certfile, keyfile = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    certfile.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    keyfile.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    return certfile, keyfile
+
+
+# --- one process ------------------------------------------------------------------------------------------------------
+
+
+def test_local_serves_and_closes_in_order(tmp_path: Path) -> None:
+    with running(tmp_path / "data", "engine=local") as service:
+        assert service.get("/tiny/add").json()["count"] == 1
+        assert service.get("/request").json()["client"] == "127.0.0.1"
+        assert service.stop(signal.SIGINT) == 0
+    assert (tmp_path / "data/shards/0000/closed").exists()
+    with running(tmp_path / "data", "engine=local") as service:
+        assert service.get("/tiny/add").json()["count"] == 2
+
+
+def test_local_serves_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    certfile, keyfile = certificate
+    with running(tmp_path / "data", "engine=local", f"http.tls_certfile={certfile}", f"http.tls_keyfile={keyfile}") as service:
+        assert httpx.get(service.url + "/request", verify=ssl.create_default_context(cafile=certfile)).json()["scheme"] == "https"
+
+
+def test_local_ends_on_a_storage_fault(tmp_path: Path) -> None:
+    with running(tmp_path / "data", "engine=local") as service:
+        assert service.get("/tiny/crash").status_code == 503
+        assert service.process.wait(30) == 70
+
+
+def test_a_start_that_cannot_be_says_why(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"Port {port} on 127.0.0.1 is in use by process {os.getpid()}" in refused(tmp_path / "a", f"http.port={port}")
+    with running(tmp_path / "b", "engine=local") as service:
+        assert f"b is in use by process {service.process.pid}" in refused(tmp_path / "b", "http.port=0")
+        service.stop()
+        (tmp_path / "b/shards/0000/count").unlink()
+        assert "0000 is damaged" in refused(tmp_path / "b", "http.port=0", "engine=local")
+
+
+# --- Ray --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("ray") / "data") as service:
+        yield service
+
+
+@pytest.mark.ray
+def test_ray_answers_through_haproxy_and_lanes(on_ray: Running) -> None:
+    assert on_ray.get("/tiny/add").json()["count"] == 1
+    seen = httpx.get(on_ray.url + "/request", headers={"x-mneme-peer": "6.6.6.6", "x-request-timeout-seconds": "1", "X-Forwarded-For": "6.6.6.6"})
+    assert seen.json()["client"] == "127.0.0.1"
+    assert not {"x-mneme-peer", "x-mneme-scheme", "x-request-timeout-seconds"} & set(seen.json()["headers"])
+    assert seen.headers.get_list("x-request-id") == ["ours"]
+    with ThreadPoolExecutor(16) as pool:
+        replies = list(pool.map(lambda _: on_ray.get("/tiny/read"), range(64)))
+    assert all(reply.status_code == 200 for reply in replies)
+    assert max(replies[-1].json()["batches"]) > 1
+
+
+@pytest.mark.ray
+def test_a_slow_call_does_not_hold_fast_ones(on_ray: Running) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(on_ray.get, "/tiny/sleep")
+        assert on_ray.get("/tiny/read").status_code == 200
+        assert not slow.done()
+        assert slow.result().status_code == 200
+
+
+@pytest.mark.ray
+def test_a_shard_that_fails_comes_back_from_its_directory(on_ray: Running) -> None:
+    before = on_ray.get("/tiny/add").json()
+    lost = on_ray.get("/tiny/crash")
+    assert lost.status_code == 503
+    assert "unknown" in lost.json()["error"]
+    after = on_ray.get("/tiny/read")
+    assert after.status_code == 200, "a call that comes during the restart waits for it"
+    assert after.json()["count"] == before["count"]
+    assert after.json()["pid"] != before["pid"]
+
+
+@pytest.mark.ray
+def test_only_the_front_door_is_open_to_the_network(on_ray: Running) -> None:
+    family = on_ray.leftovers()
+    doors = {
+        connection.laddr.port
+        for process in family
+        if process.name() == "haproxy"
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert doors == {int(on_ray.url.rpartition(":")[2])}
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_killed_service_leaves_nothing_that_stops_the_next(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    with running(tmp_path / "data", f"http.port={port}") as service:
+        assert service.get("/tiny/add").json()["count"] == 1
+        service.stop(signal.SIGKILL)
+        assert eventually(lambda: not service.leftovers()), service.leftovers()
+    with running(tmp_path / "data", f"http.port={port}") as service:
+        assert service.get("/tiny/add").json()["count"] == 2
+        assert service.stop() == 0
+        assert service.leftovers() == []
+    assert (tmp_path / "data/shards/0000/checkpoint").exists()
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_ray_serves_tls_and_names_a_damaged_store(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    certfile, keyfile = certificate
+    with running(tmp_path / "data", f"http.tls_certfile={certfile}", f"http.tls_keyfile={keyfile}") as service:
+        assert httpx.get(service.url + "/request", verify=ssl.create_default_context(cafile=certfile)).json()["scheme"] == "https"
+        assert service.stop(signal.SIGINT) == 0
+        assert service.leftovers() == []
+    (tmp_path / "data/shards/0000/count").unlink()
+    assert "0000 is damaged" in refused(tmp_path / "data", "http.port=0")
+    assert RunDirectory.of(tmp_path / "data").processes() == []
