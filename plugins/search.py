@@ -11,8 +11,8 @@ Candidates and their session neighbours are then ranked by plugins/ranking.py an
 embedding is made before, outside any snapshot; when it is late or its backend is down, the search goes on lexically and says
 `degraded`.
 
-Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it shares a word with the query
-or is near enough in meaning; the others are dropped, and when nothing stands the answer is `no_match`. A caller may ask for the
+Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it or a session neighbour shares a
+word with the query, or when it is near enough in meaning; the others are dropped, and when nothing stands the answer is `no_match`. A caller may ask for the
 weak ones too; they then come flagged.
 """
 
@@ -217,8 +217,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     )
     weights = ctx.settings.search.weights
     scores = ranking.score(found, weights)
-    shares_word = pool.frequencies[:, columns.at].any(axis=0) if terms else np.zeros(len(candidates), bool)
-    stands = shares_word | (found["exact"] >= ctx.settings.search.cosine_min)
+    stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
     order = np.lexsort((candidates, scores))[::-1]
     contributions = {name: weights[name] * values[order] for name, values in found.items()}
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)

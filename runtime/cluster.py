@@ -62,7 +62,7 @@ Opener = Callable[[Settings, int], Awaitable[ShardLike]]
 
 
 def resolve(reference: str) -> Any:
-    """"package.module:name" -> the object; how a process is told which function to run without shipping code to it."""
+    """ "package.module:name" -> the object; how a process is told which function to run without shipping code to it."""
     module, _, name = reference.partition(":")
     return getattr(importlib.import_module(module), name)
 

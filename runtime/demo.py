@@ -51,7 +51,7 @@ CONVERSATIONS = (
 )
 QUESTIONS = (
     "Which instrument is Jonas learning, and from whom?",
-    "What is Nadia allergic to?",
+    "What can Nadia not eat?",
     "When is Nadia going to visit Jonas in Lisbon?",
 )
 

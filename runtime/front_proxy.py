@@ -7,7 +7,8 @@ wrote and then becomes HAProxy. What it changes, and why:
                       with TLS where a certificate is set (Serve's HAProxy mode knows no TLS)
     headers           the client's address and scheme, which only HAProxy knows, travel in two headers of our own; what a
                       client sends under these names, or to steer Serve, is dropped
-    X-Request-ID      Serve appends one of its own; the gateway's, which comes first, wins
+    X-Request-ID      made here, in the gateway's form, where the client sent none; Serve appends one to the answer as well, and
+                      the gateway's, which comes first, wins
     errors            when no gateway is up, the answer is a 503 in the service's own shape, with Retry-After
     logs, statistics  one datagram per request for nobody, and two more open ports: removed
     lifetime          HAProxy is ended by the kernel when its parent, a Ray worker, ends; otherwise it would outlive a crash
@@ -70,6 +71,8 @@ def adjusted(configuration: str, door: FrontDoor) -> str:
         f"http-request set-header {SCHEME_HEADER.decode()} {door.scheme}",
         "http-request del-header x-request-timeout-seconds",
         "http-request set-header x-request-disconnect-disabled ?1",
+        "http-request set-header x-request-id req_%[uuid,regsub(-,,g)] unless { req.hdr(x-request-id) -m found }",
+        "http-response del-header server",
         "http-response set-header x-request-id %[res.fhdr(x-request-id,1)] if { res.fhdr_cnt(x-request-id) gt 1 }",
     ]
     text = _UNUSED_SECTIONS.sub("", _LOGGING.sub("", configuration))

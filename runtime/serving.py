@@ -140,6 +140,7 @@ async def _serve_locally(
                 http="httptools",
                 proxy_headers=False,
                 server_header=False,
+                log_level="warning",
                 access_log=False,
                 log_config=None,
                 ssl_certfile=settings.http.tls_certfile,
@@ -370,7 +371,7 @@ def _usable_port(settings: Settings) -> int:
 
 
 def _listener_on(port: int) -> str | None:
-    """"process 4711 (haproxy)" for whoever listens on the port, as far as this user may know."""
+    """ "process 4711 (haproxy)" for whoever listens on the port, as far as this user may know."""
     for connection in psutil.net_connections("tcp"):
         if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
             try:

@@ -136,6 +136,7 @@ def publish(finished: Path, name: Path) -> None:
     if name.is_dir():
         _sync(name)
     _sync(name.parent)
+    _sync(name.parent.parent)  # which may hold a directory as new as the file
 
 
 def _sync(path: Path) -> None:

@@ -71,7 +71,7 @@ class VectorIndex:
         self.vectors = Table(f"{name}.vectors", ("space", "ordinal"), bytes, doc="Commit sequence, then float32 numbers.")
         self.tables = (self.vectors,)
         self._handover = threading.Lock()
-        self._loading: dict[tuple[int, Scope], _Tenant] = {}
+        self._loading: set[_Tenant] = set()
         self._tenants: weakref.WeakSet[_Tenant] = weakref.WeakSet()
 
     def bind(self, reader: Reader, scope: Scope) -> BoundVectors:
@@ -84,9 +84,12 @@ class VectorIndex:
             touched.setdefault(scope, []).append(change)
         for scope, own in touched.items():
             with self._handover:
-                tenant = store.residents.peek((self.name, scope)) or self._loading.get((id(store), scope))
-            if tenant is not None:
+                states = {tenant for tenant in self._loading if tenant.scope == scope and tenant.store() is store}
+                if (resident := store.residents.peek((self.name, scope))) is not None:
+                    states.add(resident)
+            for tenant in states:
                 tenant.learn(own)
+            if states:
                 store.residents.resize((self.name, scope))
             if any(change.space is None for change in own):
                 erase_checkpoints(store.directory, self.name, scope.slot, scope.tenant)
@@ -123,14 +126,13 @@ class VectorIndex:
         if reader.writable:  # what is not committed yet must not become resident
             with store.snapshot() as committed:
                 return self._tenant(committed, scope)
-        place = (id(store), scope)
         loaded: list[_Tenant] = []
 
         def load() -> _Tenant:
             tenant = _Tenant(self, store, scope)
             loaded.append(tenant)
             with self._handover:
-                self._loading[place] = tenant
+                self._loading.add(tenant)
                 self._tenants.add(tenant)
                 # Commits between the reader's and this one were applied while there was no state to apply them to.
                 tenant.owed = store.sequence
@@ -141,8 +143,7 @@ class VectorIndex:
             tenant = store.residents.get((self.name, scope), load)
         finally:
             with self._handover:
-                if loaded and self._loading.get(place) is loaded[0]:
-                    del self._loading[place]
+                self._loading.difference_update(loaded)
         tenant.settle(reader)
         return tenant
 

@@ -11,7 +11,6 @@ import types
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 
 from runtime import auth, ids
@@ -23,6 +22,7 @@ from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from storage.table import Identity
+from tests.plugins.embedding import WordEmbedder
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRETS = Secrets(service=b"s" * 32, pepper=b"p" * 32, operator_token="operator-token-of-the-tests-0123456789")
@@ -33,31 +33,6 @@ def settings(**overrides: Any) -> Settings:
     """Test settings with dotted overrides, written with two underscores: settings(write__ready_wait_ms=0)."""
     values = {**FAST, **{name.replace("__", "."): value for name, value in overrides.items()}}
     return Settings.load(None, [f"{name}={value}" for name, value in values.items()], {})
-
-
-class HashEmbedder:
-    """A real, tiny embedder: the normalised sum of one fixed random direction per word. Texts that share words are near."""
-
-    space, width = "words/64", 64
-
-    def __init__(self) -> None:
-        self.delay_seconds = 0.0
-        self.calls = 0
-
-    async def embed(self, texts: list[str]) -> np.ndarray:
-        self.calls += 1
-        if self.delay_seconds:
-            await asyncio.sleep(self.delay_seconds)
-        return np.stack([self._one(text) for text in texts]) if texts else np.zeros((0, self.width), np.float32)
-
-    def _one(self, text: str) -> np.ndarray:
-        total = np.full(self.width, 1e-3)
-        for word in re.findall(r"\w+", text.lower()):
-            total += np.random.default_rng(int.from_bytes(word.encode()[:8].ljust(8, b"\0"), "big")).standard_normal(self.width)
-        return (total / np.linalg.norm(total)).astype(np.float32)
-
-    async def close(self) -> None:
-        pass
 
 
 def example_plugin() -> Plugin:
@@ -83,7 +58,7 @@ class World:
         self.registry = registry
         self.directory = directory
         self.settings = settings(**overrides)
-        self.embedder = HashEmbedder()
+        self.embedder = WordEmbedder()
         self.clock_ms: int | None = None
         self.email = "tester@example.com"
 

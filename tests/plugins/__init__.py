@@ -24,7 +24,7 @@ from storage.table import Identity, Scope
 
 CHEAP = {
     "auth": {"argon2_time_cost": 1, "argon2_memory_kib": 64, "register_per_minute": 0, "login_per_minute": 0},
-    "limits": {"requests_per_minute": 0},
+    "limits": {"requests_per_minute": 0, "endpoint_caps": False},
 }
 JOBS_SECONDS_MAX = 10
 
@@ -141,5 +141,5 @@ class Desk:
 def _answer(reply: Reply) -> Answer:
     if reply.error is not None:
         error = reply.error
-        return Answer(error.status, {"code": error.code, "param": error.param, "message": error.message}, error.headers)
+        return Answer(error.status, {"code": error.code, "param": error.param, "message": error.message, "details": error.details}, error.headers)
     return Answer(reply.status, None if reply.body is None else orjson.loads(reply.body), reply.headers)

@@ -13,20 +13,29 @@ from runtime.inference import InferenceUnavailable
 
 
 class WordEmbedder:
-    """Texts that share words are near each other. `down` refuses, `late` never answers; `texts` is what it was asked for."""
+    """Texts that share words are near each other. `down` refuses, `late` keeps callers waiting; `texts` is what it embedded."""
 
     space = "words/32"
     width = 32
 
     def __init__(self) -> None:
-        self.down = self.late = False
+        self.down = False
         self.texts: list[str] = []
+        self._prompt = asyncio.Event()
+        self._prompt.set()
+
+    @property
+    def late(self) -> bool:
+        return not self._prompt.is_set()
+
+    @late.setter
+    def late(self, late: bool) -> None:
+        (self._prompt.clear if late else self._prompt.set)()
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
         if self.down:
             raise InferenceUnavailable("the embedder is down")
-        if self.late:
-            await asyncio.Event().wait()
+        await self._prompt.wait()
         self.texts += texts
         vectors = np.zeros((len(texts), self.width), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):

@@ -89,13 +89,12 @@ def ada(desk: Desk) -> str:
     return desk.register()
 
 
-def call(
-    desk: Desk, operation: str, body: Any = None, *, prefer: dict[str, str] | None = None, if_match: str | None = None, **how: Any
-) -> Answer:
-    """An operation with the headers that Desk does not know."""
+def call(desk: Desk, operation: str, body: Any, headers: dict[str, Any], **how: Any) -> Answer:
+    """An operation with `prefer` or `if_match` set on its Call."""
     made = desk.form(operation, body, **how)
     assert isinstance(made, Call)
-    made.prefer, made.if_match = prefer or {}, if_match
+    for name, value in headers.items():
+        setattr(made, name, value)
     return desk.together([made])[0]
 
 
@@ -159,8 +158,8 @@ def test_a_memory_is_searchable_when_the_answer_is_201(desk: Desk, ada: str) -> 
 
 def test_every_field_comes_back(desk: Desk, ada: str) -> None:
     sent = {
-        "content": "x", "importance": 1, "title": "", "tags": ["b", "a", "b"], "source": "slack", "source_type": "note", "source_reference": "r",
-        "user_id": "u", "agent_id": "g", "run_id": "n", "app_id": "p", "speaker": "Ada", "metadata": {"deep": {"list": [1, 2.5, "é"]}},
+        "content": "x", "importance": 1, "title": "", "tags": ["b", "a", "b"], "source": "slack", "source_type": "note",
+        "source_reference": "r", "user_id": "u", "agent_id": "g", "run_id": "n", "app_id": "p", "speaker": "Ada", "metadata": {"deep": {"list": [1, 2.5, "é"]}},
         "occurred_at": "2020-02-29T12:00:00+02:00", "expires_at": "2999-01-01",
     }  # fmt: skip
     body = checked(desk, "memories.create_raw", desk("memories.create_raw", sent, who=ada))
@@ -258,10 +257,8 @@ def test_collections_must_be_the_callers(desk: Desk, ada: str) -> None:
 @pytest.mark.parametrize("why", ["down", "late", "unwilling"])
 def test_a_write_whose_index_is_not_ready_is_202(desk: Desk, ada: str, embedder: WordEmbedder, why: str) -> None:
     embedder.down, embedder.late = why == "down", why == "late"
-    prefer = {"respond-async": ""} if why == "unwilling" else None
-    made = desk.form("memories.create", {"content": "I moved to Lisbon."}, who=ada)
-    made.prefer = prefer or {}
-    answer = desk.together([made])[0]
+    prefer = {"respond-async": ""} if why == "unwilling" else {}
+    answer = call(desk, "memories.create", {"content": "I moved to Lisbon."}, {"prefer": prefer}, who=ada)
     body = checked(desk, "memories.create", answer)
     assert answer.status == 202
     assert (body["searchable"], body["processing_status"]) == (False, "processing")
@@ -487,7 +484,7 @@ def test_new_content_that_is_not_indexed_yet_hides_the_old(desk: Desk, ada: str,
 @pytest.mark.parametrize(("header", "status"), [("*", 200), ('"1"', 200), ('"7", "1"', 200), ("1", 200), ('"2"', 412), ('W/"1"', 412)])
 def test_if_match_guards_changes(desk: Desk, ada: str, header: str, status: int) -> None:
     made = desk("memories.create", {"content": "tea"}, who=ada).body
-    assert call(desk, "memories.update", {"importance": 0.1}, who=ada, id=made["id"], if_match=header).status == status
+    assert call(desk, "memories.update", {"importance": 0.1}, {"if_match": header}, who=ada, id=made["id"]).status == status
 
 
 def test_superseded_memories_leave_ordinary_reads(desk: Desk, ada: str) -> None:

@@ -38,7 +38,9 @@ def test_a_lost_or_damaged_layout_is_named(tmp_path: Path) -> None:
 
 
 def test_one_service_holds_a_directory(tmp_path: Path) -> None:
-    other = f"from pathlib import Path; from runtime.layout import held\nwith held(Path({str(tmp_path)!r})): print('held', flush=True); input()"
+    other = (
+        f"from pathlib import Path; from runtime.layout import held\nwith held(Path({str(tmp_path)!r})): print('held', flush=True); input()"
+    )
     with subprocess.Popen([sys.executable, "-c", other], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         with pytest.raises(LayoutError, match=f"in use by process {process.pid}"), held(tmp_path):

@@ -146,7 +146,9 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.mark.ray
 def test_ray_answers_through_haproxy_and_lanes(on_ray: Running) -> None:
     assert on_ray.get("/tiny/add").json()["count"] == 1
-    seen = httpx.get(on_ray.url + "/request", headers={"x-mneme-peer": "6.6.6.6", "x-request-timeout-seconds": "1", "X-Forwarded-For": "6.6.6.6"})
+    seen = httpx.get(
+        on_ray.url + "/request", headers={"x-mneme-peer": "6.6.6.6", "x-request-timeout-seconds": "1", "X-Forwarded-For": "6.6.6.6"}
+    )
     assert seen.json()["client"] == "127.0.0.1"
     assert not {"x-mneme-peer", "x-mneme-scheme", "x-request-timeout-seconds"} & set(seen.json()["headers"])
     assert seen.headers.get_list("x-request-id") == ["ours"]

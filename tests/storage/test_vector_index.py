@@ -14,7 +14,7 @@ import pytest
 from pyroaring import BitMap
 
 from storage import vector_index
-from storage.table import Identity, Scope, Snapshot, Store
+from storage.table import Identity, Scope, Store
 from storage.vector_graph import DIRECTORY
 from storage.vector_index import BoundVectors, VectorIndex
 
@@ -407,7 +407,6 @@ def test_a_crash_loses_nothing_whatever_became_of_the_checkpoint(
 ) -> None:
     GRAPHED.checkpoint(store)
     other = clustered(200, seed=8)
-    late: Snapshot
 
     def after_the_checkpoint(bound: BoundVectors) -> None:
         put_all(other[:100], first=2_000)(bound)

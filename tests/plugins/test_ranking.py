@@ -1,0 +1,100 @@
+"""The ranking features, on columns small enough to check by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plugins import ranking
+from plugins.ranking import Columns, Pool, Query
+from runtime.settings import Settings
+
+WEIGHTS = Settings.load().search.weights
+
+
+def columns(n: int, **fields) -> Columns:
+    base = {
+        "at": np.arange(n), "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.full(n, -1),
+        "speaker": np.zeros(n), "is_question": np.zeros(n, bool), "has_time": np.zeros(n, bool), "has_number": np.zeros(n, bool),
+        "content_words": np.full(n, 5),
+    }  # fmt: skip
+    return Columns(**{**base, **fields})
+
+
+def query(**fields) -> Query:
+    return Query(**{"idf": np.array([2.0], np.float32), "ceiling": 4.4, "average_length": 10.0, "vector": None, **fields})
+
+
+def pool(frequencies, vectors=None) -> Pool:
+    matrix = np.array(frequencies, np.float32)
+    n = matrix.shape[1]
+    return Pool(matrix, np.full(n, 10), np.zeros((n, 0), np.float32) if vectors is None else np.array(vectors, np.float32))
+
+
+def test_weights_name_exactly_the_features() -> None:
+    assert set(WEIGHTS) == set(ranking.FEATURES)
+
+
+def test_bm25_is_the_published_formula() -> None:
+    got = ranking.bm25(np.array([[3.0]], np.float32), np.array([20.0]), np.array([1.5], np.float32), 10.0)
+    assert got[0] == pytest.approx(1.5 * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 2)))
+
+
+def test_a_word_beside_a_memory_counts_for_it_but_less_than_its_own() -> None:
+    found = ranking.features(query(), pool([[1, 0, 0]]), columns(3, previous=np.array([-1, 0, -1])))
+    own, beside, nowhere = found["lexical"]
+    assert own > beside > nowhere == 0
+    assert 0 < own <= 1
+
+
+def test_a_neighbours_meaning_counts_half() -> None:
+    vectors = [[1, 0], [0, 1], [0, 1]]
+    found = ranking.features(
+        query(vector=np.array([1, 0], np.float32)), pool([[0, 0, 0]], vectors), columns(3, following=np.array([-1, 0, -1]))
+    )
+    assert found["exact"].tolist() == [1, 0, 0]
+    assert found["semantic"][0] == pytest.approx(1)
+    assert found["semantic"][1] == pytest.approx(0.5 / np.hypot(1, 0.5))
+    assert found["semantic"][2] == 0
+
+
+def test_a_session_lends_its_best_to_its_members_and_nobody_else() -> None:
+    vectors = [[1, 0], [0, 1], [0, 1]]
+    found = ranking.features(query(vector=np.array([1, 0], np.float32)), pool([[0, 0, 0]], vectors), columns(3, session=np.array([0, 0, -1])))
+    assert found["session"].tolist() == [0.5, 0.5, 0]
+
+
+def test_plain_notes_lose_nothing() -> None:
+    with_nothing = ranking.features(query(), pool([[1]]), columns(1))
+    assert with_nothing["speaker"][0] == 0
+    assert with_nothing["lexical"][0] > 0 and with_nothing["session"][0] > 0
+
+
+def test_time_and_number_count_only_when_asked_for() -> None:
+    told = columns(1, has_time=np.array([True]), has_number=np.array([True]))
+    assert ranking.features(query(), pool([[1]]), told)["time"][0] == 0
+    asked = ranking.features(query(asks_when=True, asks_count=True), pool([[1]]), told)
+    assert (asked["time"][0], asked["number"][0]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "when", "count"),
+    [("When did we meet?", True, False), ("How many cats?", False, True), ("what year was it", True, False), ("Who came whenever", False, False)],
+)
+def test_what_a_query_asks_for(text: str, when: bool, count: bool) -> None:
+    assert (ranking.asks_when(text), ranking.asks_count(text)) == (when, count)
+
+
+def test_no_memory_scores_above_what_is_reachable() -> None:
+    rng = np.random.default_rng(7)
+    n = 200
+    vectors = rng.standard_normal((n, 8))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    idf = rng.uniform(0.5, 5, 4).astype(np.float32)
+    found = ranking.features(
+        Query(idf, float(2.2 * idf.sum()), 10.0, vectors[0].astype(np.float32), True, True),
+        Pool(rng.integers(0, 60, (4, n)).astype(np.float32), rng.integers(1, 40, n), vectors.astype(np.float32)),
+        columns(n, speaker=np.ones(n), has_time=np.ones(n, bool), has_number=np.ones(n, bool), content_words=np.full(n, 9_999)),
+    )
+    scores = ranking.score(found, WEIGHTS)
+    assert scores.max() <= ranking.reachable(WEIGHTS) + 1e-5

@@ -1,0 +1,259 @@
+"""Search through a real shard: what is found, what is not, and what the answer says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins import accounts, collections, memories, search
+from plugins.search_views import SearchReply
+from runtime.inference import Models
+from runtime.settings import Settings
+from tests.plugins import CHEAP, Desk
+from tests.plugins.embedding import WordEmbedder
+
+
+class Library(Desk):
+    """A desk with memories and search, and one account whose token is `me`."""
+
+    def __init__(self, directory: Path, **settings: Any):
+        self.embedder = WordEmbedder()
+        plugins = (accounts.plugin, collections.plugin, memories.plugin, search.plugin)
+        super().__init__(directory, plugins, Models(self.embedder), Settings.load({**CHEAP, **settings}))
+        self.me = self.register()
+
+    def add(self, content: str, who: str | None = None, **fields: Any) -> str:
+        answer = self("memories.create", {"content": content, **fields}, who=who or self.me)
+        assert answer.status == 201, answer
+        return answer.body["id"]
+
+    def find(self, query: str, who: str | None = None, **fields: Any) -> dict[str, Any]:
+        answer = self("search.search", {"query": query, **fields}, who=who or self.me)
+        assert answer.status == 200, answer
+        check(answer.body)
+        return answer.body
+
+    def ids(self, query: str, **fields: Any) -> list[str]:
+        return self.find(query, **fields)["evidence_ids"]
+
+
+def check(body: dict[str, Any]) -> None:
+    """The envelope keeps its word, whatever was asked."""
+    SearchReply.model_validate(body)
+    assert set(body) == set(SearchReply.model_fields)
+    ids = [hit["id"] for hit in body["results"]]
+    assert body["evidence_ids"] == ids and len(set(ids)) == len(ids)
+    scores = [hit["score"] for hit in body["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= hit["normalized_score"] <= 1 for hit in body["results"])
+    if body["no_match"]:
+        assert not ids and body["query_confidence"] == 0 and body["abstain_recommended"] and body["grounding"]["status"] == "no_grounded_match"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    desk = Library(tmp_path)
+    yield desk
+    desk.close()
+
+
+def test_a_memory_is_found_by_its_words_and_by_inflected_forms(library: Library) -> None:
+    wanted = library.add("My bicycle was stolen in Utrecht.")
+    library.add("The soup needs more salt.")
+    assert library.ids("who stole bicycles in Utrecht")[0] == wanted
+
+
+def test_an_acknowledged_write_is_in_the_next_search_and_a_deleted_one_is_not(library: Library) -> None:
+    for i in range(20):
+        memory = library.add(f"The code word number {i} is zebra{i}.")
+        assert library.ids(f"zebra{i}") == [memory]
+        assert library("memories.delete", who=library.me, id=memory).status == 200
+        assert library.find(f"zebra{i}", search_type="bm25")["no_match"]
+
+
+def test_a_changed_memory_is_found_by_its_new_words_only(library: Library) -> None:
+    memory = library.add("We meet at the lighthouse.")
+    library("memories.update", {"content": "We meet at the windmill."}, who=library.me, id=memory)
+    assert library.ids("windmill") == [memory]
+    assert library.find("lighthouse", search_type="bm25")["no_match"]
+    library.reopen()
+    assert library.ids("windmill") == [memory]
+    assert library.find("lighthouse", search_type="bm25")["no_match"]
+
+
+def test_nothing_is_padded_unless_asked_for_and_then_it_is_flagged(tmp_path: Path) -> None:
+    library = Library(tmp_path, search={"cosine_min": 0.99})
+    library.add("The soup needs more salt.")
+    answer = library.find("qwxyzzy flurbl")
+    assert answer["no_match"] and answer["total"] == 0
+    weak = library.find("qwxyzzy flurbl", include_low_confidence=True)
+    assert [hit["low_confidence"] for hit in weak["results"]] == [True]
+    assert weak["abstain_recommended"] and weak["grounding"]["status"] == "weak"
+    library.close()
+
+
+def test_another_account_finds_nothing_of_mine(library: Library) -> None:
+    library.add("The treasure is buried under the old oak.")
+    stranger = library.register("eve@example.com", "Eve")
+    for kind in ("hybrid", "vector", "bm25", "graph"):
+        assert library.find("The treasure is buried under the old oak.", who=stranger, search_type=kind)["no_match"]
+
+
+def test_an_empty_account_has_no_match(library: Library) -> None:
+    for kind in ("hybrid", "vector", "bm25", "graph"):
+        assert library.find("anything at all", search_type=kind)["no_match"]
+
+
+def test_scopes_and_collections_are_walls(library: Library) -> None:
+    other = library("collections.create", {"name": "work"}, who=library.me).body["id"]
+    ours = library.add("The budget is ten thousand.", user_id="ann")
+    theirs = library.add("The budget is ten thousand.", user_id="bob", collection_id=other, session_id="s1", agent_id="a", run_id="r", app_id="p")
+    assert set(library.ids("budget")) == {ours, theirs}
+    assert library.ids("budget", user_id="ann") == [ours]
+    for field, value in (("user_id", "bob"), ("collection_id", other), ("session_id", "s1"), ("agent_id", "a"), ("run_id", "r"), ("app_id", "p")):
+        assert library.ids("budget", **{field: value}) == [theirs]
+    assert library.find("budget", user_id="nobody")["no_match"]
+
+
+def test_an_unknown_collection_is_404_and_a_foreign_one_403(library: Library) -> None:
+    stranger = library.register("eve@example.com", "Eve")
+    foreign = library("collections.create", {"name": "hers"}, who=stranger).body["id"]
+    assert library("search.search", {"query": "x", "collection_id": foreign}, who=library.me).status == 403
+    assert library("search.search", {"query": "x", "collection_id": "col_nope"}, who=library.me).body["code"] == "collection_not_found"
+
+
+def test_neighbours_in_a_session_carry_evidence(library: Library) -> None:
+    library.add("What did you buy at the flea market?", session_id="s", speaker="Ann")
+    answer = library.add("Just this tiny brass telescope.", session_id="s", speaker="Bob")
+    library.add("Just this tiny brass telescope.", session_id="elsewhere", speaker="Bob")
+    assert library.ids("what was bought at the flea market", limit=2)[1] == answer
+
+
+def test_the_named_speaker_goes_first(library: Library) -> None:
+    anns = library.add("I adopted a dog.", speaker="Ann Lee")
+    bobs = library.add("I adopted a dog.", speaker="Bob")
+    assert library.ids("Did Bob adopt a dog?")[0] == bobs
+    answer = library.find("Did Ann Lee adopt a dog?")
+    assert answer["evidence_ids"][0] == anns
+    assert answer["query_entities"] == ["Ann", "Lee"]
+
+
+def test_pages_join_without_gap_or_overlap(library: Library) -> None:
+    made = {library.add(f"Meeting note {i} about the harbour.") for i in range(25)}
+    pages = [library.find("harbour", limit=10, offset=offset) for offset in (0, 10, 20)]
+    ids = [hit["id"] for page in pages for hit in page["results"]]
+    assert set(ids) == made and len(ids) == 25
+    assert [hit["rank"] for hit in pages[2]["results"]] == [21, 22, 23, 24, 25]
+    assert {page["total"] for page in pages} == {25}
+
+
+def test_threshold_cuts_on_the_normalized_score(library: Library) -> None:
+    library.add("harbour")
+    library.add("The harbour is one of many places that this rather long note speaks about at some length today.")
+    scores = [hit["normalized_score"] for hit in library.find("harbour")["results"]]
+    between = sum(scores) / 2
+    kept = library.find("harbour", threshold=between)
+    assert kept["total"] == 1 and kept["results"][0]["normalized_score"] >= between
+
+
+def test_explanations_add_up_to_the_score(library: Library) -> None:
+    library.add("The harbour opens at six.", session_id="s", speaker="Ann")
+    for flag in ("explain", "debug"):
+        hit = library.find("When does the harbour open, Ann?", **{flag: True})["results"][0]
+        assert sum(hit["explanation"].values()) == pytest.approx(hit["score"], abs=1e-4)
+    assert "explanation" not in library.find("harbour")["results"][0]
+
+
+def test_a_compact_view_leaves_the_rest_out(library: Library) -> None:
+    library.add("The harbour opens at six.", tags=["sea"], metadata={"a": 1})
+    hit = library.find("harbour", view="compact", explain=True)["results"][0]
+    assert not {"metadata", "tags", "highlights", "explanation"} & set(hit)
+
+
+def test_highlights_are_code_point_ranges_of_matching_words(library: Library) -> None:
+    library.add("🙂 Zwei Häfen, one harbour and more harbours.")
+    hit = library.find("harbour")["results"][0]
+    assert [hit["content"][mark["start"] : mark["end"]] for mark in hit["highlights"]] == ["harbour", "harbours"]
+
+
+@pytest.mark.parametrize(
+    ("content", "query"),
+    [
+        ("Я купил велосипед в Москве", "велосипеды"),
+        ("昨日は図書館で日本語を勉強しました", "図書館"),
+        ("اشتريت كتابا جديدا من المكتبة", "كتاب"),
+        ("मैंने बाज़ार से एक किताब खरीदी", "किताब"),
+        ("Ich habe gestern zwei Häuser besichtigt und war begeistert", "haus häuser"),
+        ("The build failed in get_user_name with ERR-4042", "ERR-4042"),
+    ],
+)
+def test_words_of_many_languages_are_found(library: Library, content: str, query: str) -> None:
+    wanted = library.add(content)
+    library.add("Nothing of the kind.")
+    assert library.ids(query, search_type="bm25") == [wanted]
+
+
+def test_a_search_goes_on_by_words_when_the_embedder_is_down_or_late(tmp_path: Path) -> None:
+    library = Library(tmp_path, search={"embedding_wait_ms": 20})
+    wanted = library.add("The harbour opens at six.")
+    for trouble in ("down", "late"):
+        setattr(library.embedder, trouble, True)
+        answer = library.find("harbour")
+        setattr(library.embedder, trouble, False)
+        assert answer["evidence_ids"] == [wanted]
+        assert answer["degraded"] and answer["degraded_reasons"] == ["embedding_unavailable"]
+    assert not library.find("harbour")["degraded"]
+    library.close()
+
+
+def test_similar_memories_are_near_and_never_the_memory_itself(library: Library) -> None:
+    one = library.add("red green blue")
+    near = library.add("red green yellow")
+    library.add("completely different words here")
+    answer = library("search.similar", who=library.me, id=one)
+    check(answer.body)
+    assert answer.body["evidence_ids"][0] == near and one not in answer.body["evidence_ids"]
+    assert library("search.similar", who=library.me, id=one, query={"min_score": 0.99}).body["no_match"]
+    stranger = library.register("eve@example.com", "Eve")
+    assert library("search.similar", who=stranger, id=one).status == 403
+    assert library("search.similar", who=library.me, id="mem_nope").status == 404
+
+
+def test_filters_compile_to_what_they_say(library: Library) -> None:
+    red = library.add("a note", tags=["red"], user_id="ann")
+    both = library.add("a note", tags=["red", "blue"], user_id="bob")
+    blue = library.add("a note", tags=["blue"], user_id="cid")
+    cases: list[tuple[dict[str, Any], set[str]]] = [
+        ({}, {red, both, blue}),
+        ({"tags": "red"}, {red, both}),
+        ({"tags": {"contains": "blue"}, "user_id": "bob"}, {both}),
+        ({"AND": [{"tags": "red"}, {"tags": "blue"}]}, {both}),
+        ({"OR": [{"user_id": "ann"}, {"user_id": "cid"}]}, {red, blue}),
+        ({"NOT": {"tags": "red"}}, {blue}),
+        ({"NOT": [{"user_id": "ann"}, {"user_id": "bob"}]}, {blue}),
+        ({"user_id": {"in": ["ann", "bob"]}}, {red, both}),
+        ({"user_id": {"nin": ["ann", "bob"]}}, {blue}),
+        ({"user_id": {"ne": "ann"}}, {both, blue}),
+        ({"user_id": "nobody"}, set()),
+    ]
+    for filters, expected in cases:
+        assert set(library.ids("note", filters=filters)) == expected, filters
+
+
+@pytest.mark.parametrize(
+    ("filters", "loc"),
+    [
+        ({"colour": "red"}, ["body", "filters"]),
+        ({"user_id": {"like": "x"}}, ["body", "filters", "user_id"]),
+        ({"user_id": {"in": "ann"}}, ["body", "filters", "user_id", "in"]),
+        ({"AND": {"user_id": "x"}}, ["body", "filters", "AND"]),
+        ({"OR": [{"user_id": 5}]}, ["body", "filters", "OR", 0, "user_id"]),
+    ],
+)
+def test_a_filter_that_does_not_exist_is_refused_where_it_stands(library: Library, filters: dict, loc: list) -> None:
+    refused = library("search.search", {"query": "x", "filters": filters}, who=library.me)
+    assert refused.status == 422
+    assert refused.body["details"][0]["loc"] == loc
