@@ -16,6 +16,7 @@ from runtime.front_proxy import BehindFrontProxy
 from runtime.gateway import build_asgi
 from runtime.inference import Models, load_models
 from runtime.layout import Layout, shard_directory
+from runtime.minilm import ModelUnusable
 from runtime.plugin import Registry
 from runtime.secrets import Secrets
 from runtime.settings import Settings, default_config
@@ -33,8 +34,11 @@ def registry() -> Registry:
 
 @cache
 def models(settings: Settings) -> Models:
-    """The models of this process, shared by all that live in it. Blocks while they load."""
-    return load_models(settings, settings.data_dir)
+    """The models of this process, shared by all that live in it. Blocks while they load. Raises CannotOpen."""
+    try:
+        return load_models(settings, settings.data_dir)
+    except ModelUnusable as missing:
+        raise cluster.CannotOpen(str(missing)) from missing
 
 
 async def open_shard(settings: Settings, number: int) -> Shard:

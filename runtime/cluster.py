@@ -47,6 +47,10 @@ EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
 ACTOR_CALLS_MAX = 1_000
 
 
+class CannotOpen(Exception):
+    """A shard lacks something beside its store; the message is one sentence."""
+
+
 class ShardLike(Protocol):
     """What this file needs of runtime.shard.Shard, already open."""
 
@@ -144,7 +148,7 @@ def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
 
 
 def open_shards(handles: Sequence[Any], seconds: float = START_SECONDS_MAX) -> None:
-    """Wait until every shard is open. Raises the storage's own error, or TimeoutError."""
+    """Wait until every shard is open. Raises the opener's own error, TimeoutError, or RuntimeError when a process ended."""
     import ray
 
     try:
@@ -153,6 +157,8 @@ def open_shards(handles: Sequence[Any], seconds: float = START_SECONDS_MAX) -> N
         raise failed.cause from None
     except ray.exceptions.GetTimeoutError:
         raise TimeoutError(f"The shards were not open within {seconds:.0f} seconds.") from None
+    except ray.exceptions.RayError as ended:
+        raise RuntimeError(f"A shard's process ended while it opened its store: {ended}") from ended
 
 
 def find_shards(shards: int) -> list[Any]:

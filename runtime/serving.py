@@ -63,7 +63,7 @@ def serve(settings: Settings, announce: Callable[[str], None] = print, *, module
         with held(settings.data_dir), _Signals() as signals:
             run = _run_on_ray if settings.engine == "ray" else _run_locally
             return run(settings, signals, announce, module)
-    except (StartError, LayoutError, StoreError, SecretsError, RunDirectoryError, TimeoutError) as refused:
+    except (StartError, cluster.CannotOpen, LayoutError, StoreError, SecretsError, RunDirectoryError, TimeoutError) as refused:
         print(f"mneme serve: {refused}", file=sys.stderr)
         return 1
     except _StopRequested:

@@ -1,0 +1,172 @@
+"""The declared operations against the specification: each endpoint has exactly one, and each says all that it has to say."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+import serve_app
+from runtime import openapi
+from runtime.operation import Idempotency, Kind, Operation
+from tests.contract.schemas import strict_schema
+
+# Specification part 4, by its headings.
+ENDPOINTS = {
+    "Authentication": """
+        POST   /v1/auth/register
+        POST   /v1/auth/api-keys
+    """,
+    "Memories": """
+        POST   /v1/memories
+        POST   /v1/memories/raw
+        GET    /v1/memories/jobs/{job_id}
+        POST   /v1/memories/batch
+        GET    /v1/memories
+        GET    /v1/memories/{id}
+        PATCH  /v1/memories/{id}
+        DELETE /v1/memories/{id}
+        POST   /v1/memories/bulk-delete
+        DELETE /v1/memories/all
+    """,
+    "Search": """
+        POST   /v1/search
+        GET    /v1/search/similar/{id}
+    """,
+    "Collections": """
+        POST   /v1/collections
+        GET    /v1/collections
+        GET    /v1/collections/default
+        GET    /v1/collections/{id}
+        PATCH  /v1/collections/{id}
+        DELETE /v1/collections/{id}
+        POST   /v1/collections/bulk-delete
+        DELETE /v1/collections/all
+    """,
+}
+# Specification part 8: writes whose key is bound to the record they make.
+CANONICAL = """
+    POST /v1/memories
+    POST /v1/memories/raw
+    POST /v1/memories/batch
+    POST /v1/memories/process
+    POST /v1/memory-tools/insert
+    POST /v1/corrections
+    POST /v1/learning/decisions
+    POST /v1/learning/decisions/{id}/outcomes
+"""
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+RATES = {"default", "search", "batch", "media", "register", "login"}
+
+OPERATIONS = list(serve_app.registry().operations.values())
+each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+
+
+def rows(table: str) -> list[tuple[str, str]]:
+    return [tuple(line.split()) for line in table.strip().splitlines()]
+
+
+def shape(path: str) -> str:
+    """The path without the names of its parameters."""
+    return re.sub(r"{\w+}", "{}", path)
+
+
+def routes(operation: Operation) -> list[tuple[str, str]]:
+    return [(operation.method, shape(path)) for path in (operation.path, *operation.aliases)]
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return openapi.document(serve_app.registry(), "1.2.3")
+
+
+@pytest.mark.parametrize(("method", "path"), [row for table in ENDPOINTS.values() for row in rows(table)])
+def test_each_endpoint_of_the_specification_has_one_operation(method: str, path: str) -> None:
+    found = [operation.name for operation in OPERATIONS if (method, shape(path)) in routes(operation)]
+    assert len(found) == 1, f"{method} {path}: {found}"
+
+
+def test_no_two_operations_share_a_route() -> None:
+    taken = [route for operation in OPERATIONS for route in routes(operation)]
+    assert len(taken) == len(set(taken))
+
+
+@each_operation
+def test_an_operation_says_what_it_is(operation: Operation) -> None:
+    assert operation.summary and not operation.summary.endswith(".")
+    assert re.match(r"part \d", operation.spec)
+    assert operation.scope in ("public", "read", "write", "admin")
+    assert operation.rate in RATES
+    assert all(200 <= status < 300 for status in operation.statuses)
+    assert operation.path.startswith("/v1/")
+    for path in operation.aliases:
+        assert re.findall(r"{\w+}", path) == re.findall(r"{\w+}", operation.path)
+
+
+@each_operation
+def test_examples_are_true(operation: Operation) -> None:
+    if operation.body is not None:
+        assert operation.example is not None, "a body needs an example"
+        read = operation.body.model_validate(operation.example)
+        assert set(operation.example) <= set(type(read).model_fields), "the example names a field the body does not have"
+    if operation.response is None:
+        assert operation.statuses == (204,)
+        return
+    assert operation.example_reply is not None, "a response needs an example"
+    Draft202012Validator(strict_schema(operation.response)).validate(operation.example_reply)
+
+
+@each_operation
+def test_what_changes_something_can_be_repeated(operation: Operation) -> None:
+    if operation.kind is Kind.WRITE:
+        assert operation.method in CHANGING
+        assert operation.idempotency is not Idempotency.NONE
+    if operation.method in ("PUT", "PATCH", "DELETE"):
+        assert operation.kind is not Kind.READ
+    if operation.method == "GET":
+        assert (operation.kind, operation.body, operation.idempotency) == (Kind.READ, None, Idempotency.NONE)
+
+
+def test_canonical_are_the_writes_that_make_a_record() -> None:
+    installed = {operation.name: route for operation in OPERATIONS for route in routes(operation)[:1]}
+    declared = {route for name, route in installed.items() if serve_app.registry().operations[name].idempotency is Idempotency.CANONICAL}
+    assert declared == {(method, shape(path)) for method, path in rows(CANONICAL)} & set(installed.values())
+
+
+@each_operation
+def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
+    if operation.internal or operation.scope == "public":
+        return
+    destroys_everything = operation.method == "DELETE" and operation.path.endswith("/all")
+    rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
+    if destroys_everything or rules_over_keys:
+        assert operation.scope == "admin"
+    elif operation.kind is Kind.READ:
+        assert operation.scope == "read"
+    else:
+        assert operation.scope in ("write", "admin")
+
+
+@each_operation
+def test_an_operation_is_described(operation: Operation, document: dict[str, Any]) -> None:
+    for path in (operation.path, *operation.aliases):
+        described = document["paths"].get(path, {}).get(operation.method.lower())
+        assert (described is None) == operation.internal
+        if described is None:
+            continue
+        if operation.body is not None:
+            assert described["requestBody"]["content"]["application/json"]["example"] == operation.example
+        for status in operation.statuses:
+            content = described["responses"][str(status)].get("content", {})
+            assert status == 204 or "example" in next(iter(content.values())), f"{status} has no example"
+        assert {parameter["name"] for parameter in described["parameters"] if parameter.get("in") == "path"} == set(
+            re.findall(r"{(\w+)}", path)
+        )
+        assert {"401", "422"} & set(described["responses"]) or operation.scope == "public"
+
+
+def test_the_description_is_valid(document: dict[str, Any]) -> None:
+    OpenAPIV31SpecValidator(document).validate()

@@ -1,0 +1,99 @@
+"""The whole service in the test's own process: every plugin, the real gateway and a real shard, reached over ASGI.
+
+What a socket and a second process would add is tested elsewhere (tests/served.py); here a request costs about a millisecond.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import serve_app
+from runtime.cluster import LocalShards
+from runtime.gateway import build_asgi
+from runtime.inference import Models
+from runtime.operation import Call, Reply
+from runtime.secrets import Secrets
+from runtime.shard import Shard
+from runtime.telemetry import Telemetry
+from storage.table import Identity
+from tests.worlds import HashEmbedder, settings
+
+POLL_SECONDS = 0.002
+POLLS_MAX = 5_000
+PASSWORD = "correct horse battery staple"
+
+
+class FaultyShards(LocalShards):
+    """Shards as ever, which raise the exception in `fault`, once it is set, instead of answering."""
+
+    fault: Exception | None = None
+
+    async def execute(self, call: Call) -> Reply:
+        if self.fault is not None:
+            raise self.fault
+        return await super().execute(call)
+
+
+class InProcess:
+    """One service on a directory. `request` is synchronous; the service runs while a request does."""
+
+    def __init__(self, directory: Path, **overrides: Any):
+        self.registry = serve_app.registry()
+        self.settings = settings(billing__default_tier="enterprise", auth__register_per_minute=0, auth__login_per_minute=0, **overrides)
+        self.secrets = Secrets.generate()
+        self.embedder = HashEmbedder()
+        self._runner = asyncio.Runner()
+        identity = Identity("", 0, 1, 4096, 1)
+        self.shard = Shard(directory, self.registry, self.settings, Models(embedder=self.embedder), identity, self.secrets)
+        self._runner.run(self.shard.open(create=True))
+        self.shards = FaultyShards([self.shard])
+        self._application = build_asgi(self.registry, self.settings, self.shards, self.secrets, Telemetry())
+        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(self._application), base_url="http://mneme.test")
+
+    def close(self) -> None:
+        self._runner.run(self._client.aclose())
+        self._runner.run(self.shard.close())
+        self._runner.close()
+
+    def request(self, method: str, path: str, body: Any = None, *, who: str | None = None, **headers: str) -> httpx.Response:
+        """`body` becomes JSON, bytes are sent as they are; `who` is the credential; header names are written with underscores."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if who is not None:
+            sent["Authorization"] = f"Bearer {who}"
+        content = {"content": body} if isinstance(body, bytes) else {} if body is None else {"json": body}
+        return self._runner.run(self._client.request(method, path, headers=sent, **content))
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Let the service run until the condition holds."""
+        for _ in range(POLLS_MAX):
+            if done():
+                return
+            self._runner.run(asyncio.sleep(POLL_SECONDS))
+        raise AssertionError("the condition did not come true")
+
+    def register(self, email: str) -> str:
+        """A new account's access token."""
+        answer = self.request("POST", "/v1/auth/register", {"email": email, "password": PASSWORD, "full_name": "Ada Lovelace"})
+        assert answer.status_code == 201, answer.text
+        return answer.json()["access_token"]
+
+    def mint(self, token: str, *scopes: str) -> dict[str, Any]:
+        """A new API key with these scopes: its id, its text (`key`) and the rest."""
+        answer = self.request("POST", "/v1/auth/api-keys", {"name": "of a test", "scopes": scopes}, who=token)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+
+@contextmanager
+def in_process(directory: Path, **overrides: Any) -> Iterator[InProcess]:
+    service = InProcess(directory, **overrides)
+    try:
+        yield service
+    finally:
+        service.close()
