@@ -23,11 +23,13 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 QUESTION, NUMBER, TIME, QUOTE, ACKNOWLEDGEMENT = 1, 2, 4, 8, 16
 NOTHING = 0xFFFF_FFFF
+MARKS_CACHED_MAX = 8_192
 READ_CHARS_MAX = 20_000  # a longer text has shown what it is by then
 
 COLUMNS = np.dtype(
@@ -120,6 +122,7 @@ def columns(rows: Iterable[bytes]) -> np.ndarray:
     return np.frombuffer(b"".join(rows), dtype=COLUMNS)
 
 
+@lru_cache(maxsize=MARKS_CACHED_MAX)
 def mark(secret: bytes, kind: str, *parts: object) -> int:
     """A number from 1 to 2⁶³−1 that stands for a name; the secret keeps names from being guessed out of index keys."""
     told = "\0".join([kind, *(f"{len(str(part))}:{part}" for part in parts)])

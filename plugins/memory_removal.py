@@ -35,7 +35,6 @@ from plugins.memory_store import (
     MemoryRow,
     marks_of,
     set_alarm,
-    unindex,
 )
 from runtime.jobs import Again
 from runtime.limits import MEMORIES_SWEPT_PER_STEP
@@ -47,8 +46,7 @@ def delete_memories(ctx: WriteContext, rows: Sequence[MemoryRow]) -> None:
     """Delete memories that can be read now, with everything derived from them."""
     for collection_id, count in Counter(row.collection_id for row in rows).items():
         adjust_count(ctx, collection_id, memories=-count)
-    for row in rows:
-        _remove(ctx, row, ctx.now)
+    _remove(ctx, [(row, ctx.now) for row in rows])
 
 
 def hide(ctx: WriteContext, cause: str, number: int, ordinals: BitMap) -> None:
@@ -66,10 +64,8 @@ def sweep(ctx: WriteContext, cause: str, number: int, rows_max: int) -> int:
         return 0
     ordinals = BitMap.deserialize(hidden.ordinals)
     portion = ordinals[:rows_max]
-    for ordinal in portion:
-        row = ctx[MEMORIES].get(ordinal)
-        if row is not None:
-            _remove(ctx, row, hidden.at)
+    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in portion])
+    _remove(ctx, [(row, hidden.at) for row in rows if row is not None])
     left = ordinals - portion
     if left:
         ctx[MEMORIES_HIDDEN].put((cause, number), HiddenRow(left.serialize(), hidden.at))
@@ -124,8 +120,7 @@ def sweep_expired(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
     hidden = {row.ordinal for row in rows} & {o for _, row in ctx[MEMORIES_HIDDEN].scan() for o in BitMap.deserialize(row.ordinals)}
     for collection_id, count in Counter(row.collection_id for row in rows if row.ordinal not in hidden).items():
         adjust_count(ctx, collection_id, memories=-count)
-    for row in rows:
-        _remove(ctx, row, row.expires_at)
+    _remove(ctx, [(row, row.expires_at) for row in rows])
     if len(due) == MEMORIES_SWEPT_PER_STEP:
         return Again(payload)
     ctx[MEMORY_ALARM].delete()
@@ -135,20 +130,23 @@ def sweep_expired(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
     return {"deleted": len(rows)}
 
 
-def _remove(ctx: WriteContext, row: MemoryRow, at: int) -> None:
-    """Row, id, history, cues, bitmaps, postings and vector of one memory; then its event."""
-    unindex(ctx, row)
-    fields = ctx.index(MEMORY_FIELDS)
-    for name, value in marks_of(ctx, row):
-        fields.remove(row.ordinal, name, value)
-    if row.expires_at is not None:
-        ctx[MEMORY_EXPIRY].delete(row.expires_at, row.ordinal)
-    ctx[MEMORY_HISTORY].delete_prefix(row.id)
-    ctx[MEMORY_CUES].delete(row.ordinal)
-    ctx[MEMORY_IDS].delete(row.id)
-    ctx[MEMORIES].delete(row.ordinal)
-    data = {"id": row.id, "version": row.version + 1, "collection_id": row.collection_id, "deleted_at": iso(at)}
-    ctx.emit(MEMORY_DELETED, data, row.id)
+def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
+    """Row, id, history, cues, bitmaps, postings and vector of each memory, then its event. With each, when it ceased to be readable."""
+    ctx.index(MEMORY_TEXT).remove_many([row.ordinal for row, _ in doomed if row.searchable])
+    fields, vectors = ctx.index(MEMORY_FIELDS), ctx.index(MEMORY_VECTORS)
+    for row, at in doomed:
+        if row.searchable:
+            vectors.delete(row.space, row.ordinal)
+        for name, value in marks_of(ctx, row):
+            fields.remove(row.ordinal, name, value)
+        if row.expires_at is not None:
+            ctx[MEMORY_EXPIRY].delete(row.expires_at, row.ordinal)
+        ctx[MEMORY_HISTORY].delete_prefix(row.id)
+        ctx[MEMORY_CUES].delete(row.ordinal)
+        ctx[MEMORY_IDS].delete(row.id)
+        ctx[MEMORIES].delete(row.ordinal)
+        data = {"id": row.id, "version": row.version + 1, "collection_id": row.collection_id, "deleted_at": iso(at)}
+        ctx.emit(MEMORY_DELETED, data, row.id)
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:

@@ -378,7 +378,8 @@ def versions(ctx: ReadContext, row: MemoryRow, after: int, limit: int) -> list[t
 
 def store_memories(ctx: WriteContext, drafts: Sequence[Draft], *, reason: str | None = None) -> Stored:
     """Store new memories, in order, with their events and counts. One job indexes those that came without `indexed`."""
-    rows = [_store(ctx, draft, reason) for draft in drafts]
+    sessions: dict[int, int | None] = {}
+    rows = [_store(ctx, draft, reason, sessions) for draft in drafts]
     ctx.index(MEMORY_TEXT).add_many((row.ordinal, d.indexed.terms) for row, d in zip(rows, drafts, strict=True) if d.indexed is not None)
     for collection_id, count in Counter(row.collection_id for row in rows).items():
         adjust_count(ctx, collection_id, memories=count)
@@ -407,7 +408,7 @@ def update_memory(
     after = msgspec.structs.replace(row, **changes, **head)
     rewritten = "content" in changes
     if rewritten:
-        unindex(ctx, row)
+        _unindex(ctx, row)
         after = msgspec.structs.replace(after, content_version=version, status=PROCESSING, space="")
         after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
@@ -430,7 +431,7 @@ def restore(ctx: WriteContext, row: MemoryRow, *, reason: str | None = None) -> 
 
 def index_again(ctx: WriteContext, row: MemoryRow, indexed: Indexed | None) -> Stored:
     """Replace what search knows of a memory whose content stays; no new version."""
-    unindex(ctx, row)
+    _unindex(ctx, row)
     after = msgspec.structs.replace(row, status=PROCESSING, space="")
     after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
@@ -453,25 +454,31 @@ def finish_indexing(ctx: WriteContext, memory_id: str, content_version: int, ind
     return True
 
 
-def _store(ctx: WriteContext, draft: Draft, reason: str | None) -> MemoryRow:
+def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[int, int | None]) -> MemoryRow:
+    """All of a new memory but its postings, which its caller adds for many at once. sessions: session mark -> its last ordinal."""
     fields = {"created_at": ctx.now, "updated_at": ctx.now, "occurred_at": ctx.now, "actor": _actor(ctx), "reason": reason, **draft.fields}
+    indexed = draft.indexed
     row = MemoryRow(
         id=ctx.new_id("mem"),
         ordinal=ctx.next_ordinal("memories"),
         content=draft.content,
         collection_id=draft.collection.id,
         number=draft.collection.number,
-        status=PROCESSING,
+        status=PROCESSING if indexed is None else COMPLETED,
+        space="" if indexed is None else indexed.space,
         **fields,
     )
     session = session_mark(ctx, row)
-    before_it = ctx.index(MEMORY_FIELDS).of("session", session) if session else BitMap()
-    if before_it:
-        row = msgspec.structs.replace(row, previous=before_it.max())
+    if session:
+        if session not in sessions:
+            members = ctx.index(MEMORY_FIELDS).of("session", session)
+            sessions[session] = members.max() if members else None
+        row = msgspec.structs.replace(row, previous=sessions[session])
+        sessions[session] = row.ordinal
     ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
-    _put_cues(ctx, row, TextCues())
-    if draft.indexed is not None:
-        row = _with_vector(ctx, row, draft.indexed)
+    _put_cues(ctx, row, TextCues() if indexed is None else indexed.cues)
+    if indexed is not None:
+        ctx.index(MEMORY_VECTORS).put(indexed.space, row.ordinal, indexed.vector)
     _put(ctx, row)
     # Subscribers may read the memory, so the row is there before the event whose id it then learns.
     row = msgspec.structs.replace(row, outbox_event_id=ctx.emit(MEMORY_CREATED, _created(row), row.id))
@@ -482,16 +489,12 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None) -> MemoryRow:
 def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     """Add postings, vector and text cues; -> the row as searchable, which the caller stores."""
     ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
-    return _with_vector(ctx, row, indexed)
-
-
-def _with_vector(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     ctx.index(MEMORY_VECTORS).put(indexed.space, row.ordinal, indexed.vector)
     _put_cues(ctx, row, indexed.cues)
     return msgspec.structs.replace(row, status=COMPLETED, space=indexed.space)
 
 
-def unindex(ctx: WriteContext, row: MemoryRow) -> None:
+def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
     """Take postings and vector away, if there are any."""
     if row.searchable:
         ctx.index(MEMORY_TEXT).remove(row.ordinal)

@@ -16,7 +16,6 @@ from typing import Any
 
 from runtime import jobs
 from runtime.errors import ApiError
-from runtime.limits import JOBS_AT_ONCE_MAX
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -43,6 +42,7 @@ class JobLoop:
         models: Any,
         now_ms: Callable[[], int],
         definitions: Any,
+        at_once: int,
     ):
         self._snapshot, self._tenant, self._read, self._write = snapshot, tenant, read, write
         self._models, self._now_ms, self._definitions = models, now_ms, definitions
@@ -51,7 +51,7 @@ class JobLoop:
         self._wake = asyncio.Event()
         self._task: asyncio.Task | None = None
         self._stopping = False
-        self._room = asyncio.Semaphore(JOBS_AT_ONCE_MAX)
+        self._room = asyncio.Semaphore(at_once)
 
     def start(self) -> None:
         with self._snapshot() as snapshot:

@@ -108,7 +108,6 @@ class Memory(Section):
 
 
 class Search(Section):
-    exact_max: int = Field(10_000, ge=0, description="Vectors of a tenant up to which a search scans them all, without a graph.")
     candidates: int = Field(100, ge=10, le=1_000, description="Candidates that each channel proposes.")
     embedding_wait_ms: int = Field(
         2_000, ge=1, le=60_000, description="Milliseconds a search waits for its embedding before it goes on by words alone."
@@ -151,7 +150,6 @@ class Auth(Section):
 
 class Jobs(Section):
     at_once: int = Field(16, ge=1, le=256, description="Background jobs a shard runs at the same time.")
-    lease_seconds: int = Field(60, ge=1, le=3_600, description="Seconds after which a job whose worker fell silent is taken up again.")
 
 
 class Log(Section):

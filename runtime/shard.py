@@ -76,6 +76,7 @@ class Shard:
             models=self.models,
             now_ms=self._now_ms,
             definitions=self.registry.jobs,
+            at_once=self.settings.jobs.at_once,
         )
         self._lane = WriteLane(self.store, self.registry, self._jobs.add)
         self._jobs.start()

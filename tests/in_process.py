@@ -22,7 +22,8 @@ from runtime.secrets import Secrets
 from runtime.shard import Shard
 from runtime.telemetry import Telemetry
 from storage.table import Identity
-from tests.worlds import HashEmbedder, settings
+from tests.plugins.embedding import WordEmbedder
+from tests.worlds import settings
 
 POLL_SECONDS = 0.002
 POLLS_MAX = 5_000
@@ -47,7 +48,7 @@ class InProcess:
         self.registry = serve_app.registry()
         self.settings = settings(billing__default_tier="enterprise", auth__register_per_minute=0, auth__login_per_minute=0, **overrides)
         self.secrets = Secrets.generate()
-        self.embedder = HashEmbedder()
+        self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, 1)
         self.shard = Shard(directory, self.registry, self.settings, Models(embedder=self.embedder), identity, self.secrets)

@@ -20,7 +20,7 @@ ONLY_IN = {
     "lmdb": {"storage/table.py"},
     "starlette": {"runtime/gateway.py"},
     "uvicorn": {"runtime/serving.py", "runtime/cluster.py"},
-    "hnswlib": {"storage/vector_index.py"},
+    "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
     "auth", "errors", "ids", "inference", "jobs", "limits", "operation", "pagination", "placement", "plugin", "settings", "timestamps",

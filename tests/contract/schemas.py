@@ -14,7 +14,7 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
 
     Fields with a default may be missing; objects that declare no fields (metadata) stay open.
     """
-    return _closed(model.model_json_schema(mode="validation"))
+    return _closed(model.model_json_schema(mode="serialization"))
 
 
 def _closed(schema: Any) -> Any:

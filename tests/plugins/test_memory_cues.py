@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from plugins.memory_cues import ACKNOWLEDGEMENT, COLUMNS, NOTHING, NUMBER, QUESTION, QUOTE, TIME, TextCues, columns, mark, pack, read_cues
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("Do you like tea?", QUESTION),
+        ('She asked "why?"', QUESTION | QUOTE),
+        ("你好吗？", QUESTION),
+        ("I like tea.", 0),
+        ("I may like it.", 0),
+        ("Thanks, that helps!", ACKNOWLEDGEMENT),
+        ("Wow!! Really?", ACKNOWLEDGEMENT | QUESTION),
+        ("We met last Friday, two weeks ago.", TIME | NUMBER),
+        ("I flew in on 8 May", TIME | NUMBER),
+        ("He was born in 1999", TIME | NUMBER),
+        ("She has three cats", NUMBER),
+        ("I read “Becoming Nicole”.", QUOTE),
+        ("", 0),
+    ],
+)
+def test_flags(text: str, flags: int) -> None:
+    assert read_cues(text, 3).flags == flags
+
+
+def test_capitals_count_inside_sentences_only() -> None:
+    assert read_cues("We went to Lisbon, Porto and Faro. Then home.", 3).capitals == 3
+    assert read_cues("Then we left. And I slept.", 3).capitals == 0
+
+
+def test_persons_are_shares_of_the_words() -> None:
+    cues = read_cues("I gave you my book", 2)
+    assert (cues.first_person, cues.second_person) == (102, 51)
+    assert read_cues("Ich war da", 2).first_person == 0
+
+
+def test_rows_become_columns() -> None:
+    most = TextCues(65_535, 31, 255, 255, 255)
+    packed = [
+        pack(TextCues(), created_at=-1, occurred_at=2**40, session=0, speaker=0, previous=None, collection=0),
+        pack(most, created_at=5, occurred_at=6, session=2**63 - 1, speaker=7, previous=8, collection=2**32 - 1),
+    ]
+    found = columns(packed)
+    assert (len(packed[0]), found.dtype) == (48, COLUMNS)
+    assert found["created_at"].tolist() == [-1, 5]
+    assert found["previous"].tolist() == [NOTHING, 8]
+    assert found["session"].tolist() == [0, 2**63 - 1]
+    assert found["content_words"].tolist() == [0, 65_535]
+    assert found["second_person"].tolist() == [0, 255]
+    assert len(columns([])) == 0
+
+
+def test_marks_tell_names_apart_and_tenants_too() -> None:
+    marks = {
+        mark(secret, kind, *parts) for secret in (b"a", b"b") for kind in ("session", "speaker") for parts in (("x", "y"), ("xy",), ("x",))
+    }
+    assert len(marks) == 12
+    assert all(0 < value < 2**63 for value in marks)
+
+
+def test_long_texts_cost_no_more_than_their_beginning() -> None:
+    assert read_cues("tea " * 100_000 + "?", 99_999).content_words == 65_535

@@ -1,0 +1,110 @@
+"""Background jobs: attempts, reasons, steps, and effects that happen once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from runtime import jobs
+from runtime.errors import Unavailable
+from runtime.limits import JOBS_RETENTION_SECONDS
+from runtime.operation import Body, Idempotency, Kind, Operation
+from runtime.plugin import Job, Plugin, RetryStrategy
+from tests.plugins import Desk
+from tests.worlds import desk_of
+
+
+def work(handler, **fields) -> Plugin:
+    """A plugin with one operation that enqueues the job under test, one that looks at it, and one that counts its effects."""
+    common = {"scope": "write", "response": None, "spec": "test", "summary": ""}
+    start = Operation(
+        name="work.start", method="POST", path="/v1/work", kind=Kind.WRITE, idempotency=Idempotency.CACHED, body=Body,
+        handler=lambda ctx, body: {"job_id": ctx.enqueue("work.run", {"step": 0})}, **common,
+    )  # fmt: skip
+    look = Operation(
+        name="work.look", method="GET", path="/v1/work/{id}", kind=Kind.READ,
+        handler=lambda ctx, body: jobs.view(jobs.get(ctx, ctx.path["id"], ("work.run",))), **common,
+    )  # fmt: skip
+    effects = Operation(
+        name="work.effects", method="POST", path="/v1/effects", kind=Kind.WRITE, idempotency=Idempotency.CACHED,
+        handler=lambda ctx, body: {"count": ctx.next_ordinal("effects")}, **common,
+    )  # fmt: skip
+    return Plugin(name="work", operations=(start, look, effects), jobs=(Job("work.run", handler, **fields),))
+
+
+def start(desk: Desk) -> tuple[str, str]:
+    me = desk.register()
+    return me, desk("work.start", {}, who=me).body["job_id"]
+
+
+def test_a_job_that_fails_is_retried_and_its_effect_happens_once(tmp_path: Path) -> None:
+    tries = []
+
+    async def prepare(loaded, payload, models):
+        tries.append(payload)
+        if len(tries) < 3:
+            raise ConnectionError("not yet")
+        return "prepared"
+
+    def handler(ctx, payload):
+        return {"number": ctx.next_ordinal("effects"), "prepared": ctx.prepared}
+
+    with desk_of(tmp_path, work(handler, prepare=prepare, retry=RetryStrategy(base_ms=10))) as desk:
+        me, job_id = start(desk)
+        desk.settle()
+        done = desk("work.look", who=me, id=job_id).body
+        assert (done["status"], done["attempts"], done["progress"]) == ("completed", 3, 1.0)
+        assert done["result"] == {"number": 0, "prepared": "prepared"}
+        assert done["created_at"] <= done["started_at"] <= done["finished_at"]
+
+
+def test_a_poison_job_ends_as_failed_with_its_reason_and_leaves_nothing(tmp_path: Path) -> None:
+    told = []
+
+    def handler(ctx, payload):
+        ctx.next_ordinal("effects")
+        raise Unavailable("the well is dry")
+
+    plugin = work(handler, failed=lambda ctx, payload, reason: told.append(reason), retry=RetryStrategy(attempts=2, base_ms=5))
+    with desk_of(tmp_path, plugin) as desk:
+        me, job_id = start(desk)
+        desk.settle()
+        done = desk("work.look", who=me, id=job_id).body
+        assert (done["status"], done["attempts"], done["error"]) == ("failed", 2, "the well is dry")
+        assert told == ["the well is dry"]
+        assert desk("work.effects", who=me).body["count"] == 0
+
+
+def test_a_job_in_steps_goes_on_after_a_restart(tmp_path: Path) -> None:
+    def handler(ctx, payload):
+        step = ctx.next_ordinal("effects")
+        if step == 4:
+            return {"steps": payload["step"]}
+        return jobs.Again({"step": payload["step"] + 1}, progress=(step + 1) / 5, delay_ms=20)
+
+    with desk_of(tmp_path, work(handler)) as desk:
+        me, job_id = start(desk)
+        deadline = time.monotonic() + 5
+        while desk("work.look", who=me, id=job_id).body["progress"] == 0:
+            assert time.monotonic() < deadline
+        desk.reopen()
+        desk.settle()
+        done = desk("work.look", who=me, id=job_id).body
+        assert done["status"] == "completed" and done["result"] == {"steps": 4}
+
+
+def test_a_job_of_another_account_is_forbidden_and_an_unknown_one_missing(tmp_path: Path) -> None:
+    with desk_of(tmp_path, work(lambda ctx, payload: None)) as desk:
+        me, job_id = start(desk)
+        eve = desk.register("eve@example.com", "Eve")
+        assert desk("work.look", who=eve, id=job_id).status == 403
+        assert desk("work.look", who=me, id=job_id[:-1] + ("0" if job_id[-1] != "0" else "1")).status == 404
+
+
+def test_jobs_that_ended_long_ago_are_forgotten(tmp_path: Path) -> None:
+    with desk_of(tmp_path, work(lambda ctx, payload: None)) as desk:
+        me, job_id = start(desk)
+        desk.settle()
+        desk.now_ms += JOBS_RETENTION_SECONDS * 1000 + 120_000
+        desk("work.start", {}, who=me)
+        assert desk("work.look", who=me, id=job_id).status == 404
