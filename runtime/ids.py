@@ -15,6 +15,7 @@ says which shard holds the tenant; the MAC lets the gateway refuse garbage witho
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -23,7 +24,9 @@ ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 KEY_PREFIX = "mem_sk_"
 PREFIXES = frozenset("mem col doc chk job evt whk dlv ent rel dec obs cor fbk key inv ses prc usr".split())
 
-_VALUES = {c: i for i, c in enumerate(ALPHABET)}
+_RFC4648 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_FROM_RFC4648 = bytes.maketrans(_RFC4648.encode(), ALPHABET.encode())
+_TO_RFC4648 = str.maketrans(ALPHABET, _RFC4648)
 _SHAPE = re.compile(r"([a-z]{3})_([0-9a-hjkmnp-tv-z]{32})")
 
 
@@ -34,8 +37,8 @@ def tenant_tag(secret: bytes, tenant_id: str) -> bytes:
 
 def make_id(prefix: str, unix_ms: int, tag: bytes, random: bytes) -> str:
     """prefix, milliseconds, 4-byte tag and 10 random bytes -> the id."""
-    number = int.from_bytes(unix_ms.to_bytes(6, "big") + tag + random, "big")
-    return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(155, -5, -5))
+    raw = unix_ms.to_bytes(6, "big") + tag + random
+    return prefix + "_" + base64.b32encode(raw).translate(_FROM_RFC4648).decode()
 
 
 def id_tag(prefix: str, text: str) -> bytes | None:
@@ -43,10 +46,7 @@ def id_tag(prefix: str, text: str) -> bytes | None:
     match = _SHAPE.fullmatch(text)
     if match is None or match[1] != prefix:
         return None
-    number = 0
-    for c in match[2]:
-        number = number << 5 | _VALUES[c]
-    return number.to_bytes(20, "big")[6:10]
+    return base64.b32decode(match[2].translate(_TO_RFC4648))[6:10]
 
 
 def make_api_key(secret: bytes, slot: int, random: bytes) -> str:

@@ -153,11 +153,11 @@ def _store(ctx: WriteContext, ordinal: int, row: JobRow, before: JobRow | None) 
 def _sweep(ctx: WriteContext) -> None:
     """Forget a few jobs that ended more than a week ago."""
     oldest = ctx.now - JOBS_RETENTION_SECONDS * 1000
-    old = [
-        (key[0], row) for key, row in ctx[JOBS].scan(limit=EXPIRED_ROWS_SWEPT_PER_WRITE) if row.finished_at is not None and row.finished_at < oldest
-    ]
-    for ordinal, row in old:
-        forget(ctx, ordinal, row)
+    for (ordinal,), row in ctx[JOBS].scan(limit=EXPIRED_ROWS_SWEPT_PER_WRITE):
+        if row.created_at >= oldest:
+            return
+        if row.finished_at is not None and row.finished_at < oldest:
+            forget(ctx, ordinal, row)
 
 
 def forget(ctx: WriteContext, ordinal: int, row: JobRow) -> None:
