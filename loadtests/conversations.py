@@ -44,7 +44,8 @@ _FACTS = (
 )  # fmt: skip
 _QUESTIONS = (
     "What did {person} say about {kind} in {place}?", "When did {person} go to {place}?", "How much was {kind} near {place}?",
-    "Who went to {kind} with {person} on {day}?", "Why was {person} late for {kind} in {place}?", "Did anybody recommend {kind} in {place}?",
+    "Who went to {kind} with {person} on {day}?",
+    "Why was {person} late for {kind} in {place}?", "Did anybody recommend {kind} in {place}?",
 )  # fmt: skip
 _ONSETS = ("B", "Br", "D", "F", "Gl", "H", "K", "Kr", "L", "M", "N", "P", "R", "S", "St", "T", "Tr", "V", "W", "Z")
 _NUCLEI = ("a", "e", "i", "o", "u", "ai", "ou", "ea")

@@ -1,4 +1,4 @@
-"""Cues: what a memory's text shows at a glance, found once when it is indexed and kept in 48 bytes.
+"""Cues: what a memory's text shows at a glance, found once when it is indexed and kept in 56 bytes.
 
 A search ranks some hundred candidates by more than their words: who speaks, in which session, when, whether the text is a
 question or holds a number. Reading whole memories for that would decode their contents too, so each memory has a cue row of
@@ -6,7 +6,7 @@ fixed layout beside it, and the rows of any set of candidates become one NumPy a
 
     created_at, occurred_at   int64, Unix milliseconds
     session, speaker          uint64 marks of the session and the speaker, 0 for none; equal marks mean equal names
-    previous                  uint32 ordinal of the memory before it in its session at write time; NOTHING for none
+    previous, following       uint32 ordinals of the memories before and after it in its session, in order of arrival; NOTHING for none
     collection                uint32 number of its collection
     content_words             uint16, search terms of the text, at most 65,535
     flags                     uint8: QUESTION, NUMBER, TIME, QUOTE, ACKNOWLEDGEMENT
@@ -21,7 +21,6 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -39,16 +38,18 @@ COLUMNS = np.dtype(
         ("session", "<u8"),
         ("speaker", "<u8"),
         ("previous", "<u4"),
+        ("following", "<u4"),
         ("collection", "<u4"),
         ("content_words", "<u2"),
         ("flags", "u1"),
         ("capitals", "u1"),
         ("first_person", "u1"),
         ("second_person", "u1"),
-        ("unused", "V2"),
+        ("unused", "V6"),
     ]
 )
-_LAYOUT = struct.Struct("<qqQQIIHBBBBxx")
+_LINKS, _LINKS_AT = struct.Struct("<II"), COLUMNS.fields["previous"][1]
+_LAYOUT = struct.Struct("<qqQQIIIHBBBB6x")
 
 _SPANS = "seconds?|minutes?|hours?|days?|nights?|mornings?|afternoons?|evenings?|weeks?|weekends?|months?|years?|decades?|semesters?"
 _SEASONS = "spring|summer|fall|autumn|winter|christmas|easter|thanksgiving|halloween|birthday"
@@ -110,16 +111,35 @@ def read_cues(text: str, content_words: int) -> TextCues:
     )
 
 
-def pack(cues: TextCues, *, created_at: int, occurred_at: int, session: int, speaker: int, previous: int | None, collection: int) -> bytes:
-    """A cue row's bytes."""
-    before = NOTHING if previous is None else previous
+def pack(
+    cues: TextCues,
+    *,
+    created_at: int,
+    occurred_at: int,
+    session: int,
+    speaker: int,
+    collection: int,
+    previous: int = NOTHING,
+    following: int = NOTHING,
+) -> bytes:
+    """A cue record's bytes."""
     text = (cues.content_words, cues.flags, cues.capitals, cues.first_person, cues.second_person)
-    return _LAYOUT.pack(created_at, occurred_at, session, speaker, before, collection, *text)
+    return _LAYOUT.pack(created_at, occurred_at, session, speaker, previous, following, collection, *text)
 
 
-def columns(rows: Iterable[bytes]) -> np.ndarray:
-    """Cue rows -> (n,) structured array of dtype COLUMNS, read-only."""
-    return np.frombuffer(b"".join(rows), dtype=COLUMNS)
+def links(raw: bytes | None) -> tuple[int, int]:
+    """(previous, following) of a cue record; NOTHING twice when there is no record."""
+    return (NOTHING, NOTHING) if raw is None else _LINKS.unpack_from(raw, _LINKS_AT)
+
+
+def relinked(raw: bytes, *, previous: int | None = None, following: int | None = None) -> bytes:
+    """The record with another neighbour on one or both sides."""
+    before, after = links(raw)
+    new = _LINKS.pack(before if previous is None else previous, after if following is None else following)
+    return raw[:_LINKS_AT] + new + raw[_LINKS_AT + _LINKS.size :]
+
+
+ABSENT = pack(TextCues(), created_at=0, occurred_at=0, session=0, speaker=0, collection=0)
 
 
 @lru_cache(maxsize=MARKS_CACHED_MAX)

@@ -35,6 +35,7 @@ from plugins.memory_store import (
     MemoryRow,
     marks_of,
     set_alarm,
+    unlink,
 )
 from runtime.jobs import Again
 from runtime.limits import MEMORIES_SWEPT_PER_STEP
@@ -142,7 +143,7 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
         if row.expires_at is not None:
             ctx[MEMORY_EXPIRY].delete(row.expires_at, row.ordinal)
         ctx[MEMORY_HISTORY].delete_prefix(row.id)
-        ctx[MEMORY_CUES].delete(row.ordinal)
+        unlink(ctx, row.ordinal)
         ctx[MEMORY_IDS].delete(row.id)
         ctx[MEMORIES].delete(row.ordinal)
         data = {"id": row.id, "version": row.version + 1, "collection_id": row.collection_id, "deleted_at": iso(at)}
@@ -154,4 +155,4 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     counts = {table.name: ctx[table].delete_prefix() for table in TABLES}
     for table in MEMORY_FIELDS.tables:
         counts[table.name] = ctx[table].delete_prefix()
-    return counts | {index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS)}
+    return counts | {index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_CUES)}

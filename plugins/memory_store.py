@@ -19,7 +19,7 @@ Invariants
 
     memories          (ordinal,)               -> MemoryRow
     memory_ids        (memory id,)             -> ordinal, 4 bytes big endian
-    memory_cues       (ordinal,)               -> 48 bytes, see plugins/memory_cues.py
+    memory_cues       one record of 56 bytes, see plugins/memory_cues.py
     memory_history    (memory id, version)     -> VersionRow
     memory_expiry     (expires_at, ordinal)    -> b""
     memory_alarm      ()                       -> when the next expiry job runs, 8 bytes
@@ -45,12 +45,13 @@ from pydantic import Field
 from pyroaring import BitMap
 
 from plugins.collections import CollectionRow, adjust_count, require_collection
-from plugins.memory_cues import TextCues, columns, mark, pack
+from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked
 from runtime.errors import NotFound
 from runtime.limits import EXPIRY_DELAY_MS
 from runtime.operation import Event, ReadContext, View, WriteContext
 from runtime.timestamps import iso
 from storage.bitmap_index import BitmapIndex
+from storage.column_index import ColumnIndex
 from storage.lexical_index import LexicalIndex
 from storage.table import Table
 from storage.vector_index import VectorIndex
@@ -68,7 +69,6 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Times in Unix milliseconds.
 
     number           of its collection; collection_id is what the API shows
-    previous         ordinal of the memory before it in its session when it was written
     status           "processing", "completed" (searchable) or "failed"
     content_version  the version that last changed the content
     change, actor, reason   how the current version came about: "ADD", "UPDATE", "SUPERSEDE" or "DELETE"; by which credential
@@ -98,7 +98,6 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     session_id: str | None = None
     speaker: str | None = None
     expires_at: int | None = None
-    previous: int | None = None
     version: int = 1
     content_version: int = 1
     change: str = "ADD"
@@ -181,7 +180,6 @@ class Stored:
 
 MEMORIES: Table[MemoryRow] = Table("memories", key=("ordinal",), row=MemoryRow, doc="memories in order of arrival")
 MEMORY_IDS: Table[bytes] = Table("memory_ids", key=("memory_id",), row=bytes, doc="memory id to ordinal, 4 bytes big endian")
-MEMORY_CUES: Table[bytes] = Table("memory_cues", key=("ordinal",), row=bytes, doc="fixed-size ranking cues, 48 bytes")
 MEMORY_HISTORY: Table[VersionRow] = Table(
     "memory_history", key=("memory_id", "version"), row=VersionRow, doc="versions before the current one"
 )
@@ -198,9 +196,10 @@ MEMORY_FIELDS = BitmapIndex(
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")
+MEMORY_CUES = ColumnIndex("memory_cues", COLUMNS, ABSENT)
 
-TABLES = (MEMORIES, MEMORY_IDS, MEMORY_CUES, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN, MEMORY_BATCHES)
-INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS)
+TABLES = (MEMORIES, MEMORY_IDS, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN, MEMORY_BATCHES)
+INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_CUES)
 
 # --- events -----------------------------------------------------------------------------------------------------------
 
@@ -299,7 +298,7 @@ def created_between(ctx: ReadContext, universe: BitMap, after: int | None, befor
     found = universe & fields.range("created_hour", low, high)
     edges = found & fields.any_of("created_hour", [hour for hour in (low, high) if hour is not None])
     if edges:
-        at = cue_columns(ctx, edges)["created_at"]
+        at = cue_columns(ctx, np.asarray(edges.to_array()))["created_at"]
         kept = np.ones(len(at), dtype=bool)
         if after is not None:
             kept &= at > after
@@ -309,9 +308,9 @@ def created_between(ctx: ReadContext, universe: BitMap, after: int | None, befor
     return found
 
 
-def cue_columns(ctx: ReadContext, ordinals: Iterable[int]) -> np.ndarray:
+def cue_columns(ctx: ReadContext, ordinals: np.ndarray) -> np.ndarray:
     """The cues of stored memories, aligned with `ordinals`: a structured array of dtype memory_cues.COLUMNS."""
-    return columns(ctx[MEMORY_CUES].get_many([(ordinal,) for ordinal in ordinals]))
+    return ctx.index(MEMORY_CUES).take(ordinals)
 
 
 def speaker_mark(ctx: ReadContext, speaker: str) -> int:
@@ -468,15 +467,9 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
         space="" if indexed is None else indexed.space,
         **fields,
     )
-    session = session_mark(ctx, row)
-    if session:
-        if session not in sessions:
-            members = ctx.index(MEMORY_FIELDS).of("session", session)
-            sessions[session] = members.max() if members else None
-        row = msgspec.structs.replace(row, previous=sessions[session])
-        sessions[session] = row.ordinal
     ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
     _put_cues(ctx, row, TextCues() if indexed is None else indexed.cues)
+    _link(ctx, row, sessions)
     if indexed is not None:
         ctx.index(MEMORY_VECTORS).put(indexed.space, row.ordinal, indexed.vector)
     _put(ctx, row)
@@ -520,16 +513,45 @@ def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> 
 
 
 def _put_cues(ctx: WriteContext, row: MemoryRow, cues: TextCues) -> None:
+    records = ctx.index(MEMORY_CUES)
+    previous, following = links(records.get(row.ordinal))
     packed = pack(
         cues,
         created_at=row.created_at,
         occurred_at=row.occurred_at,
         session=session_mark(ctx, row),
         speaker=0 if row.speaker is None else speaker_mark(ctx, row.speaker),
-        previous=row.previous,
         collection=row.number,
+        previous=previous,
+        following=following,
     )
-    ctx[MEMORY_CUES].put((row.ordinal,), packed)
+    records.put(row.ordinal, packed)
+
+
+def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) -> None:
+    """Put a new memory at the end of its session."""
+    session = session_mark(ctx, row)
+    if not session:
+        return
+    if session not in sessions:
+        members = ctx.index(MEMORY_FIELDS).of("session", session)
+        sessions[session] = members.max() if members else None
+    last, records = sessions[session], ctx.index(MEMORY_CUES)
+    sessions[session] = row.ordinal
+    if last is not None:
+        records.put(last, relinked(records.get(last), following=row.ordinal))
+        records.put(row.ordinal, relinked(records.get(row.ordinal), previous=last))
+
+
+def unlink(ctx: WriteContext, ordinal: int) -> None:
+    """Take a memory's cues away and join its session neighbours."""
+    records = ctx.index(MEMORY_CUES)
+    previous, following = links(records.get(ordinal))
+    records.delete(ordinal)
+    if previous != NOTHING:
+        records.put(previous, relinked(records.get(previous), following=following))
+    if following != NOTHING:
+        records.put(following, relinked(records.get(following), previous=previous))
 
 
 def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:

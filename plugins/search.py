@@ -29,8 +29,9 @@ import numpy as np
 from pyroaring import BitMap
 
 from plugins import ranking
+from plugins.collections import require_collection
 from plugins.filters import compile_filter
-from plugins.memory_cues import NUMBER, QUESTION, TIME
+from plugins.memory_cues import NOTHING, NUMBER, QUESTION, TIME
 from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_columns, get_row, scope_filter
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
 from runtime.inference import InferenceUnavailable, Models
@@ -40,6 +41,7 @@ from storage.analysis import query_terms
 from storage.bitmap_index import All
 
 NAMES_IN_QUERY_MAX = 16
+FILTERS_AT = ("body", "filters")
 WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -82,7 +84,10 @@ def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
 
     A bad collection or filter is refused here, before any embedding.
     """
-    universe(ctx, body)
+    if body.collection_id is not None:
+        require_collection(ctx, body.collection_id)
+    if body.filters:
+        compile_filter(ctx, body.filters, FILTERS_AT)
     return find_names(ctx, body.query), ctx.settings.search.embedding_wait_ms / 1000
 
 
@@ -124,7 +129,7 @@ def universe(ctx: ReadContext, body: Any) -> BitMap:
     """Everything a search may return: live, in scope, inside the filters."""
     found = scope_filter(ctx, body, include_superseded=body.include_superseded)
     if body.filters:
-        found = All(compile_filter(ctx, body.filters, ("body", "filters"))).evaluate(ctx.index(MEMORY_FIELDS), found)
+        found = All(compile_filter(ctx, body.filters, FILTERS_AT)).evaluate(ctx.index(MEMORY_FIELDS), found)
     return found
 
 
@@ -226,9 +231,10 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
 
 def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared) -> tuple[ranking.Pool, ranking.Columns]:
     """Read what ranking needs of the candidates and their session neighbours."""
-    cues = cue_columns(ctx, candidates.tolist())
-    previous, following, session = neighbours(ctx, candidates, cues["session"])
-    ordinals = np.unique(np.concatenate([candidates, previous[previous >= 0], following[following >= 0]])).astype(np.uint32)
+    cues = cue_columns(ctx, candidates)
+    previous, following = cues["previous"], cues["following"]
+    ordinals = np.unique(np.concatenate([candidates, previous[previous != NOTHING], following[following != NOTHING]]))
+    marks, session = np.unique(cues["session"], return_inverse=True)
     text = ctx.index(MEMORY_TEXT)
     if prepared.vector is None:
         vectors = np.zeros((len(ordinals), 0), np.float32)
@@ -239,7 +245,7 @@ def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared:
         at=np.searchsorted(ordinals, candidates),
         previous=_places(ordinals, previous),
         following=_places(ordinals, following),
-        session=session,
+        session=np.where(marks[session] == 0, -1, session),
         speaker=_spoken(candidates, cues["speaker"], prepared.named.people),
         is_question=cues["flags"] & QUESTION > 0,
         has_time=cues["flags"] & TIME > 0,
@@ -247,24 +253,6 @@ def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared:
         content_words=cues["content_words"],
     )
     return pool, columns
-
-
-def neighbours(ctx: ReadContext, candidates: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Session neighbours of each candidate by order of arrival: (previous, following) ordinals and a dense session number; −1 for none."""
-    previous, following = np.full(len(candidates), -1, np.int64), np.full(len(candidates), -1, np.int64)
-    distinct, session = np.unique(marks, return_inverse=True)
-    fields = ctx.index(MEMORY_FIELDS)
-    for number, mark in enumerate(distinct.tolist()):
-        if mark == 0:
-            session[session == number] = -1
-            continue
-        members = np.asarray(fields.of("session", mark).to_array(), np.int64)
-        mine = np.flatnonzero(session == number)
-        place = np.searchsorted(members, candidates[mine])
-        has_previous, has_following = place > 0, place + 1 < len(members)
-        previous[mine[has_previous]] = members[place[has_previous] - 1]
-        following[mine[has_following]] = members[place[has_following] + 1]
-    return previous, following, session
 
 
 def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
@@ -298,7 +286,7 @@ def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchB
 
 
 def _places(ordinals: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    return np.where(wanted >= 0, np.searchsorted(ordinals, np.maximum(wanted, 0)), -1)
+    return np.where(wanted == NOTHING, -1, np.searchsorted(ordinals, wanted))
 
 
 def _spoken(candidates: np.ndarray, marks: np.ndarray, people: list[BitMap]) -> np.ndarray:

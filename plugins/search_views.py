@@ -14,7 +14,7 @@ from plugins.memory_store import MemoryRow
 from runtime.limits import QUERY_CHARS_MAX, SCOPE_CHARS_MAX, SEARCH_ITEMS_DEFAULT, SEARCH_ITEMS_MAX, SEARCH_OFFSET_MAX
 from runtime.operation import Body, Query, View
 from runtime.timestamps import iso
-from storage.analysis import analyze_spans
+from storage.analysis import matching_spans
 
 SAFETY_CONTRACT = "search-safety-v1"
 HIGHLIGHTS_MAX = 50
@@ -154,9 +154,7 @@ def highlights(content: str, terms: frozenset[str]) -> list[dict[str, int]]:
     found: list[dict[str, int]] = []
     if not terms:
         return found
-    for term, start, end in sorted(analyze_spans(content[:HIGHLIGHT_CHARS_MAX]), key=lambda span: span[1:]):
-        if term not in terms:
-            continue
+    for start, end in sorted(matching_spans(content[:HIGHLIGHT_CHARS_MAX], terms)):
         if found and start < found[-1]["end"]:
             found[-1]["end"] = max(found[-1]["end"], end)
         elif len(found) < HIGHLIGHTS_MAX:

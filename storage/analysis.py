@@ -361,6 +361,19 @@ def analyze_spans(text: str) -> list[Span]:
     return spans
 
 
+def matching_spans(text: str, terms: frozenset[str]) -> list[tuple[int, int]]:
+    """(start, end) of every word or part of a word that gives one of these terms, in order, as analyze_spans would."""
+    matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
+    words = _words_for([match.group() for match in matches], TEXT_EVIDENCE)
+    spans: list[tuple[int, int]] = []
+    for match in matches:
+        word = words[match.group()]
+        if not terms.isdisjoint(word.text):
+            offset = match.start()
+            spans += [(offset + start, offset + end) for term, start, end in word.pieces if term in terms]
+    return spans
+
+
 def query_terms(text: str) -> list[str]:
     """The distinct terms to look up for a query, in order. One function word is evidence enough for another language."""
     tokens = _tokens(text)

@@ -25,13 +25,26 @@ MNEME = str(Path(sys.executable).with_name("mneme"))
 START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
 REQUEST_SECONDS_MAX = 60
+UNTHROTTLED = {"billing.default_tier": "enterprise", "limits.requests_per_minute": 0, "limits.endpoint_caps": False}
 PASSWORD = "correct horse battery staple"
 
 
 def command(data_dir: Path, engine: str, settings: Mapping[str, Any]) -> list[str]:
     """The command line of a service on this directory, on a free port; settings by their dotted names."""
-    given = [f"--set={name}={value}" for name, value in {"billing.default_tier": "enterprise", "limits.requests_per_minute": 0, **settings}.items()]
-    return [MNEME, "serve", "--engine", engine, "--config", str(ROOT / "configs/test.yaml"), "--data-dir", str(data_dir), "--port", "0", *given]
+    given = [f"--set={name}={value}" for name, value in {**UNTHROTTLED, **settings}.items()]
+    return [
+        MNEME,
+        "serve",
+        "--engine",
+        engine,
+        "--config",
+        str(ROOT / "configs/test.yaml"),
+        "--data-dir",
+        str(data_dir),
+        "--port",
+        "0",
+        *given,
+    ]
 
 
 def refusal(data_dir: Path, engine: str = "local", **settings: Any) -> str:

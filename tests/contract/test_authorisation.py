@@ -152,7 +152,9 @@ def with_ids(path: str, foreign: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("operation", "path"), [pair for pair in OF_TENANTS if "{" in pair[1]], ids=lambda value: value if isinstance(value, str) else value.method
+    ("operation", "path"),
+    [pair for pair in OF_TENANTS if "{" in pair[1]],
+    ids=lambda value: value if isinstance(value, str) else value.method,
 )
 def test_a_foreign_id_in_the_path_is_forbidden(stage: Stage, operation: Operation, path: str) -> None:
     answer = stage.service.request(operation.method, with_ids(path, stage.foreign), operation.example, who=stage.token)

@@ -72,7 +72,7 @@ def collections(call: Tour) -> None:
     call("collections.get", id=made["id"])
     call("collections.update", {"name": "journeys", "description": None}, id=made["id"])
     call("collections.delete", id=made["id"])
-    call("collections.bulk_delete", {"ids": [made["id"], call("collections.get_default")["id"], "col_nonsense"]})
+    call("collections.bulk_delete", {"ids": [made["id"], call("collections.get_default")["id"], "col_" + "0" * 32]})
 
 
 FULL = {
@@ -137,7 +137,7 @@ def search(call: Tour) -> None:
 def the_end(call: Tour) -> None:
     page = call("memories.list")["items"]
     call("memories.delete", id=page[0]["id"])
-    call("memories.bulk_delete", {"ids": [page[0]["id"], page[1]["id"], "mem_nonsense"]})
+    call("memories.bulk_delete", {"ids": [page[0]["id"], page[1]["id"], "mem_" + "0" * 32]})
     call("memories.delete_all", query={"confirm": "delete-all-memories", "user_id": "ada"})
     call("collections.delete_all", query={"confirm": "delete-all-collections"})
 
@@ -249,7 +249,11 @@ REFUSALS: dict[str, tuple[int, tuple[Any, ...], dict[str, str]]] = {
     "an operator that is none": (422, ("POST", "/v1/search", {"query": "x", "filters": {"tags": {"like": "b"}}}), {}),
     "a filter too deep": (422, ("POST", "/v1/search", {"query": "x", "filters": {"NOT": [{"AND": [{"NOT": 1}]}]}}), {}),
     "a version that is past": (412, ("PATCH", "/v1/memories/{memory}", {"title": "x"}), {"If_Match": '"9"'}),
-    "a text that changed": (409, ("POST", "/v1/memory-tools/replace", {"memory_id": "{memory}", "old_content": "a", "new_content": "b"}), {}),
+    "a text that changed": (
+        409,
+        ("POST", "/v1/memory-tools/replace", {"memory_id": "{memory}", "old_content": "a", "new_content": "b"}),
+        {},
+    ),
     "a body too large": (413, ("POST", "/v1/memories", b" " * (10 * 1024 * 1024 + 1)), JSON),
     "an address too long": (414, ("GET", "/v1/memories?tag=" + "x" * 9_000), {}),
     "headers too large": (431, ("GET", "/v1/memories"), {"X_Much": "x" * 40_000}),

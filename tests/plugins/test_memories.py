@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from plugins import accounts, collections, memories, memory_tools
-from plugins.memory_cues import NUMBER, TIME
+from plugins.memory_cues import NOTHING, NUMBER, TIME
 from plugins.memory_store import (
     INDEXES,
     MEMORIES,
@@ -223,8 +223,8 @@ def test_messages_become_memories_of_one_session(desk: Desk, ada: str) -> None:
     assert first["session_id"] == second["session_id"] is not None
     snapshot, ctx = inside(desk, ada)
     with snapshot:
-        assert ctx[MEMORIES].get(1).previous == 0
-        cues = cue_columns(ctx, [0, 1])
+        cues = cue_columns(ctx, np.array([0, 1]))
+        assert cues["previous"].tolist() == [NOTHING, 0] and cues["following"].tolist() == [1, NOTHING]
         assert cues["session"][0] == cues["session"][1] != 0
         assert cues["speaker"][0] == speaker_mark(ctx, "Ada")
 
@@ -234,7 +234,7 @@ def test_sessions_of_other_users_are_other_sessions(desk: Desk, ada: str) -> Non
         desk("memories.create", {"content": "x", "session_id": "1", "user_id": user}, who=ada)
     snapshot, ctx = inside(desk, ada)
     with snapshot:
-        assert [row.previous for _, row in ctx[MEMORIES].scan()] == [None, None, 0]
+        assert cue_columns(ctx, np.arange(3))["previous"].tolist() == [NOTHING, NOTHING, 0]
 
 
 def test_cues_are_read_from_the_text(desk: Desk, ada: str) -> None:
@@ -507,7 +507,7 @@ def test_superseded_memories_leave_ordinary_reads(desk: Desk, ada: str) -> None:
 def nothing_left(desk: Desk, token: str) -> None:
     snapshot, ctx = inside(desk, token)
     with snapshot:
-        tables = [MEMORIES, MEMORY_IDS, MEMORY_CUES, MEMORY_HISTORY, MEMORIES_HIDDEN, *MEMORY_FIELDS.tables, MEMORY_TEXT.postings]
+        tables = [MEMORIES, MEMORY_IDS, MEMORY_CUES.records, MEMORY_HISTORY, MEMORIES_HIDDEN, *MEMORY_FIELDS.tables, MEMORY_TEXT.postings]
         assert {table.name: ctx[table].count() for table in tables} == {table.name: 0 for table in tables}
         assert ctx.index(MEMORY_VECTORS).count("words/32") == 0
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from plugins.memory_cues import ACKNOWLEDGEMENT, COLUMNS, NOTHING, NUMBER, QUESTION, QUOTE, TIME, TextCues, columns, mark, pack, read_cues
+from plugins.memory_cues import ACKNOWLEDGEMENT, COLUMNS, NOTHING, NUMBER, QUESTION, QUOTE, TIME, TextCues, links, mark, pack, read_cues, relinked
 
 
 @pytest.mark.parametrize(
@@ -41,17 +42,19 @@ def test_persons_are_shares_of_the_words() -> None:
 def test_rows_become_columns() -> None:
     most = TextCues(65_535, 31, 255, 255, 255)
     packed = [
-        pack(TextCues(), created_at=-1, occurred_at=2**40, session=0, speaker=0, previous=None, collection=0),
-        pack(most, created_at=5, occurred_at=6, session=2**63 - 1, speaker=7, previous=8, collection=2**32 - 1),
+        pack(TextCues(), created_at=-1, occurred_at=2**40, session=0, speaker=0, collection=0),
+        pack(most, created_at=5, occurred_at=6, session=2**63 - 1, speaker=7, previous=8, following=9, collection=2**32 - 1),
     ]
-    found = columns(packed)
-    assert (len(packed[0]), found.dtype) == (48, COLUMNS)
+    found = np.frombuffer(b"".join(packed), COLUMNS)
+    assert len(packed[0]) == COLUMNS.itemsize == 56
     assert found["created_at"].tolist() == [-1, 5]
     assert found["previous"].tolist() == [NOTHING, 8]
     assert found["session"].tolist() == [0, 2**63 - 1]
     assert found["content_words"].tolist() == [0, 65_535]
     assert found["second_person"].tolist() == [0, 255]
-    assert len(columns([])) == 0
+    assert links(packed[1]) == (8, 9) and links(None) == (NOTHING, NOTHING)
+    assert links(relinked(packed[1], following=3)) == (8, 3)
+    assert relinked(relinked(packed[1], previous=1), previous=8) == packed[1]
 
 
 def test_marks_tell_names_apart_and_tenants_too() -> None:

@@ -1,0 +1,147 @@
+"""Fixed-size records by ordinal, held in memory as one structured NumPy array per tenant.
+
+It owns records of one layout (a NumPy dtype) and where they are; it does not know what their fields mean. The record is an
+ordinary row, written in the transaction of what it describes:
+
+    x.records   (ordinal,)  -> one record of the dtype, raw
+
+Reading the records of a few hundred ordinals is then one `take` instead of a few hundred look-ups. The array is derived state: it
+is filled at the first use and fed after every commit, before the commit is answered.
+
+Invariants
+- A resident array holds every record committed before the last `apply` for its tenant returned. It may be newer than a snapshot
+  that asks; callers bring the ordinals, which come from their snapshot.
+- Ordinals without a record read as `absent`.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.table import Reader, Scope, Store, Table
+
+GROWTH = 1.5
+RECORDS_MIN = 256
+
+
+class RecordChange(NamedTuple):
+    """raw None: the record is gone; ordinal None: all of them are."""
+
+    ordinal: int | None
+    raw: bytes | None
+
+
+class ColumnIndex:
+    """The declaration: a name, the layout, and what an ordinal without a record reads as (one record's bytes)."""
+
+    def __init__(self, name: str, dtype: np.dtype, absent: bytes):
+        self.name = name
+        self.dtype = dtype
+        self.absent = np.frombuffer(absent, dtype)[0]
+        self.records: Table[bytes] = Table(f"{name}.records", ("ordinal",), bytes, doc=f"records of {dtype.itemsize} bytes")
+        self.tables = (self.records,)
+        self._lock = threading.Lock()
+        self._loaded: weakref.WeakValueDictionary[tuple[int, Scope], _Records] = weakref.WeakValueDictionary()
+
+    def bind(self, reader: Reader, scope: Scope) -> BoundColumns:
+        return BoundColumns(self, reader, scope)
+
+    def apply(self, store: Store, changes: Iterable[tuple[Scope, RecordChange]]) -> None:
+        """Take over committed changes. Called after each commit, by the one writer."""
+        with self._lock:
+            for scope, change in changes:
+                held = self._loaded.get((id(store), scope))
+                if held is not None:
+                    held.learn(change)
+
+    def resident(self, store: Store, scope: Scope) -> _Records:
+        return store.residents.get((self.name, scope), lambda: self._load(store, scope))
+
+    def _load(self, store: Store, scope: Scope) -> _Records:
+        # The snapshot is taken inside the lock that apply needs: what is committed before it is read here, what is committed
+        # after it is applied afterwards, and applying a change twice does no harm.
+        with self._lock, store.snapshot() as snapshot:
+            held = _Records(self.dtype, self.absent)
+            for (ordinal,), raw in snapshot.bind(self.records, scope).scan():
+                held.learn(RecordChange(ordinal, raw))
+            self._loaded[id(store), scope] = held
+            return held
+
+
+class BoundColumns:
+    """The records of one tenant in one reader."""
+
+    def __init__(self, index: ColumnIndex, reader: Reader, scope: Scope):
+        self._index, self._reader, self._scope = index, reader, scope
+        self._rows = reader.bind(index.records, scope)
+
+    def put(self, ordinal: int, raw: bytes) -> None:
+        """Insert or replace one record. ValueError unless it has the layout's size."""
+        if len(raw) != self._index.dtype.itemsize:
+            raise ValueError(f"a record of {self._index.name!r} has {self._index.dtype.itemsize} bytes, not {len(raw)}")
+        self._rows.put_raw((ordinal,), raw)
+        self._reader.note(self._index.name, self._scope, RecordChange(ordinal, raw))
+
+    def get(self, ordinal: int) -> bytes | None:
+        """One stored record, from this reader."""
+        return self._rows.get_raw(ordinal)
+
+    def delete(self, ordinal: int) -> bool:
+        """Whether there was such a record."""
+        deleted = self._rows.delete(ordinal)
+        if deleted:
+            self._reader.note(self._index.name, self._scope, RecordChange(ordinal, None))
+        return deleted
+
+    def clear(self) -> int:
+        """Delete all records of the tenant; -> how many."""
+        deleted = self._rows.delete_prefix()
+        self._reader.note(self._index.name, self._scope, RecordChange(None, None))
+        return deleted
+
+    def take(self, ordinals: NDArray[np.integer]) -> np.ndarray:
+        """(n,) records aligned with `ordinals`; `absent` where there is none."""
+        return self._index.resident(self._reader.store, self._scope).take(np.asarray(ordinals, np.int64))
+
+
+class _Records:
+    """The resident array. Written by the one writer under the index's lock; read without one: a reader sees a whole array."""
+
+    def __init__(self, dtype: np.dtype, absent: np.void):
+        self._absent = absent
+        self._array = self._empty(dtype, RECORDS_MIN)
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    def learn(self, change: RecordChange) -> None:
+        if change.ordinal is None:
+            self._array = self._empty(self._array.dtype, RECORDS_MIN)
+        elif change.raw is None:
+            if change.ordinal < len(self._array):
+                self._array[change.ordinal] = self._absent
+        else:
+            if change.ordinal >= len(self._array):
+                grown = self._empty(self._array.dtype, max(int(len(self._array) * GROWTH), change.ordinal + 1))
+                grown[: len(self._array)] = self._array
+                self._array = grown
+            self._array[change.ordinal] = np.frombuffer(change.raw, self._array.dtype)[0]
+
+    def take(self, ordinals: NDArray[np.int64]) -> np.ndarray:
+        array = self._array
+        known = ordinals < len(array)
+        if known.all():
+            return array[ordinals]
+        found = self._empty(array.dtype, len(ordinals))
+        found[known] = array[ordinals[known]]
+        return found
+
+    def _empty(self, dtype: np.dtype, size: int) -> np.ndarray:
+        return np.full(size, self._absent, dtype)

@@ -1,0 +1,144 @@
+"""What was acknowledged survives: a killed process, a second one on the same directory, a damaged file, a full disk.
+
+More rounds than the few here: python loadtests/chaos.py --rounds 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.crashes import Books, write_until
+from tests.served import Served, refusal, served
+
+ROUNDS = 3
+ACKNOWLEDGEMENTS = (10, 60)  # before each kill, at random between these
+FILL_ATTEMPTS_MAX = 60
+DISK_BYTES = 24 << 20
+
+
+@pytest.mark.slow
+def test_every_acknowledged_write_survives_a_kill(tmp_path: Path) -> None:
+    chance = random.Random()
+    seed = chance.getrandbits(32)
+    print(f"seed {seed}")
+    with served(tmp_path / "data") as service:
+        books = Books(service.url, service.register(), seed)
+        write_until(books, random.Random(seed).randint(*ACKNOWLEDGEMENTS), service.kill)
+    for number in range(1, ROUNDS + 1):
+        with served(tmp_path / "data") as service:
+            books.url = service.url
+            asyncio.run(books.audit())
+            if number < ROUNDS:
+                write_until(books, random.Random(seed + number).randint(*ACKNOWLEDGEMENTS), service.kill)
+            else:
+                assert service.stop() == 0
+
+
+def test_a_directory_has_one_service(tmp_path: Path) -> None:
+    with served(tmp_path / "data") as service:
+        for engine in ("local", "ray"):
+            said = refusal(tmp_path / "data", engine)
+            assert said == f"mneme serve: {tmp_path / 'data'} is in use by process {service.process.pid}."
+        assert service.http.get("/v1/health").json()["status"] == "ok"
+
+
+def test_a_file_cut_short_is_refused_and_the_whole_one_has_everything(tmp_path: Path) -> None:
+    data_file = tmp_path / "data/shards/0000/data.mdb"
+    with served(tmp_path / "data") as service:
+        books = Books(service.url, service.register(), 1)
+        write_until(books, 20, lambda: None)
+        assert service.stop() == 0
+    whole = shutil.copy(data_file, tmp_path / "whole.mdb")
+    for size in (data_file.stat().st_size - 1, 4096 * 3 + 17, 100, 0):
+        os.truncate(data_file, size)
+        said = refusal(tmp_path / "data")
+        assert str(data_file) in said and "Restore it from a backup" in said, said
+        assert data_file.stat().st_size == size, "a refused file is left as it is"
+    data_file.unlink()
+    assert f"there is no store in {data_file.parent}" in refusal(tmp_path / "data")
+    shutil.move(whole, data_file)
+    with served(tmp_path / "data") as service:
+        books.url = service.url
+        asyncio.run(books.audit())
+
+
+class Disk:
+    """A small disk of its own where we may mount one; else a bound on the size of the service's files, which fails like one."""
+
+    def __init__(self, path: Path, is_mounted: bool):
+        self.path = path
+        self._is_mounted = is_mounted
+
+    @property
+    def _ballast(self) -> Path:
+        return self.path / "ballast"
+
+    def fill(self, service: Served) -> None:
+        """From now on no file grows."""
+        if self._is_mounted:
+            with self._ballast.open("wb", buffering=0) as file:
+                try:
+                    while file.write(b"\0" * 4096):
+                        pass
+                except OSError:
+                    return
+        size = max(file.stat().st_size for file in service.data_dir.rglob("data.mdb"))
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def free(self, service: Served) -> None:
+        if self._is_mounted:
+            self._ballast.unlink()
+        else:
+            resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+@contextmanager
+def disk(path: Path) -> Iterator[Disk]:
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(path)]
+    is_mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    try:
+        yield Disk(path, is_mounted)
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", str(path)], check=True)
+
+
+def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path) -> None:
+    with disk(tmp_path / "disk") as space, served(space.path / "data") as service:
+        books = Books(service.url, service.register(), 2)
+        write_until(books, 15, lambda: None)
+        space.fill(service)
+        headers = {"Authorization": f"Bearer {books.token}"}
+        refused = None
+        for number in range(FILL_ATTEMPTS_MAX):
+            # Pages that were freed earlier still take a few writes.
+            body = {"content": f"Parcel r{number} " + f"filler{number} " * 8_000}
+            answer = service.http.post("/v1/memories/raw", json=body, headers={**headers, "Prefer": "respond-async"})
+            if answer.status_code == 503:
+                refused = answer
+                break
+            assert answer.status_code == 202
+            books.memories[answer.json()["id"]] = body["content"]
+        assert refused is not None, "the disk never filled"
+        assert "disk" in refused.json()["error"]["message"] and int(refused.headers["Retry-After"]) >= 1
+        assert service.http.get("/v1/health").status_code == 200
+        listed = service.http.get("/v1/memories?limit=1", headers=headers).json()
+        assert listed["total_count"] == len(books.memories), "reads go on, and what was refused is not there"
+        space.free(service)
+        asyncio.run(books.audit())
+        write_until(books, 10, lambda: None)
+        service.kill()
+        with served(space.path / "data") as again:
+            books.url = again.url
+            asyncio.run(books.audit())
