@@ -8,7 +8,7 @@ UNIT := $(wildcard tests/test_house.py tests/storage tests/runtime tests/plugins
 FAST := -m "not ray and not slow"
 ARGS ?=
 
-.PHONY: build run test test-fast check clean
+.PHONY: build run test test-fast check docs clean
 
 build: $(STAMP)
 
@@ -35,6 +35,11 @@ check: build
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m pytest $(FAST) $(UNIT) $(ARGS)
+
+# DATA.md, and the table of settings in README.md.
+docs: build
+	@$(BIN)/python -m runtime.data_format > DATA.md.new && mv DATA.md.new DATA.md
+	@$(BIN)/python -m runtime.settings_table README.md
 
 # The data directory stays.
 clean:

@@ -33,7 +33,9 @@ LENGTH_LOG_MAX = 3.5
 
 FEATURES = ("lexical", "semantic", "exact", "session", "speaker", "time", "number", "length", "question")
 
-_ASKS_WHEN = re.compile(r"\b(?:when|what (?:date|day|month|year|time)|which (?:date|day|month|year)|how long|since when|until when)\b", re.IGNORECASE)
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|what (?:date|day|month|year|time)|which (?:date|day|month|year)|how long|since when|until when)\b", re.IGNORECASE
+)
 _ASKS_COUNT = re.compile(r"\b(?:how many|how much|how often|how old|number of|what age)\b", re.IGNORECASE)
 
 

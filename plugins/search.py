@@ -12,8 +12,8 @@ embedding is made before, outside any snapshot; when it is late or its backend i
 `degraded`.
 
 Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it or a session neighbour shares a
-word with the query, or when it is near enough in meaning; the others are dropped, and when nothing stands the answer is `no_match`. A caller may ask for the
-weak ones too; they then come flagged.
+word with the query, or when it is near enough in meaning; the others are dropped, and when nothing stands the answer is
+`no_match`. A caller may ask for the weak ones too; they then come flagged.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ plugin = Plugin(
             rate="search",
             credits=1,
             summary="Search memories",
-            description="Hybrid search by words and meaning. Nothing is padded: what does not stand on its own is left out, and `no_match` says so.",
+            description="By words and meaning. Nothing is padded: what does not stand on its own is left out, and `no_match` says so.",
             spec="part 4, Search",
             example=EXAMPLE_QUERY,
             example_reply=EXAMPLE_REPLY,

@@ -1,4 +1,4 @@
-"""DATA.md, generated: every table and index of a registry, in the order of the plugins that own them.
+"""DATA.md, generated: what lies on the disk, down to every table and index of a registry, in the order of their owners.
 
 `python -m runtime.data_format` prints it (`make docs` writes the file); a test compares it with the file in the repository.
 """
@@ -6,26 +6,60 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args, get_type_hints
+
+import msgspec
 
 from runtime.plugin import Registry
 from runtime.shard import CORE_INDEXES, CORE_TABLES
+from storage.table import Table
 
 PREAMBLE = """# Data format
 
-Generated from the declarations (`make docs`); do not edit.
+Generated from the declarations by `make docs`; do not edit.
 
-One shard is one directory with one LMDB environment (`data.mdb`). A physical key is
+## The data directory
+
+    layout.json           cluster id, number of shards and slots, format version; decided at the first start
+    serve.lock            held with flock while a service runs; contains its process id
+    secrets/              service, pepper, operator_token: one file each, readable by the owner only
+    demo.json             e-mail, password and API key of the local demo account, if one was asked for
+    logs/                 what shards and gateways have to say (engine ray)
+    models/               the embedding model as an int8 graph; derived from the weights
+    shards/0000/ …        one directory for each shard
+        data.mdb          the store: one LMDB environment
+        lock.mdb, LOCK    LMDB's reader table, and a lock with the process id of whoever has the store open
+        indexes/          checkpoints of vector graphs; derived
+
+`data.mdb` and `secrets/` are the data. What is derived is made again when it is missing. Without `secrets/service` and
+`secrets/pepper` every API key is void and no e-mail address finds its account.
+
+## Keys and rows
+
+A physical key is
 
     2 bytes slot ‖ 4 bytes tenant number ‖ 2 bytes table code ‖ order-preserving encoding of the key tuple
 
-so that a slot is one contiguous range and a tenant one range inside it. Tenant number 0 stands for the slot's own rows. Table
-codes are given out when a table is first declared and kept in the environment's small second database, together with the
-store's identity, the version of each table and the sequence of the last commit. Rows are MessagePack maps by field name, or raw
-bytes. Values of Unix time are milliseconds.
+so that a slot is one contiguous range and a tenant one range inside it. Numbers are big-endian; `storage/keycode.py` has the
+encoding of tuples. A table of level *tenant* has rows for each tenant, one of level *slot* has rows of the slot itself, under
+tenant number 0. Table codes are given out when a table is first declared. They are kept in the environment's small second
+database, `meta`, with the store's identity, the version of each table and the sequence of the last commit.
 
-What is not sealed: contents, metadata and vectors lie in the store as they are; whoever can read the disk can read them. API
-keys, e-mail look-ups, idempotency keys and search terms appear only as keyed digests; passwords only as argon2id hashes; replies
-kept for cached operations are encrypted with a key derived from the tenant's.
+A row is a MessagePack map by field name, or raw bytes. A reader ignores fields it does not know, and a field that is missing has
+its default, so a new release reads old rows. Raw values are laid out by the module named beside them. Times are Unix
+milliseconds; the `exp` of a revoked token is Unix seconds, as in the token.
+
+## What can be read from the disk
+
+The service does not encrypt the store; use an encrypted disk where that matters. Contents, metadata, vectors, e-mail addresses,
+recorded events, job payloads and the values in bitmap keys (tags, speakers, user ids and the like) lie there in the clear.
+
+Not there at all: passwords, of which the argon2id hash is kept, and the text of API keys and Idempotency-Keys, of which keyed
+digests are kept. (`demo.json` has the demo account's.) Search terms stand in postings as keyed digests. Replies kept for cached operations are encrypted, but with a
+key derived from the tenant's own, which is in its row: that guards a stray page, not the file.
 """
 
 
@@ -36,28 +70,62 @@ def document(registry: Registry) -> str:
     return "\n".join(parts)
 
 
-def _section(owner: str, tables: tuple, indexes: tuple) -> str:
-    lines = [f"## {owner}", "", "| table | level | key | row | version | holds |", "|---|---|---|---|---|---|"]
-    for table in tables:
-        lines.append(_line(table, table.doc))
+def _section(owner: str, tables: Iterable[Table], indexes: Iterable[Any]) -> str:
+    """The tables of one plugin, those of its indexes, and then the fields of the rows."""
+    lines = [f"## Tables of {owner}", "", "| table | level | key | row | version | holds |", "|---|---|---|---|---|---|"]
+    lines += [_line(table, _row_name(table), table.doc) for table in tables]
     for index in indexes:
+        layout = f"bytes, `{type(index).__module__.replace('.', '/')}.py`"
         for table in index.tables:
-            lines.append(_line(table, table.doc or f"index {index.name}"))
+            lines.append(_line(table, layout if table.row is bytes else _row_name(table), table.doc or f"index {index.name}"))
     lines.append("")
-    for table in tables:
-        if table.row is not bytes:
-            fields = ", ".join(f"`{name}: {_type(kind)}`" for name, kind in table.row.__annotations__.items())
-            lines += [f"`{table.row.__name__}` of `{table.name}`: {fields}.", ""]
+    everything = [*tables, *(table for index in indexes for table in index.tables)]
+    for row in _structs(table.row for table in everything if table.row is not bytes):
+        lines += [*_fields(row), ""]
     return "\n".join(lines)
 
 
-def _line(table: object, doc: str) -> str:
-    row = "bytes" if table.row is bytes else f"`{table.row.__name__}`"
-    return f"| `{table.name}` | {table.level} | {', '.join(table.key)} | {row} | {table.version} | {doc} |"
+def _line(table: Table, row: str, doc: str) -> str:
+    key = ", ".join(table.key) or "(one row)"
+    holds = (doc[:1].upper() + doc[1:]).rstrip(".")
+    return f"| `{table.name}` | {table.level} | {key} | {row} | {table.version} | {holds} |"
 
 
-def _type(kind: object) -> str:
-    return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+def _row_name(table: Table) -> str:
+    return "bytes" if table.row is bytes else f"`{table.row.__name__}`"
+
+
+def _structs(rows: Iterable[type]) -> Iterator[type]:
+    """Each row type once, followed by the types it is made of."""
+    waiting, seen = list(rows), set()
+    while waiting:
+        row = waiting.pop(0)
+        if row not in seen:
+            seen.add(row)
+            waiting[:0] = [inner for hint in get_type_hints(row).values() for inner in _structs_inside(hint)]
+            yield row
+
+
+def _structs_inside(hint: Any) -> Iterator[type]:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+    for argument in get_args(hint):
+        yield from _structs_inside(argument)
+
+
+def _fields(row: type) -> list[str]:
+    """A row's fields with their types, and what its docstring says about them, as it is laid out there."""
+    hints = get_type_hints(row)
+    module = row.__module__.replace(".", "/") + ".py"
+    lines = [f"`{row.__name__}` ({module}): " + ", ".join(f"`{name}: {_type(hints[name])}`" for name in row.__struct_fields__) + "."]
+    if row.__doc__:
+        lines += ["", *(f"    {line}".rstrip() for line in inspect.cleandoc(row.__doc__).splitlines())]
+    return lines
+
+
+def _type(hint: Any) -> str:
+    """As it is written in the source, without modules."""
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else re.sub(r"\b\w+\.(?=\w)", "", str(hint))
 
 
 if __name__ == "__main__":

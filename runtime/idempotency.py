@@ -95,7 +95,9 @@ def different_request() -> Conflict:
 
 
 def still_running() -> Conflict:
-    return Conflict("The first request with this Idempotency-Key is still running. Retry shortly.", param="Idempotency-Key", retry_after_seconds=1)
+    return Conflict(
+        "The first request with this Idempotency-Key is still running. Retry shortly.", param="Idempotency-Key", retry_after_seconds=1
+    )
 
 
 def _cipher(ctx: ReadContext) -> AESGCM:

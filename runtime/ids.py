@@ -22,7 +22,6 @@ import re
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 KEY_PREFIX = "mem_sk_"
-PREFIXES = frozenset("mem col doc chk job evt whk dlv ent rel dec obs cor fbk key inv ses prc usr".split())
 
 _RFC4648 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _FROM_RFC4648 = bytes.maketrans(_RFC4648.encode(), ALPHABET.encode())

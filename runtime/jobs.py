@@ -53,7 +53,9 @@ class JobRow(msgspec.Struct):
 
 JOBS: Table[JobRow] = Table("jobs", key=("ordinal",), row=JobRow, doc="background work and its results, a week long")
 JOB_IDS: Table[bytes] = Table("job_ids", key=("job_id",), row=bytes, doc="job id to ordinal, 4 bytes big endian")
-JOBS_DUE: Table[bytes] = Table("jobs_due", key=("run_at", "tenant", "job_id"), row=bytes, level="slot", doc="unfinished jobs of all tenants of a slot, by time")
+JOBS_DUE: Table[bytes] = Table(
+    "jobs_due", key=("run_at", "tenant", "job_id"), row=bytes, level="slot", doc="unfinished jobs of all tenants of a slot, by time"
+)
 JOB_FIELDS = BitmapIndex("job_fields", fields=("all", "status", "name"))
 TABLES = (JOBS, JOB_IDS, JOBS_DUE)
 
@@ -174,8 +176,8 @@ def unfinished(reader: Any, slots: Iterable[int]) -> list[tuple[int, int, int, s
     """(run_at, slot, tenant, job_id) of every unfinished job, for a loop that starts."""
     found = []
     for slot in slots:
-        for run_at, tenant, job_id in reader.bind(JOBS_DUE, Scope(slot, 0)).keys():
-            found.append((run_at, slot, tenant, job_id))
+        due = reader.bind(JOBS_DUE, Scope.of_slot(slot))
+        found += [(run_at, slot, tenant, job_id) for (run_at, tenant, job_id), _ in due.scan()]
     return found
 
 

@@ -263,7 +263,9 @@ class ReadContext:
     ctx.prepared       what `prepare` (or else `load`) made
     """
 
-    def __init__(self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None):
+    def __init__(
+        self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None
+    ):
         self.reader = reader
         self.scope = scope
         self.call = call

@@ -145,7 +145,9 @@ class Shard:
 
     # --- reads --------------------------------------------------------------------------------------------------------
 
-    def _read(self, operation: Operation, call: Call, prepared: Any = None, admitted: tuple[Principal | None, Scope] | None = None) -> Reply:
+    def _read(
+        self, operation: Operation, call: Call, prepared: Any = None, admitted: tuple[Principal | None, Scope] | None = None
+    ) -> Reply:
         with self.store.snapshot() as snapshot:
             principal, scope = admitted or self._admit(snapshot, operation, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal, prepared)
@@ -217,7 +219,9 @@ class Shard:
         self._running[held] = call.fingerprint
         return held
 
-    async def _write_for_job(self, label: str, scope: Scope, principal: Principal, call: Call, work: Callable[[WriteContext], None]) -> Reply:
+    async def _write_for_job(
+        self, label: str, scope: Scope, principal: Principal, call: Call, work: Callable[[WriteContext], None]
+    ) -> Reply:
         def run(transaction: Transaction) -> Outcome:
             ctx = WriteContext(transaction, scope, call, self.environment, principal)
             work(ctx)

@@ -16,7 +16,6 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
@@ -112,7 +111,9 @@ class WriteLane:
             log.error("write refused: %s", full)
             for waiting in group:
                 waiting.outcome = None
-                waiting.fault = Unavailable("The disk that holds the data is full; nothing was written. Free some space and retry.", retry_after_seconds=30)
+                waiting.fault = Unavailable(
+                    "The disk that holds the data is full; nothing was written. Free some space and retry.", retry_after_seconds=30
+                )
         except BaseException as fault:
             log.critical("storage fault", exc_info=fault)
             for waiting in group:

@@ -141,5 +141,7 @@ class Desk:
 def _answer(reply: Reply) -> Answer:
     if reply.error is not None:
         error = reply.error
-        return Answer(error.status, {"code": error.code, "param": error.param, "message": error.message, "details": error.details}, error.headers)
+        return Answer(
+            error.status, {"code": error.code, "param": error.param, "message": error.message, "details": error.details}, error.headers
+        )
     return Answer(reply.status, None if reply.body is None else orjson.loads(reply.body), reply.headers)

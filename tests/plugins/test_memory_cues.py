@@ -3,7 +3,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plugins.memory_cues import ACKNOWLEDGEMENT, COLUMNS, NOTHING, NUMBER, QUESTION, QUOTE, TIME, TextCues, links, mark, pack, read_cues, relinked
+from plugins.memory_cues import (
+    ACKNOWLEDGEMENT,
+    COLUMNS,
+    NOTHING,
+    NUMBER,
+    QUESTION,
+    QUOTE,
+    TIME,
+    TextCues,
+    links,
+    mark,
+    pack,
+    read_cues,
+    relinked,
+)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,9 @@ def test_a_neighbours_meaning_counts_half() -> None:
 
 def test_a_session_lends_its_best_to_its_members_and_nobody_else() -> None:
     vectors = [[1, 0], [0, 1], [0, 1]]
-    found = ranking.features(query(vector=np.array([1, 0], np.float32)), pool([[0, 0, 0]], vectors), columns(3, session=np.array([0, 0, -1])))
+    found = ranking.features(
+        query(vector=np.array([1, 0], np.float32)), pool([[0, 0, 0]], vectors), columns(3, session=np.array([0, 0, -1]))
+    )
     assert found["session"].tolist() == [0.5, 0.5, 0]
 
 
@@ -79,7 +81,12 @@ def test_time_and_number_count_only_when_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("text", "when", "count"),
-    [("When did we meet?", True, False), ("How many cats?", False, True), ("what year was it", True, False), ("Who came whenever", False, False)],
+    [
+        ("When did we meet?", True, False),
+        ("How many cats?", False, True),
+        ("what year was it", True, False),
+        ("Who came whenever", False, False),
+    ],
 )
 def test_what_a_query_asks_for(text: str, when: bool, count: bool) -> None:
     assert (ranking.asks_when(text), ranking.asks_count(text)) == (when, count)

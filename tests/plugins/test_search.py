@@ -50,7 +50,9 @@ def check(body: dict[str, Any]) -> None:
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= hit["normalized_score"] <= 1 for hit in body["results"])
     if body["no_match"]:
-        assert not ids and body["query_confidence"] == 0 and body["abstain_recommended"] and body["grounding"]["status"] == "no_grounded_match"
+        assert (
+            not ids and body["query_confidence"] == 0 and body["abstain_recommended"] and body["grounding"]["status"] == "no_grounded_match"
+        )
 
 
 @pytest.fixture
@@ -110,10 +112,19 @@ def test_an_empty_account_has_no_match(library: Library) -> None:
 def test_scopes_and_collections_are_walls(library: Library) -> None:
     other = library("collections.create", {"name": "work"}, who=library.me).body["id"]
     ours = library.add("The budget is ten thousand.", user_id="ann")
-    theirs = library.add("The budget is ten thousand.", user_id="bob", collection_id=other, session_id="s1", agent_id="a", run_id="r", app_id="p")
+    theirs = library.add(
+        "The budget is ten thousand.", user_id="bob", collection_id=other, session_id="s1", agent_id="a", run_id="r", app_id="p"
+    )
     assert set(library.ids("budget")) == {ours, theirs}
     assert library.ids("budget", user_id="ann") == [ours]
-    for field, value in (("user_id", "bob"), ("collection_id", other), ("session_id", "s1"), ("agent_id", "a"), ("run_id", "r"), ("app_id", "p")):
+    for field, value in (
+        ("user_id", "bob"),
+        ("collection_id", other),
+        ("session_id", "s1"),
+        ("agent_id", "a"),
+        ("run_id", "r"),
+        ("app_id", "p"),
+    ):
         assert library.ids("budget", **{field: value}) == [theirs]
     assert library.find("budget", user_id="nobody")["no_match"]
 

@@ -20,7 +20,9 @@ class Clock:
 
 
 def operation(rate: str = "default", scope: str = "read") -> Operation:
-    return Operation(name="x", method="POST", path="/v1/x", kind=Kind.READ, handler=print, summary="", spec="", response=None, rate=rate, scope=scope)
+    return Operation(
+        name="x", method="POST", path="/v1/x", kind=Kind.READ, handler=print, summary="", spec="", response=None, rate=rate, scope=scope
+    )
 
 
 def principal(number: int = 1, tier: str = "free") -> Principal:
@@ -69,7 +71,9 @@ def test_the_next_request_says_when_to_come_back_and_that_is_true() -> None:
 
 def test_tenants_do_not_share_a_log_and_tiers_set_the_ceiling() -> None:
     clock = Clock()
-    admission = Admission(settings().model_copy(update={"limits": settings().limits.model_copy(update={"requests_per_minute": None})}), clock)
+    admission = Admission(
+        settings().model_copy(update={"limits": settings().limits.model_copy(update={"requests_per_minute": None})}), clock
+    )
     assert len(served(admission, clock, [0.0] * 500, number=1, tier="free")) == 60
     assert len(served(admission, clock, [0.0] * 500, number=2, tier="starter")) == 300
 

@@ -30,7 +30,10 @@ def test_plugins_come_after_what_they_require() -> None:
         ([Plugin("a", operations=(operation(), operation(path="/v1/b")))], "operation 'a.get' is declared twice"),
         ([Plugin("a", operations=(operation(path="/v1/{x}"), operation(name="b", path="/v1/{y}")))], "share the route GET"),
         ([Plugin("a", operations=(operation(idempotency=Idempotency.CACHED),))], "can have no idempotency"),
-        ([Plugin("a", operations=(operation(kind=Kind.WRITE, method="POST", idempotency=Idempotency.CANONICAL),))], "must say how its resource"),
+        (
+            [Plugin("a", operations=(operation(kind=Kind.WRITE, method="POST", idempotency=Idempotency.CANONICAL),))],
+            "must say how its resource",
+        ),
         ([Plugin("a", operations=(operation(kind=Kind.WRITE, method="POST", scope="public"),))], "must say which slot"),
         ([Plugin("a", subscribe={"x.y": print})], "subscribes to 'x.y'"),
         ([Plugin("a", events=(Event("x.y", View), Event("x.y", View)))], "event 'x.y' is declared twice"),

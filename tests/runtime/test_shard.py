@@ -57,7 +57,12 @@ def test_a_failing_handler_takes_back_only_itself(tmp_path: Path) -> None:
     with desk_of(tmp_path, replace(example, operations=(*example.operations, broken))) as desk:
         me = desk.register()
         calls = [
-            desk.form("bookmarks.break" if i % 2 else "bookmarks.create", {"url": f"u{i}", "label": "known" if i % 4 == 1 else "bug"}, who=me, key=f"k{i}")
+            desk.form(
+                "bookmarks.break" if i % 2 else "bookmarks.create",
+                {"url": f"u{i}", "label": "known" if i % 4 == 1 else "bug"},
+                who=me,
+                key=f"k{i}",
+            )
             for i in range(20)
         ]
         answers = desk.together(calls)
