@@ -1,0 +1,77 @@
+"""What a plugin stores it can also erase and hand out: every table and index, by enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import serve_app
+from runtime import auth
+from runtime.inference import Models
+from runtime.operation import Call, ReadContext, WriteContext
+from runtime.plugin import Plugin
+from storage.table import Scope, Transaction
+from tests.plugins import Desk
+from tests.plugins.embedding import WordEmbedder
+
+STORING = [plugin for plugin in serve_app.PLUGINS if plugin.tables or plugin.indexes]
+
+
+@pytest.mark.parametrize("plugin", STORING, ids=lambda plugin: plugin.name)
+def test_a_plugin_that_stores_declares_both_hooks(plugin: Plugin) -> None:
+    assert plugin.erase is not None and plugin.export is not None
+
+
+@pytest.fixture
+def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
+    """A desk whose account has used everything there is, and its token."""
+    desk = Desk(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
+    me = desk.register()
+    collection = desk("collections.create", {"name": "work"}, who=me).body["id"]
+    kept = desk("memories.create", {"content": "kept", "session_id": "s", "tags": ["a"], "expires_at": "2999-01-01"}, who=me, key="k").body["id"]
+    desk("memories.create", {"content": "also kept", "session_id": "s", "collection_id": collection}, who=me)
+    desk("memories.create_batch", {"memories": [{"content": "one of a batch"}]}, who=me, key="b")
+    desk("memories.update", {"content": "kept, and changed"}, who=me, id=kept)
+    gone = desk("memories.create", {"content": "not kept"}, who=me).body["id"]
+    desk("memories.delete", who=me, id=gone)
+    desk("auth.api_keys.create", {"name": "k"}, who=me)
+    yield desk, me
+    desk.close()
+
+
+def rows(reader: Transaction, plugin: Plugin, scope: Scope) -> dict[str, int]:
+    tables = [*plugin.tables, *(table for index in plugin.indexes for table in index.tables)]
+    return {table.name: reader.bind(table, scope).count() for table in tables if table.level == "tenant"}
+
+
+def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[Desk, str]) -> None:
+    desk, me = lived_in
+    scope = desk.scope_of(me)
+
+    def erase(transaction: Transaction) -> dict[str, int]:
+        principal, _ = auth.tenant(transaction, scope.slot, scope.tenant)
+        call = Call("erase", scope.slot, desk.now_ms, b"s" * 32, "r")
+        before = {name: count for plugin in STORING for name, count in rows(transaction, plugin, scope).items()}
+        ctx = WriteContext(transaction, scope, call, desk.shard.environment, principal)
+        for plugin in reversed(STORING):
+            assert all(count >= 0 for count in plugin.erase(ctx).values())
+        after = {name: count for plugin in STORING for name, count in rows(transaction, plugin, scope).items()}
+        assert sum(count > 0 for count in before.values()) >= 15, "the account was not lived in"
+        return {name: count for name, count in after.items() if count}
+
+    assert desk.shard.store.write(erase).result == {}
+
+
+def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
+    desk, me = lived_in
+    scope = desk.scope_of(me)
+    with desk.shard.store.snapshot() as snapshot:
+        principal, _ = auth.tenant(snapshot, scope.slot, scope.tenant)
+        ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
+        records = [record for plugin in STORING for record in plugin.export(ctx)]
+    contents = {record["content"] for kind, record in records if kind == "memory"}
+    assert contents == {"kept, and changed", "also kept", "one of a batch"}
+    assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
+    assert "argon2" not in repr(records), "a password hash is nobody's to take along"
