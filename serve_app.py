@@ -12,7 +12,7 @@ from typing import Any
 
 from plugins import accounts, collections, memories, memory_tools, search
 from runtime import cluster
-from runtime.front_proxy import BehindFrontProxy
+from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
 from runtime.inference import Models, load_models
 from runtime.layout import Layout, shard_directory
@@ -65,21 +65,21 @@ def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
 class Gateway:
     """One gateway replica: the ASGI application in a process of its own, with the shard actors behind it."""
 
-    def __init__(self, settings: Settings):
-        cluster.log_to_file(settings, "gateway")
+    def __init__(self, settings: Settings, front_door: bool):
+        cluster.log_to_file(settings, cluster.gateway_name())
         layout = Layout.load(settings.data_dir)
         secrets = Secrets.load(settings.data_dir / "secrets", create=False)
-        shards = cluster.RayShards(cluster.find_shards(layout.shards), registry())
+        shards = cluster.RayShards(cluster.find_shards(settings, layout.shards), registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
-        self._application = BehindFrontProxy(build_asgi(registry(), settings, shards, secrets, telemetry))
+        self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry), front_door)
 
     def __serve_build_asgi_app__(self) -> Any:
         return self._application
 
 
-def build(settings: Settings) -> Any:
-    """The Serve application. The shard actors must exist; see cluster.start_shards."""
-    return cluster.application(Gateway, settings)
+def build(settings: Settings, front_door: bool) -> Any:
+    """The Serve application. The shard actors must exist; see cluster.start_shards and cluster.application."""
+    return cluster.application(Gateway, settings, front_door)
 
 
 def __getattr__(name: str) -> Any:

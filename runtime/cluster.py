@@ -6,7 +6,9 @@
 Both answer execute(call), status(), drain() and close(), so nothing above this file knows which one it has, and nothing above
 or below it ever sees an ObjectRef or an error of Ray.
 
-A shard actor is a named, detached actor that Ray restarts whenever its process ends, and no call is ever repeated by Ray.
+A shard actor is a named, detached actor that Ray restarts whenever its process ends, and no call is ever repeated by Ray. Its
+namespace is made from the data directory, so that several services can share a Ray cluster; and it stays on the node it was
+created on, as the gateways do, because that is where the directory is.
 After a restart the actor opens its store again by itself, from its directory. A fault of the storage ends the process on
 purpose: what memory says can no longer be trusted, what LMDB says can. Only a store that the layout expects to be new is
 created; a missing one is an error, never an empty service.
@@ -18,6 +20,7 @@ not pay for it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib
 import logging
 import os
@@ -42,7 +45,6 @@ from runtime.telemetry import configure_logging
 
 log = logging.getLogger("mneme.cluster")
 
-NAMESPACE = "mneme"
 EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
 ACTOR_CALLS_MAX = 1_000
 
@@ -127,6 +129,18 @@ def shard_name(number: int) -> str:
     return f"shard-{number}"
 
 
+def namespace(settings: Settings) -> str:
+    """What Ray calls the service on this data directory: the namespace of its actors, and its Serve application."""
+    return "mneme-" + hashlib.sha256(os.fsencode(settings.data_dir.resolve())).hexdigest()[:10]
+
+
+def _this_node() -> dict[str, str]:
+    """The label selector that keeps an actor on the node of this process."""
+    import ray
+
+    return {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+
+
 def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
     """Create the shard actors that do not exist yet; -> handles by shard number. They open on their own pace: see open_shards."""
     import ray
@@ -135,7 +149,8 @@ def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
     return [
         actor.options(
             name=shard_name(number),
-            namespace=NAMESPACE,
+            namespace=namespace(settings),
+            label_selector=_this_node(),
             lifetime="detached",
             get_if_exists=True,
             num_cpus=0.1,  # a share for placement, not a limit: a shard must fit beside the gateway on two cores
@@ -161,11 +176,19 @@ def open_shards(handles: Sequence[Any], seconds: float = START_SECONDS_MAX) -> N
         raise RuntimeError(f"A shard's process ended while it opened its store: {ended}") from ended
 
 
-def find_shards(shards: int) -> list[Any]:
+def find_shards(settings: Settings, shards: int) -> list[Any]:
     """Handles of the running shard actors, by shard number. Raises ValueError when one does not exist."""
     import ray
 
-    return [ray.get_actor(shard_name(number), namespace=NAMESPACE) for number in range(shards)]
+    return [ray.get_actor(shard_name(number), namespace=namespace(settings)) for number in range(shards)]
+
+
+def leftover_shards(settings: Settings) -> list[Any]:
+    """Handles of every shard actor of this data directory, such as those of a service that was killed on a cluster that lives on."""
+    import ray
+
+    names = (actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == namespace(settings))
+    return [ray.get_actor(name, namespace=namespace(settings)) for name in names]
 
 
 def stop_shards(handles: Sequence[Any], seconds: float) -> bool:
@@ -185,8 +208,12 @@ def stop_shards(handles: Sequence[Any], seconds: float) -> bool:
     return clean
 
 
-def application(gateway: type, settings: Settings) -> Any:
-    """The Serve application of one deployment. gateway(settings) makes a replica; it defines __serve_build_asgi_app__."""
+def application(gateway: type, settings: Settings, front_door: bool) -> Any:
+    """The Serve application of one deployment.
+
+    gateway     gateway(settings, front_door) makes a replica; it defines __serve_build_asgi_app__
+    front_door  the front door of front_proxy.py stands before the replicas, rather than whatever proxy Serve runs
+    """
     from ray import serve
 
     deployment = serve.deployment(
@@ -195,9 +222,16 @@ def application(gateway: type, settings: Settings) -> Any:
         num_replicas=settings.ray.resolved_gateway_replicas,
         max_ongoing_requests=GATEWAY_REQUESTS_MAX,
         graceful_shutdown_timeout_s=LISTENERS_CLOSE_SECONDS_MAX,
-        ray_actor_options={"num_cpus": 0.1},
+        ray_actor_options={"num_cpus": 0.1, "label_selector": _this_node()},
     )
-    return deployment.bind(settings)
+    return deployment.bind(settings, front_door)
+
+
+def gateway_name() -> str:
+    """The name of the gateway replica this process is: a number that its successor inherits, so that logs do not pile up."""
+    from ray import serve
+
+    return f"gateway-{serve.get_replica_context().rank.rank}"
 
 
 class _RayShard:

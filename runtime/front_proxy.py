@@ -14,7 +14,8 @@ wrote and then becomes HAProxy. What it changes, and why:
     lifetime          HAProxy is ended by the kernel when its parent, a Ray worker, ends; otherwise it would outlive a crash
                       and keep the port
 
-`BehindFrontProxy` is the other end: it puts the address and the scheme where an ASGI application looks for them.
+`BehindFrontProxy` is the other end: it puts the address and the scheme where an ASGI application looks for them. Where there is
+no HAProxy, or one that somebody else configured, `BehindServeProxy` takes its place and believes nobody.
 
 Runs as a script without site-packages (python -SE front_proxy.py CONFIGURATION.json haproxy-arguments …), in milliseconds; so
 it imports the standard library only.
@@ -35,6 +36,7 @@ from typing import Any
 
 PEER_HEADER = b"x-mneme-peer"
 SCHEME_HEADER = b"x-mneme-scheme"
+REQUEST_ID_HEADER = b"x-request-id"
 
 _PR_SET_PDEATHSIG = 1
 _LOGGING = re.compile(r"^ +(?:log |log-format|option httplog|option log-health-checks).*\n", re.MULTILINE)
@@ -112,6 +114,32 @@ class BehindFrontProxy:
                     headers.append(header)
             scope["headers"] = headers
         await self._inner(scope, receive, send)
+
+
+class BehindServeProxy:
+    """An ASGI application as the neighbour of Ray Serve's own proxy, which tells address and scheme truly by itself.
+
+    What a client sends under the names of our headers means nothing and is dropped. X-Request-ID is Serve's business here: it
+    makes one where the client sent none, shows it to the application and adds it to the answer; a second one is left out.
+    """
+
+    def __init__(self, inner: Callable[..., Awaitable[None]]):
+        self._inner = inner
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+        async def send_without_request_id(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [header for header in message["headers"] if header[0] != REQUEST_ID_HEADER]
+            await send(message)
+
+        if scope["type"] == "http":
+            scope["headers"] = [header for header in scope["headers"] if header[0] not in (PEER_HEADER, SCHEME_HEADER)]
+        await self._inner(scope, receive, send_without_request_id)
+
+
+def neighbour(application: Callable[..., Awaitable[None]], front_door: bool) -> BehindFrontProxy | BehindServeProxy:
+    """The application behind the proxy that is there."""
+    return (BehindFrontProxy if front_door else BehindServeProxy)(application)
 
 
 if __name__ == "__main__":

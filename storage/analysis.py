@@ -364,7 +364,12 @@ def analyze_spans(text: str) -> list[Span]:
 def matching_spans(text: str, terms: frozenset[str]) -> list[tuple[int, int]]:
     """(start, end) of every word or part of a word that gives one of these terms, in order, as analyze_spans would."""
     matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
-    words = _words_for([match.group() for match in matches], TEXT_EVIDENCE)
+    # The English forms are always there, so the language matters only where they give nothing.
+    spans = _matching(matches, _CACHES["english"], terms)
+    return spans or _matching(matches, _words_for([match.group() for match in matches], TEXT_EVIDENCE), terms)
+
+
+def _matching(matches: list, words: _Words, terms: frozenset[str]) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for match in matches:
         word = words[match.group()]

@@ -73,7 +73,7 @@ def test_ray_shards_live_in_actors(settings: Settings) -> None:
         cluster.open_shards(handles)
 
         async def work() -> None:
-            shards = RayShards(cluster.find_shards(2), registry())
+            shards = RayShards(cluster.find_shards(settings, 2), registry())
             first, second = await counts(shards)
             assert b'"count":1' in first
             assert b'"count":2' in second

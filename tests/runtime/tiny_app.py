@@ -16,7 +16,7 @@ import orjson
 
 from runtime import cluster, serving
 from runtime.errors import ApiError
-from runtime.front_proxy import BehindFrontProxy
+from runtime.front_proxy import neighbour
 from runtime.layout import Layout, LayoutError, shard_directory
 from runtime.operation import Call, Kind, Operation, Reply
 from runtime.plugin import Plugin, Registry
@@ -144,17 +144,17 @@ def build_local(settings: Settings, shards: cluster.LocalShards) -> TinyGateway:
 class Gateway:
     """The Serve deployment around a TinyGateway."""
 
-    def __init__(self, settings: Settings):
-        cluster.log_to_file(settings, "gateway")
-        shards = cluster.RayShards(cluster.find_shards(Layout.load(settings.data_dir).shards), registry())
-        self._application = BehindFrontProxy(TinyGateway(shards))
+    def __init__(self, settings: Settings, front_door: bool):
+        cluster.log_to_file(settings, cluster.gateway_name())
+        shards = cluster.RayShards(cluster.find_shards(settings, Layout.load(settings.data_dir).shards), registry())
+        self._application = neighbour(TinyGateway(shards), front_door)
 
     def __serve_build_asgi_app__(self) -> Any:
         return self._application
 
 
-def build(settings: Settings) -> Any:
-    return cluster.application(Gateway, settings)
+def build(settings: Settings, front_door: bool) -> Any:
+    return cluster.application(Gateway, settings, front_door)
 
 
 def main(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage import analysis
-from storage.analysis import STOP_WORDS, analyze, analyze_spans, query_terms
+from storage.analysis import STOP_WORDS, analyze, analyze_spans, matching_spans, query_terms
 
 
 def finds(query: str, text: str) -> bool:
@@ -163,6 +163,20 @@ def test_odd_texts_raise_nothing(text: str) -> None:
 
 def test_a_query_asks_for_each_term_once() -> None:
     assert query_terms("lake lakes Lake LAKE") == ["lake"]
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("two harbours and a harbour", "harbour"),
+        ("die Häuser und das Haus waren sehr schön", "häuser"),
+        ("昨日は図書館で勉強した", "図書館"),
+        ("no match", "zebra"),
+    ],
+)
+def test_matching_spans_are_those_whose_terms_match(text: str, term: str) -> None:
+    terms = frozenset(query_terms(term))
+    assert set(matching_spans(text, terms)) == {(start, end) for found, start, end in analyze_spans(text) if found in terms}
 
 
 def test_spans_point_at_what_gave_the_term() -> None:

@@ -1,0 +1,117 @@
+"""What README.md and examples/ show is true: every command and script runs against a real service and answers as printed there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import serve_app
+from runtime.cli import parser
+from runtime.settings import known_settings
+from runtime.settings_table import with_table
+from tests.served import Served, served
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ADDRESS_PRINTED = "http://127.0.0.1:8000"
+SECONDS_MAX = 60
+
+# (language of the fence, text inside it)
+FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+PYTHON = [text for language, text in FENCED if language == "python"]
+# A curl command and the answer printed after it.
+CURLS = [(text, FENCED[at + 1][1]) for at, (language, text) in enumerate(FENCED) if language == "bash" and text.startswith("curl")]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("readme") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def api_key(service: Served) -> str:
+    answer = service.http.post(
+        "/v1/auth/api-keys",
+        json={"name": "reader", "scopes": ["read", "write"]},
+        headers={"Authorization": f"Bearer {service.register()}"},
+    )
+    assert answer.status_code == 201, answer.text
+    return answer.json()["key"]
+
+
+def output(command: list[str], service: Served, api_key: str, script: str | None = None) -> str:
+    """Standard output of a command that must succeed; `script` goes to its standard input, with the service's real address."""
+    text = None if script is None else script.replace(ADDRESS_PRINTED, service.url)
+    environment = {**os.environ, "API_KEY": api_key}
+    ended = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_readme_shows_two_requests_and_one_script() -> None:
+    assert len(CURLS) == 2 and len(PYTHON) == 1
+    assert all(ADDRESS_PRINTED in text for text in (*PYTHON, *(request for request, _ in CURLS)))
+
+
+def test_the_requests_answer_as_printed(service: Served, api_key: str) -> None:
+    """Field for field, apart from what differs each time. Run in order: the second finds what the first stored."""
+    for request, printed in CURLS:
+        answer = json.loads(output(["bash", "-euo", "pipefail"], service, api_key, request))
+        given = json.dumps(answer, ensure_ascii=False)
+        for name, value in re.findall(r'"(\w+)": ("[^"]*"|[\w.]+|\[\]|\{\})', printed):
+            assert f'"{name}": ' in given, name
+            if not re.fullmatch(r'"(mem|col)_\w+"|"\d{4}-.*Z"|\d+\.\d{2,}', value):
+                assert f'"{name}": {value}' in given, name
+
+
+def test_the_script_prints_what_is_printed(service: Served, api_key: str) -> None:
+    """Scores aside: they depend on what else the account holds."""
+    printed = FENCED[[text for _, text in FENCED].index(PYTHON[0]) + 1][1]
+    told = output([sys.executable, "-"], service, api_key, PYTHON[0])
+    score = re.compile(r"\d\.\d\d")
+    assert score.sub("", told) == score.sub("", printed)
+
+
+def test_the_quickstart_tells_its_story_and_cleans_up(service: Served, api_key: str) -> None:
+    told = output([sys.executable, str(ROOT / "examples/quickstart.py"), "--base-url", service.url], service, api_key)
+    assert "3 memories; sent again: the same ones, True" in told
+    assert re.search(r"Mei: Lovely.*vegetarian", told)
+    assert re.search(r"Filters narrow .*\n  0\.\d\d  Ben: A large one", told)
+    assert "none. Nothing stored" in told
+    assert "version 2: The farmhouse has ten beds" in told
+    names = [item["name"] for item in service.http.get("/v1/collections", headers={"Authorization": f"Bearer {api_key}"}).json()["items"]]
+    assert "Quickstart" not in names
+
+
+def test_the_table_of_settings_is_the_code_s() -> None:
+    assert with_table(README) == README, "run `make docs`"
+    assert all(f"| `{name}` |" in README for name in known_settings())
+
+
+@pytest.mark.parametrize("line", re.findall(r"^(?:MNEME_\S+ )?\.venv/bin/mneme (.+?)(?:   .*)?$", README, re.MULTILINE))
+def test_commands_of_the_readme_exist(line: str) -> None:
+    words = shlex.split(line)
+    required = ["--email", "ada@example.com"] if words[:2] == ["keys", "create"] else []
+    assert parser().parse_args([*words, *required]).run
+
+
+def test_every_endpoint_group_of_the_readme_exists() -> None:
+    routes = " ".join(operation.path for operation in serve_app.registry().operations.values())
+    rows = re.search(r"\| group \| paths \|\n\|---\|---\|\n(.*?)\n\n", README, re.DOTALL)[1].splitlines()
+    for row in rows[:-1]:  # the last names the gateway's own
+        for path in re.findall(r"`(/[^`]+)`", row):
+            assert re.search(rf"{re.escape(path)}(\s|$)", routes), path
+
+
+def test_files_the_readme_names_exist() -> None:
+    for name in re.findall(r"\]\((\w[\w./]*)\)|`((?:configs|examples|plugins|tests|runtime|storage|loadtests)/[\w./]*)`", README):
+        assert (ROOT / (name[0] or name[1])).exists(), name
