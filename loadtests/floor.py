@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 from runtime import cluster, serving  # noqa: E402
 from runtime.call_lane import PICKLE_PROTOCOL, pack_calls, unpack_replies  # noqa: E402
-from runtime.front_proxy import BehindFrontProxy  # noqa: E402
+from runtime.front_proxy import neighbour  # noqa: E402
 from runtime.operation import Call, Kind, Operation, Reply  # noqa: E402
 from runtime.plugin import Plugin, Registry  # noqa: E402
 from runtime.settings import Settings  # noqa: E402
@@ -76,12 +76,13 @@ async def open_shard(settings: Settings, number: int) -> IdleShard:
 class FloorGateway:
     """The three paths, as bare as ASGI allows."""
 
-    def __init__(self, settings: Settings):
-        self._handles = cluster.find_shards(settings.shards.resolved)
+    def __init__(self, settings: Settings, front_door: bool):
+        self._front_door = front_door
+        self._handles = cluster.find_shards(settings, settings.shards.resolved)
         self._shards = cluster.RayShards(self._handles, registry())
 
     def __serve_build_asgi_app__(self) -> Any:
-        return BehindFrontProxy(self._answer)
+        return neighbour(self._answer, self._front_door)
 
     async def _answer(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -109,8 +110,8 @@ def _packed_call() -> bytes:
     return pickle.dumps(_call(), PICKLE_PROTOCOL)
 
 
-def build(settings: Settings) -> Any:
-    return cluster.application(FloorGateway, settings)
+def build(settings: Settings, front_door: bool) -> Any:
+    return cluster.application(FloorGateway, settings, front_door)
 
 
 # --- the measurement --------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ FIELDS = {
     "source_type": "source_type",
 }
 LIST_FIELDS = ("tags",)
+NAME_CHARS_SHOWN_MAX = 64
 
 Loc = tuple[str | int, ...]
 
@@ -60,7 +61,9 @@ class _Compiler:
         if name == "NOT":
             return Not(Any(*self._list(value, loc)) if isinstance(value, list) else self.condition(value, loc))
         if name not in FIELDS:
-            raise ValidationFailed.at(loc[:-1], f"there is no such filter field; use {', '.join(FIELDS)}, AND, OR or NOT", "unknown_field")
+            raise ValidationFailed.at(
+                _shown(loc), f"there is no such filter field; use {', '.join(FIELDS)}, AND, OR or NOT", "unknown_field"
+            )
         if not isinstance(value, dict):
             return self._any_of(name, value, loc)
         return All(*(self._operator(name, operator, operand, (*loc, operator)) for operator, operand in value.items()))
@@ -75,7 +78,7 @@ class _Compiler:
         if name in LIST_FIELDS:
             operators["contains"] = operators["eq"]
         if operator not in operators:
-            raise ValidationFailed.at(loc[:-1], f"this field has no such operator; use {', '.join(operators)}", "unknown_operator")
+            raise ValidationFailed.at(_shown(loc), f"this field has no such operator; use {', '.join(operators)}", "unknown_operator")
         return operators[operator]()
 
     def _any_of(self, name: str, value: Anything, loc: Loc) -> Filter:
@@ -99,3 +102,8 @@ class _Compiler:
         if not isinstance(value, list):
             raise ValidationFailed.at(loc, "must be a list of conditions", "list_type")
         return [self.condition(item, (*loc, i)) for i, item in enumerate(value)]
+
+
+def _shown(loc: Loc) -> Loc:
+    """A place whose last name came from the caller: kept short, so that a finding never carries a text back."""
+    return (*loc[:-1], str(loc[-1])[:NAME_CHARS_SHOWN_MAX])

@@ -21,6 +21,7 @@ from typing import Any
 from plugins.collections import CollectionRow, require_collection
 from plugins.memory_indexing import index_in_time, wait_seconds
 from plugins.memory_store import (
+    FAILED,
     MEMORY_BATCHES,
     PROCESSING,
     SCOPES,
@@ -264,8 +265,8 @@ def _batch_reply(items: Sequence[BatchItem], rows: dict[str, MemoryRow], job_id:
         "memory_ids": created,
         "errors": errors,
         "results": results,
-        "searchable": all(row.searchable for row in rows.values()),
-        "processing_status": _status(rows.values()),
+        "searchable": bool(created) and all(row.searchable for row in rows.values()),
+        "processing_status": _status(rows.values()) if created else FAILED,
         "status_url": status_url,
         "outbox_event_id": None if first is None else first.outbox_event_id,
     }

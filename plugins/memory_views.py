@@ -101,7 +101,7 @@ class NewMemory(Described):
     messages: list[Message] | None = Field(
         None, min_length=1, max_length=limits.MESSAGES_MAX, description="A conversation instead of a content: one memory per message."
     )
-    infer: StrictBool = Field(False, description="Accepted; the text is stored as it stands. POST /v1/memories/process extracts facts.")
+    infer: StrictBool = Field(False, description="Accepted; the text is stored as it stands.")
     async_dispatch: StrictBool = Field(False, description="Accepted; a write that is not searchable yet answers 202 in any case.")
 
     @model_validator(mode="after")
@@ -151,6 +151,9 @@ class MemoryQuery(PageQuery, Filters):
 
 
 class DeleteAllQuery(Filters):
+    # A client that fills a filter from an unset variable must not delete everything instead.
+    empty_is_absent = False
+
     confirm: str | None = Field(None, max_length=255, description=f"Must be `{DELETE_ALL_CONFIRMATION}`.")
 
 

@@ -96,6 +96,7 @@ CALL_SECONDS_MAX = 120
 # --- process ----------------------------------------------------------------------------------------------------------
 GATEWAY_REQUESTS_MAX = 2_000
 START_SECONDS_MAX = 120
+RAY_CONNECT_SECONDS_MAX = 5
 STOP_SECONDS_MAX = 30
 LISTENERS_CLOSE_SECONDS_MAX = 5
 PROCESS_END_SECONDS_MAX = 5

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -77,7 +77,9 @@ class Patch(BaseModel):
 
 
 class Query(Body):
-    """Query parameters. An empty value means absent; a list field collects a repeated parameter."""
+    """Query parameters. An empty value means absent, unless `empty_is_absent` is off; a list field collects a repeated parameter."""
+
+    empty_is_absent: ClassVar[bool] = True
 
 
 class View(BaseModel):

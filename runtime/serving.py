@@ -31,7 +31,13 @@ import psutil
 
 from runtime import cluster
 from runtime.layout import Layout, LayoutError, held
-from runtime.limits import LISTENERS_CLOSE_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX, START_SECONDS_MAX, STOP_SECONDS_MAX
+from runtime.limits import (
+    LISTENERS_CLOSE_SECONDS_MAX,
+    RAY_CONNECT_SECONDS_MAX,
+    SHARD_STATUS_SECONDS_MAX,
+    START_SECONDS_MAX,
+    STOP_SECONDS_MAX,
+)
 from runtime.run_directory import RunDirectory, RunDirectoryError
 from runtime.secrets import Secrets, SecretsError
 from runtime.settings import Settings
@@ -39,7 +45,6 @@ from storage.directory import StoreError
 
 log = logging.getLogger("mneme.serving")
 
-APPLICATION = "mneme"
 HEALTH_PATH = "/v1/health"
 _HEALTH_POLL_SECONDS = 0.1
 _WATCH_SECONDS = 1.0
@@ -172,28 +177,172 @@ async def _serve_locally(
 def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str], None], module: str) -> int:
     run_directory = RunDirectory.of(settings.data_dir)
     run_directory.end_processes()
-    port = _usable_port(settings)
+    room = _OwnRay(settings, run_directory) if settings.ray.address is None else _JoinedRay(settings)
     layout = _prepared(settings)
-    haproxy = _haproxy_binary() if settings.ray.address is None else None
-    run_directory.make()
-    os.environ.update(ray_environment(run_directory, settings, port, haproxy))
     shards: list[Any] = []
     try:
-        _init_ray(settings, run_directory)
-        signals.take()
+        room.enter()
+        signals.take()  # Ray puts handlers of its own in place
         shards += cluster.start_shards(settings, layout.shards, f"{module}:open_shard")
-        _start_gateways(settings, port, f"{module}:build", behind_haproxy=haproxy is not None)
+        _start_gateways(room, f"{module}:build")
         cluster.open_shards(shards, START_SECONDS_MAX)
         layout.completed(settings.data_dir)
-        _wait_until_healthy(settings, port)
-        announce(base_url(settings, port))
+        _wait_until_healthy(settings, room.port)
+        announce(base_url(settings, room.port))
         signals.started()
-        return _watch(signals)
+        return _watch(signals, room)
     except (RuntimeError, ConnectionError) as refused:
         raise StartError(f"Ray did not start: {str(refused).strip().splitlines()[-1]}") from refused
     finally:
         signals.started()  # a second signal must not break off the clean-up
-        _take_down(shards, run_directory, settings)
+        room.leave(shards)
+
+
+class _OwnRay:
+    """A Ray of the service's own, on this machine, that starts and ends with it, with HAProxy as its front door."""
+
+    def __init__(self, settings: Settings, run_directory: RunDirectory):
+        self.settings = settings
+        self.port = _usable_port(settings)
+        self.owns_serve = True
+        self._run_directory = run_directory
+        self._haproxy = _haproxy_binary()
+        self.front_door = self._haproxy is not None
+        self._pillars: list[psutil.Process] = []
+
+    def enter(self) -> None:
+        """Start Ray. Its variables take effect when it is imported."""
+        self._run_directory.make()
+        os.environ.update(ray_environment(self._run_directory, self.settings, self.port, self._haproxy))
+        import ray
+
+        ray.init(
+            namespace=cluster.namespace(self.settings),
+            num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
+            object_store_memory=self.settings.ray.object_store_bytes,
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+            _temp_dir=str(self._run_directory.path / "ray"),
+            _node_ip_address="127.0.0.1",
+        )
+        self._pillars = [child for child in psutil.Process().children() if child.name() in ("raylet", "gcs_server")]
+
+    def broken(self) -> str | None:
+        """What Ray cannot do without and has lost, if anything."""
+        for pillar in self._pillars:
+            if not pillar.is_running() or pillar.status() == psutil.STATUS_ZOMBIE:
+                return f"{pillar.name()}, process {pillar.pid}, has ended"
+        return None
+
+    def leave(self, shards: list[Any]) -> None:
+        """Close the front door, let running requests end, close the shards in order, then end every process."""
+        import ray
+
+        try:
+            if ray.is_initialized():
+                self._run_directory.close_front_door()
+                _stop_shards(shards)
+                # Serve gets no farewell: the gateways have answered everything and hold nothing.
+        except ray.exceptions.RayError as failed:
+            log.error("Ray failed while it was shut down: %s", failed)
+        finally:
+            ray.shutdown()
+            self._run_directory.end_processes()
+
+
+class _JoinedRay:
+    """A Ray cluster that somebody else runs, of which this machine is a node.
+
+    Shards and gateways run on this node, where the data directory is. Ray Serve is started unless it runs there already, and
+    ended only by who started it. What the service brought leaves with it, or is removed by its next start.
+    """
+
+    front_door = False  # it would be bound on every node, and its neighbours' ports open to the network
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.port = settings.http.port
+        self.owns_serve = True
+        self._address = str(settings.ray.address)
+
+    def enter(self) -> None:
+        """Join, remove what an earlier service left behind on this data directory, and find out where Serve listens. Raises StartError."""
+        os.environ.update({"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0"})
+        self._check_reachable()
+        import ray
+
+        try:
+            ray.init(
+                address=self._address,
+                namespace=cluster.namespace(self.settings),
+                log_to_driver=False,
+                configure_logging=False,
+                runtime_env={"env_vars": {"FORWARDED_ALLOW_IPS": ""}},  # see ray_environment
+            )
+        except (ValueError, RuntimeError, ConnectionError) as refused:
+            raise StartError(f"No Ray cluster can be joined at {self._address}: {str(refused).strip().splitlines()[0]}") from refused
+        self._remove(cluster.leftover_shards(self.settings))
+        self._join_serve()
+
+    def _check_reachable(self) -> None:
+        """Ray itself would try for two minutes."""
+        if "://" in self._address:
+            raise StartError(
+                f"ray.address {self._address} is a client's address; join the cluster from one of its machines, as host:port or auto."
+            )
+        host, colon, port = self._address.rpartition(":")
+        if colon and port.isdigit():
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), RAY_CONNECT_SECONDS_MAX).close()
+            except OSError as refused:
+                raise StartError(f"No Ray cluster answers at {self._address}: {refused.strerror or refused}.") from None
+
+    def _join_serve(self) -> None:
+        """Use the Serve that runs there, if it listens as the settings say."""
+        import ray
+
+        try:
+            controller = ray.get_actor("SERVE_CONTROLLER_ACTOR", namespace="serve")
+        except ValueError:
+            self.port = _usable_port(self.settings)
+            return
+        options = ray.get(controller.get_http_config.remote(), timeout=SHARD_STATUS_SECONDS_MAX)
+        self.owns_serve = False
+        if self.port not in (0, options.port) or bool(options.ssl_certfile) != bool(self.settings.http.tls_certfile):
+            scheme = "HTTPS" if options.ssl_certfile else "plain HTTP"
+            raise StartError(
+                f"Ray Serve runs on the cluster at {self._address} already, with {scheme} on port {options.port}; set the same."
+            )
+        self.port = options.port
+
+    def broken(self) -> str | None:
+        """Nothing to watch: the loss of the cluster ends this process through Ray."""
+        return None
+
+    def _remove(self, shards: list[Any]) -> None:
+        """Take the application away, which lets running requests end, then close the shards in order."""
+        from ray import serve
+
+        name = cluster.namespace(self.settings)
+        if name in serve.status().applications:
+            serve.delete(name)
+        _stop_shards(shards)
+
+    def leave(self, shards: list[Any]) -> None:
+        """Remove what this service brought, and nothing else."""
+        import ray
+        from ray import serve
+
+        try:
+            if ray.is_initialized():
+                self._remove(shards)
+                if self.owns_serve and not serve.status().applications:
+                    serve.shutdown()
+        except ray.exceptions.RayError as failed:
+            log.error("Ray failed while the service left its cluster: %s", failed)
+        finally:
+            ray.shutdown()
 
 
 def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, haproxy: str | None) -> dict[str, str]:
@@ -201,8 +350,6 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
 
     haproxy   path of the binary, or None to use Serve's own proxy
     """
-    if settings.ray.address is not None:
-        return {"RAY_USAGE_STATS_ENABLED": "0"}  # the rest is decided where that cluster's processes are started
     environment = {
         # Ray gives its workers niceness 15 by default: any other process on the machine would take the processor from the service.
         "RAY_worker_niceness": "0",
@@ -217,6 +364,7 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
         "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.2",
         "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",
+        "FORWARDED_ALLOW_IPS": "",  # uvicorn would believe X-Forwarded-For of any client that comes from loopback, as HAProxy does
     }
     if haproxy is None:
         return environment
@@ -236,7 +384,6 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
         "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(files),
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(files / "server-state"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(files / "metrics.sock"),
-        "FORWARDED_ALLOW_IPS": "",  # uvicorn would believe X-Forwarded-For of any client, since HAProxy comes from loopback
     }
 
 
@@ -252,78 +399,45 @@ def _haproxy_binary() -> str | None:
         return found
 
 
-def _init_ray(settings: Settings, run_directory: RunDirectory) -> None:
-    import ray
-
-    if settings.ray.address is not None:
-        ray.init(address=settings.ray.address, namespace=cluster.NAMESPACE, log_to_driver=False, configure_logging=False)
-        return
-    ray.init(
-        namespace=cluster.NAMESPACE,
-        num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
-        object_store_memory=settings.ray.object_store_bytes,
-        include_dashboard=False,
-        log_to_driver=False,
-        configure_logging=False,
-        _temp_dir=str(run_directory.path / "ray"),
-        _node_ip_address="127.0.0.1",
-    )
-
-
-def _start_gateways(settings: Settings, port: int, builder: str, *, behind_haproxy: bool) -> None:
-    """Start Serve and deploy the gateways, without waiting for them."""
+def _start_gateways(room: _OwnRay | _JoinedRay, builder: str) -> None:
+    """Start Serve, where it does not run yet, and deploy the gateways; return when they are up. Raises RuntimeError."""
     from ray import serve
     from ray.serve.config import HTTPOptions
     from ray.serve.schema import LoggingConfig
 
+    settings = room.settings
     quiet = LoggingConfig(log_level="WARNING", enable_access_log=False)
-    # Behind HAProxy the replicas listen on loopback only and speak plain HTTP; the front door has the real address and TLS.
-    options = (
-        HTTPOptions(host="127.0.0.1", port=port)
-        if behind_haproxy
-        else HTTPOptions(
-            host=settings.http.host,
-            port=port,
-            ssl_certfile=settings.http.tls_certfile and str(settings.http.tls_certfile),
-            ssl_keyfile=settings.http.tls_keyfile and str(settings.http.tls_keyfile),
-        )
-    )
-    where = "HeadOnly" if settings.ray.address is None else "EveryNode"
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    serve.start(http_options=options, proxy_location=where, logging_config=quiet)
-    serve.run(cluster.resolve(builder)(settings), name=APPLICATION, route_prefix="/", logging_config=quiet)
+    if room.owns_serve:
+        # Behind the front door the replicas listen on loopback only and speak plain HTTP; it has the real address and TLS.
+        options = (
+            HTTPOptions(host="127.0.0.1", port=room.port)
+            if room.front_door
+            else HTTPOptions(
+                host=settings.http.host,
+                port=room.port,
+                ssl_certfile=settings.http.tls_certfile and str(settings.http.tls_certfile),
+                ssl_keyfile=settings.http.tls_keyfile and str(settings.http.tls_keyfile),
+            )
+        )
+        where = "HeadOnly" if settings.ray.address is None else "EveryNode"
+        serve.start(http_options=options, proxy_location=where, logging_config=quiet)
+    application = cluster.resolve(builder)(settings, room.front_door)
+    serve.run(application, name=cluster.namespace(settings), route_prefix="/", logging_config=quiet)
 
 
-def _watch(signals: _Signals) -> int:
-    """Wait for a signal, 0, or for the end of a process that Ray cannot do without, 1."""
-    pillars = [child for child in psutil.Process().children() if child.name() in ("raylet", "gcs_server")]
+def _watch(signals: _Signals, room: _OwnRay | _JoinedRay) -> int:
+    """Wait for a signal, 0, or for the end of something Ray cannot do without, 1."""
     while not signals.wait(_WATCH_SECONDS):
-        for pillar in pillars:
-            if not pillar.is_running() or pillar.status() == psutil.STATUS_ZOMBIE:
-                log.critical("%s, process %d, has ended; the service stops", pillar.name(), pillar.pid)
-                return 1
+        if (loss := room.broken()) is not None:
+            log.critical("%s; the service stops", loss)
+            return 1
     return 0
 
 
-def _take_down(shards: list[Any], run_directory: RunDirectory, settings: Settings) -> None:
-    """Close the front door, let running requests end, close the shards in order, then end every process."""
-    import ray
-
-    try:
-        if ray.is_initialized():
-            run_directory.close_front_door()
-            if shards and not cluster.stop_shards(shards, STOP_SECONDS_MAX):
-                log.error("not every shard closed in order; the next start recovers from what is on disk")
-            if settings.ray.address is not None:
-                from ray import serve
-
-                serve.delete(APPLICATION)
-            # A Ray of our own needs no farewell from Serve: the gateways have answered everything and hold nothing.
-    except ray.exceptions.RayError as failed:
-        log.error("Ray failed while it was shut down: %s", failed)
-    finally:
-        ray.shutdown()
-        run_directory.end_processes()
+def _stop_shards(shards: list[Any]) -> None:
+    if shards and not cluster.stop_shards(shards, STOP_SECONDS_MAX):
+        log.error("not every shard closed in order; the next start recovers from what is on disk")
 
 
 # --- what both engines need -------------------------------------------------------------------------------------------

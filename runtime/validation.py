@@ -14,6 +14,7 @@ limits of the model alone. Validators of plugins may speak for themselves, throu
 from __future__ import annotations
 
 import hmac
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -29,6 +30,9 @@ from runtime.operation import Operation, Patch
 
 LOC_CHARS_MAX = 64
 LEAVES_COMPARED_MAX = 256
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+INTEGER_DIGITS_MAX = 20
+_LONG_INTEGER = re.compile(rb"\d{19}")
 
 _DATE = "must be a date and time in ISO 8601, such as 2026-01-31T12:00:00Z"
 _SENTENCES = {
@@ -94,9 +98,19 @@ def read_json(content_type: bytes | None, raw: bytes) -> dict[str, Any]:
         raise BadRequest(f"The body is not valid JSON: the error is at line {malformed.lineno}, column {malformed.colno}.") from None
     if not isinstance(value, dict):
         raise BadRequest("The body must be a JSON object.")
+    if _LONG_INTEGER.search(raw):
+        # orjson reads an integer beyond 64 bits as a float and says nothing; what is stored must be what was sent.
+        json.loads(raw, parse_int=_integer)
     if raw.count(b"{") + raw.count(b"[") > JSON_DEPTH_MAX and _is_deeper(value, JSON_DEPTH_MAX):
         raise BadRequest(f"The body is nested more than {JSON_DEPTH_MAX} levels deep.")
     return value
+
+
+def _integer(digits: str) -> int:
+    number = int(digits) if len(digits) <= INTEGER_DIGITS_MAX else INTEGER_MAX + 1
+    if not INTEGER_MIN <= number <= INTEGER_MAX:
+        raise BadRequest("The body holds an integer of more than 64 bits; send it as a string.")
+    return number
 
 
 class BodyReader:
@@ -133,7 +147,12 @@ class QueryReader:
         values: dict[str, Any] = {}
         if query_string:
             try:
-                pairs = parse_qsl(query_string.decode("ascii"), errors="strict", max_num_fields=QUERY_FIELDS_MAX)
+                pairs = parse_qsl(
+                    query_string.decode("ascii"),
+                    errors="strict",
+                    max_num_fields=QUERY_FIELDS_MAX,
+                    keep_blank_values=not self._model.empty_is_absent,
+                )
             except ValueError:
                 raise BadRequest("The query string is not valid: it must be percent-encoded UTF-8.") from None
             for name, value in pairs:

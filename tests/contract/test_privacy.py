@@ -30,7 +30,9 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     desk = Desk(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
     me = desk.register()
     collection = desk("collections.create", {"name": "work"}, who=me).body["id"]
-    kept = desk("memories.create", {"content": "kept", "session_id": "s", "tags": ["a"], "expires_at": "2999-01-01"}, who=me, key="k").body["id"]
+    kept = desk("memories.create", {"content": "kept", "session_id": "s", "tags": ["a"], "expires_at": "2999-01-01"}, who=me, key="k").body[
+        "id"
+    ]
     desk("memories.create", {"content": "also kept", "session_id": "s", "collection_id": collection}, who=me)
     desk("memories.create_batch", {"memories": [{"content": "one of a batch"}]}, who=me, key="b")
     desk("memories.update", {"content": "kept, and changed"}, who=me, id=kept)

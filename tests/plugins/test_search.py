@@ -257,8 +257,8 @@ def test_filters_compile_to_what_they_say(library: Library) -> None:
 @pytest.mark.parametrize(
     ("filters", "loc"),
     [
-        ({"colour": "red"}, ["body", "filters"]),
-        ({"user_id": {"like": "x"}}, ["body", "filters", "user_id"]),
+        ({"colour": "red"}, ["body", "filters", "colour"]),
+        ({"user_id": {"like": "x"}}, ["body", "filters", "user_id", "like"]),
         ({"user_id": {"in": "ann"}}, ["body", "filters", "user_id", "in"]),
         ({"AND": {"user_id": "x"}}, ["body", "filters", "AND"]),
         ({"OR": [{"user_id": 5}]}, ["body", "filters", "OR", 0, "user_id"]),

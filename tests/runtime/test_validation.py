@@ -155,6 +155,9 @@ def nested(depth: int) -> bytes:
         b'{"weight": Infinity}',
         b'{"weight": -Infinity}',
         b'{"weight": 1e999}',
+        b'{"content": "a", "metadata": {"n": 18446744073709551616}}',
+        b'{"content": "a", "metadata": {"n": -9223372036854775809}}',
+        b'{"content": "a", "metadata": {"n": ' + b"9" * 5_000 + b"}}",
         b'{"content": "\\ud800"}',
         b'{"content": "\\udc00\\ud800"}',
         b'{"content": "\xed\xa0\x80"}',
@@ -224,6 +227,25 @@ def test_a_body_is_needed_unless_nothing_would_do():
 
 
 QUERIES = validation.QueryReader(operation("GET", query=Filters))
+
+
+class DangerousFilters(Filters):
+    empty_is_absent = False
+    owner: str | None = Field(None, min_length=1)
+
+
+def test_an_empty_filter_is_refused_where_absence_would_mean_everything():
+    queries = validation.QueryReader(operation("DELETE", query=DangerousFilters))
+    assert queries.read(b"").owner is None
+    with pytest.raises(ValidationFailed) as failed:
+        queries.read(b"owner=")
+    assert failed.value.details[0]["loc"] == ["query", "owner"]
+
+
+def test_long_digits_in_texts_and_integers_of_64_bits_are_welcome():
+    content = "1" * 40
+    body = b'{"content": "%s", "metadata": {"n": 18446744073709551615, "m": -9223372036854775808}}' % content.encode()
+    assert validation.read_json(b"application/json", body)["metadata"] == {"n": 2**64 - 1, "m": -(2**63)}
 
 
 @pytest.mark.parametrize(
