@@ -44,7 +44,11 @@ class Person(FastHttpUser):
         """Register, make an API key, and store the first conversations."""
         self.chance = random.Random()
         self.known: deque[str] = deque(maxlen=KNOWN_IDS_MAX)
-        account = {"email": f"user-{self.chance.getrandbits(64):x}@example.com", "password": "a long enough password"}
+        account = {
+            "email": f"user-{self.chance.getrandbits(64):x}@example.com",
+            "password": "a long enough password",
+            "full_name": "A user",
+        }
         session = self._ask("POST", "/v1/auth/register", account)
         self._key = session.get("access_token", "")
         self._key = self._ask("POST", "/v1/auth/api-keys", {"name": "load", "scopes": ["read", "write"]}).get("key")

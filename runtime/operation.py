@@ -5,6 +5,7 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
 
     load(ctx: ReadContext, body) -> loaded            optional; reads a snapshot before slow work (sync)
     prepare(call, loaded, models) -> prepared         optional; async; embeddings and other remote work, outside any transaction
+    together(ctx: ReadContext, [prepared, …])         optional, kind READ; once for calls of one tenant that are ready together
     handler(ctx: ReadContext, body) -> Reply | body   kind READ; on one snapshot
     handler(ctx: WriteContext, body) -> Reply | body  kind WRITE; synchronous, deterministic, inside one transaction
     handler(call, shards, models) -> Reply            kind FLOW; async; runs in the gateway and composes operations by name
@@ -97,7 +98,7 @@ class Operation:
     body,query   pydantic models of the request, or None
     response     View of the success body, or None for 204
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
-    load,prepare optional steps before the handler
+    load,prepare,together  optional steps before the handler
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
@@ -124,6 +125,7 @@ class Operation:
     statuses: tuple[int, ...] = (200,)
     load: Callable[..., Any] | None = None
     prepare: Callable[..., Awaitable[Any]] | None = None
+    together: Callable[..., None] | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Callable[..., Any] | None = None
     scope: str = "read"
@@ -311,6 +313,10 @@ class ReadContext:
         if bound is None:
             bound = self._bound[index.name] = index.bind(self.reader, self.scope)
         return bound
+
+    def share(self, other: ReadContext) -> None:
+        """Use the tables and indexes another context of the same tenant and snapshot has bound, and what they remember."""
+        self._bound = other._bound
 
     def check_id(self, prefix: str, text: str, missing: ApiError | None = None) -> str:
         """The id itself when it could be this tenant's: 404 when malformed, 403 when its tag is another tenant's."""

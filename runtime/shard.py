@@ -4,8 +4,8 @@ A call passes these stations, and only the write lane ever holds a write transac
 
     credential → scope → ceilings → Idempotency-Key → load (snapshot) → prepare (async, remote work) → handler → commit → reply
 
-Reads run on a snapshot right here on the event loop; reads that had to prepare something (searches) run on a small thread
-pool, so that a search of milliseconds does not hold back a look-up of microseconds. A known error is a Reply; a fault of the
+Reads run on a snapshot right here on the event loop; reads that had to prepare something (searches) run on a few threads
+(runtime/read_pool.py). A known error is a Reply; a fault of the
 storage raises StorageFailed, and whoever runs the shard must let the process end and open the directory anew.
 """
 
@@ -16,7 +16,6 @@ import hmac
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,15 @@ from runtime.admission import Admission
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
-from runtime.limits import SLOW_CALLS_MAX
+from runtime.limits import READ_THREADS_MAX, SLOW_CALLS_MAX
 from runtime.operation import COUNTERS, Call, Environment, Idempotency, Kind, Operation, Principal, ReadContext, Reply, WriteContext
 from runtime.plugin import Registry
+from runtime.read_pool import ReadPool
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.write_lane import Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
-from storage.table import Identity, Reader, Scope, Store, Transaction
+from storage.table import Identity, Reader, Scope, Snapshot, Store, Transaction
 
 log = logging.getLogger("mneme.shard")
 
@@ -67,7 +67,7 @@ class Shard:
             migrations={key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
-        self._searchers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="mneme-search")
+        self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
             tenant=lambda snapshot, slot, number: auth.tenant(snapshot, slot, number),
@@ -126,7 +126,7 @@ class Shard:
         """Drain, end the threads, close the store."""
         await self.drain()
         await asyncio.to_thread(self._lane.close)
-        self._searchers.shutdown()
+        self._reads.close()
         self.store.close()
 
     async def status(self) -> dict[str, Any]:
@@ -145,13 +145,11 @@ class Shard:
 
     # --- reads --------------------------------------------------------------------------------------------------------
 
-    def _read(
-        self, operation: Operation, call: Call, prepared: Any = None, admitted: tuple[Principal | None, Scope] | None = None
-    ) -> Reply:
+    def _read(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
-            principal, scope = admitted or self._admit(snapshot, operation, call)
-            ctx = ReadContext(snapshot, scope, call, self.environment, principal, prepared)
-            if operation.load is not None and operation.prepare is None:
+            principal, scope = self._admit(snapshot, operation, call)
+            ctx = ReadContext(snapshot, scope, call, self.environment, principal)
+            if operation.load is not None:
                 ctx.prepared = operation.load(ctx, call.body)
             return formed(operation, operation.handler(ctx, call.body))
 
@@ -164,8 +162,12 @@ class Shard:
                 admitted = self._admit(snapshot, operation, call)
                 loaded = self._load(snapshot, operation, call, *admitted)
             prepared = await operation.prepare(call, loaded, self.models)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._searchers, self._read, operation, call, prepared, admitted)
+            principal, scope = admitted
+
+            def make(snapshot: Snapshot) -> ReadContext:
+                return ReadContext(snapshot, scope, call, self.environment, principal, prepared)
+
+            return await self._reads.run(operation, (scope.slot, scope.tenant), make)
         finally:
             self._slow -= 1
 

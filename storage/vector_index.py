@@ -220,6 +220,15 @@ class BoundVectors:
         _check_width(space, matrix, held.width)
         return matrix @ held.gather(np.asarray(ordinals, np.int64))[0].T
 
+    def scan(self, space: str, queries: ArrayLike) -> list[Scan]:
+        """One Scan per query of (q, width). Many at once cost little more than one: the vectors are read once for all."""
+        matrix = np.atleast_2d(np.asarray(queries, np.float32))
+        held = self._resident(space)
+        if held is None:
+            return [Scan(None, query, None) for query in matrix]
+        _check_width(space, matrix, held.width)
+        return held.scan(matrix)
+
     def search(self, space: str, queries: ArrayLike, k: int, allowed: BitMap | None = None) -> list[Found]:
         """For each query, the k best of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both descending.
 
@@ -245,6 +254,51 @@ class BoundVectors:
 def _check_width(space: str, queries: Vectors, width: int) -> None:
     if queries.shape[1] != width:
         raise ValueError(f"space {space!r} holds vectors of {width} numbers, not {queries.shape[1]}")
+
+
+class Scan:
+    """One query's cosines with a space's vectors: all of them where the space is small, else found through the graph as needed.
+
+    It shows the vectors as they were when it was made; callers bring `allowed` and ordinals from their snapshot.
+    """
+
+    __slots__ = ("_query", "_scores", "_space")
+
+    def __init__(self, space: _Space | None, query: Vectors, scores: tuple[Scores, NDArray[np.int32]] | None):
+        self._space, self._query, self._scores = space, query, scores
+
+    def best(self, k: int, allowed: BitMap | None) -> Found:
+        """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both descending."""
+        if self._space is None or k < 1:
+            return np.zeros(0, np.uint32), np.zeros(0, np.float32)
+        if self._scores is None:
+            return self._space.search(self._query[np.newaxis], k, allowed)[0]
+        scores, row_of = self._scores
+        ordinals = np.arange(len(row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
+        rows = _rows_in(row_of, ordinals)
+        present = rows != _ABSENT
+        if not present.all():
+            ordinals, rows = ordinals[present], rows[present]
+        return best(ordinals, scores[rows], k)
+
+    def at(self, ordinals: NDArray[np.integer]) -> Scores:
+        """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
+        if self._space is None:
+            return np.zeros(len(ordinals), np.float32)
+        if self._scores is None:
+            return self._space.gather(np.asarray(ordinals, np.int64))[0] @ self._query
+        scores, row_of = self._scores
+        rows = _rows_in(row_of, ordinals)
+        return np.where(rows == _ABSENT, np.float32(0), scores[rows])
+
+
+def _rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
+    known = ordinals < len(row_of)
+    if known.all():
+        return row_of[ordinals]
+    rows = np.full(len(ordinals), _ABSENT, np.int32)
+    rows[known] = row_of[ordinals[known]]
+    return rows
 
 
 class _Tenant:
@@ -437,6 +491,15 @@ class _Space:
         vectors[present] = matrix[rows[present]]
         return vectors, present
 
+    def scan(self, queries: Vectors) -> list[Scan]:
+        with self._lock:
+            if self._graph is not None and len(self._graph.pending) <= PENDING_MAX:
+                return [Scan(self, query, None) for query in queries]
+            matrix, used, row_of = self._matrix, self._used, self._row_of.copy()
+        # In this order of factors BLAS reads the matrix once for all queries; the other way round takes twice as long.
+        scores = np.ascontiguousarray((matrix[:used] @ queries.T).T)
+        return [Scan(self, query, (row, row_of)) for query, row in zip(queries, scores, strict=True)]
+
     def search(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
         found = self._through_graph(queries, k, allowed)
         return self._exactly(queries, k, allowed) if found is None else found
@@ -477,12 +540,7 @@ class _Space:
         return [best(ordinals, matrix[rows] @ query, k) for query, (ordinals, rows) in zip(queries, answers, strict=True)]
 
     def _rows_of(self, ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
-        known = ordinals < len(self._row_of)
-        if known.all():
-            return self._row_of[ordinals]
-        rows = np.full(len(ordinals), _ABSENT, np.int32)
-        rows[known] = self._row_of[ordinals[known]]
-        return rows
+        return _rows_in(self._row_of, ordinals)
 
     # --- graph --------------------------------------------------------------------------------------------------------
 

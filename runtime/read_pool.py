@@ -1,0 +1,95 @@
+"""Runs prepared reads on a few threads, so that a search of milliseconds does not hold back a look-up of microseconds.
+
+Reads of one operation and tenant that are ready at the same moment run one after another on one snapshot and share what
+`Operation.together` makes for all of them: eight searches then cost one pass over the tenant's vectors. Each is answered as soon
+as it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from runtime.limits import READS_TOGETHER_MAX
+from runtime.operation import Operation, ReadContext, Reply
+from storage.table import Snapshot, Store
+
+
+@dataclass(slots=True)
+class _Ready:
+    make: Callable[[Snapshot], ReadContext]
+    future: asyncio.Future
+
+
+class ReadPool:
+    """`await run(...)` from one event loop; close() at the end.
+
+    form   (operation, what a handler returned) -> encoded Reply
+    """
+
+    def __init__(self, store: Store, form: Callable[[Operation, object], Reply], threads: int):
+        self._store = store
+        self._form = form
+        self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="mneme-read")
+        self._ready: dict[tuple, tuple[Operation, list[_Ready]]] = {}
+
+    async def run(self, operation: Operation, tenant: tuple[int, int], make: Callable[[Snapshot], ReadContext]) -> Reply:
+        """The handler's reply. make: from the snapshot to the call's context, `prepared` inside."""
+        loop = asyncio.get_running_loop()
+        ready = _Ready(make, loop.create_future())
+        key = (operation.name, *tenant)
+        waiting = self._ready.get(key)
+        if waiting is None:
+            self._ready[key] = (operation, [ready])
+            # Whatever else becomes ready in this turn of the loop comes along.
+            loop.call_soon(self._start, key)
+        else:
+            waiting[1].append(ready)
+            if len(waiting[1]) >= READS_TOGETHER_MAX:
+                self._start(key)
+        return await ready.future
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def _start(self, key: tuple) -> None:
+        waiting = self._ready.pop(key, None)
+        if waiting is not None:
+            self._threads.submit(self._run_together, *waiting, asyncio.get_running_loop())
+
+    def _run_together(self, operation: Operation, waiting: list[_Ready], loop: asyncio.AbstractEventLoop) -> None:
+        answered = 0
+        try:
+            with self._store.snapshot() as snapshot:
+                contexts = [ready.make(snapshot) for ready in waiting]
+                for ctx in contexts[1:]:
+                    ctx.share(contexts[0])
+                if operation.together is not None:
+                    operation.together(contexts[0], [ctx.prepared for ctx in contexts])
+                for ready, ctx in zip(waiting, contexts, strict=True):
+                    _answer(loop, ready.future, self._attempt(operation, ctx))
+                    answered += 1
+        except Exception as error:
+            for ready in waiting[answered:]:
+                _answer(loop, ready.future, error)
+
+    def _attempt(self, operation: Operation, ctx: ReadContext) -> Reply | Exception:
+        try:
+            return self._form(operation, operation.handler(ctx, ctx.call.body))
+        except Exception as error:
+            return error
+
+
+def _answer(loop: asyncio.AbstractEventLoop, future: asyncio.Future, outcome: Reply | Exception) -> None:
+    loop.call_soon_threadsafe(_settle, future, outcome)
+
+
+def _settle(future: asyncio.Future, outcome: Reply | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
