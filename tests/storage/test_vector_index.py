@@ -116,6 +116,39 @@ def test_random_changes_answer_like_a_plain_scan(store: Store, index: VectorInde
         assert found(store, index, query, 5, allowed) == expected(model, query, 5, allowed)
 
 
+@pytest.mark.parametrize("index", [EXACT, GRAPHED], ids=["exact", "graph"])
+def test_a_scan_answers_like_a_search_and_tells_single_cosines(store: Store, index: VectorIndex) -> None:
+    vectors = clustered(400)
+    change(store, index, put_all(vectors))
+    change(store, index, lambda bound: bound.delete(SPACE, 7))
+    index.checkpoint(store)
+    allowed = BitMap(range(0, 400, 3)) | BitMap([100_000])
+    with store.snapshot() as snapshot:
+        bound = index.bind(snapshot, ALICE)
+        for query, scan in zip(vectors[:5], bound.scan(SPACE, vectors[:5]), strict=True):
+            for within in (None, allowed):
+                ordinals, scores = scan.best(4, within)
+                assert ordinals.tolist() == bound.search(SPACE, query, 4, within)[0][0].tolist()
+                assert scores.tolist() == pytest.approx((vectors[ordinals] @ query).tolist(), abs=1e-6)
+            assert scan.at(np.array([3, 7, 399, 100_000])).tolist() == pytest.approx([vectors[3] @ query, 0, vectors[399] @ query, 0], abs=1e-6)
+
+
+def test_a_scan_of_a_space_without_vectors_finds_nothing(store: Store) -> None:
+    with store.snapshot() as snapshot:
+        (scan,) = EXACT.bind(snapshot, ALICE).scan(SPACE, np.ones(WIDTH, np.float32))
+    assert len(scan.best(5, None)[0]) == 0 and scan.at(np.array([1, 2])).tolist() == [0, 0]
+
+
+def test_a_scan_keeps_what_it_saw_while_changes_go_on(store: Store) -> None:
+    vectors = clustered(50)
+    change(store, EXACT, put_all(vectors))
+    with store.snapshot() as snapshot:
+        (scan,) = EXACT.bind(snapshot, ALICE).scan(SPACE, vectors[0])
+    change(store, EXACT, put_all(clustered(500, 5), first=50))
+    change(store, EXACT, lambda bound: bound.put(SPACE, 0, -vectors[0]))
+    assert scan.best(1, None)[0].tolist() == [0] and scan.at(np.array([0]))[0] == pytest.approx(1)
+
+
 def test_scores_are_dot_products_and_many_queries_are_one_call(store: Store) -> None:
     vectors = clustered(100)
     change(store, EXACT, put_all(vectors))

@@ -1,0 +1,86 @@
+"""Reads that are ready together: shared preparation, separate answers, separate failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import NotFound
+from runtime.limits import READS_TOGETHER_MAX
+from runtime.operation import Body, Kind, Operation
+from runtime.plugin import Plugin
+from tests.plugins import Desk
+from tests.worlds import desk_of
+
+
+class Number(Body):
+    value: int
+
+
+class Counter:
+    """A plugin with one prepared read, which notes how it was run."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[int]] = []
+        operation = Operation(
+            name="numbers.double", method="POST", path="/v1/double", kind=Kind.READ, body=Number, response=None, summary="", spec="test",
+            prepare=self.prepare, together=self.together, handler=self.handler,
+        )  # fmt: skip
+        self.plugin = Plugin(name="numbers", operations=(operation,))
+
+    async def prepare(self, call, loaded, models):
+        return {"value": call.body.value}
+
+    def together(self, ctx, prepared) -> None:
+        self.groups.append([one["value"] for one in prepared])
+        if any(one["value"] < 0 for one in prepared):
+            raise KeyError("the shared step broke")
+        for one in prepared:
+            one["double"] = 2 * one["value"]
+
+    def handler(self, ctx, body):
+        if body.value == 13:
+            raise NotFound("Nothing at thirteen.")
+        return {"double": ctx.prepared["double"], "tenant": ctx.principal.tenant_id}
+
+
+@pytest.fixture
+def counter() -> Counter:
+    return Counter()
+
+
+def ask(desk: Desk, who: list[str], values: list[int]) -> list:
+    return desk.together([desk.form("numbers.double", {"value": value}, who=token) for token, value in zip(who, values, strict=True)])
+
+
+def test_calls_of_one_tenant_share_the_step_and_get_their_own_answers(tmp_path: Path, counter: Counter) -> None:
+    with desk_of(tmp_path, counter.plugin) as desk:
+        me, eve = desk.register(), desk.register("eve@example.com", "Eve")
+        answers = ask(desk, [me] * 6 + [eve] * 2, [1, 2, 3, 4, 5, 6, 7, 8])
+        assert [answer.body["double"] for answer in answers] == [2, 4, 6, 8, 10, 12, 14, 16]
+        assert len({answer.body["tenant"] for answer in answers[:6]}) == 1 and answers[7].body["tenant"] != answers[0].body["tenant"]
+        assert sorted(counter.groups) == [[1, 2, 3, 4, 5, 6], [7, 8]]
+
+
+def test_one_that_fails_leaves_the_others_alone(tmp_path: Path, counter: Counter) -> None:
+    with desk_of(tmp_path, counter.plugin) as desk:
+        me = desk.register()
+        answers = ask(desk, [me] * 3, [12, 13, 14])
+        assert [answer.status for answer in answers] == [200, 404, 200]
+
+
+def test_a_shared_step_that_breaks_fails_its_group_and_no_later_one(tmp_path: Path, counter: Counter) -> None:
+    with desk_of(tmp_path, counter.plugin) as desk:
+        me = desk.register()
+        assert [answer.status for answer in ask(desk, [me] * 2, [1, -1])] == [500, 500]
+        assert [answer.status for answer in ask(desk, [me] * 2, [1, 2])] == [200, 200]
+
+
+def test_a_group_is_bounded(tmp_path: Path, counter: Counter) -> None:
+    with desk_of(tmp_path, counter.plugin) as desk:
+        me = desk.register()
+        count = 2 * READS_TOGETHER_MAX + 3
+        answers = ask(desk, [me] * count, list(range(100, 100 + count)))
+        assert [answer.body["double"] for answer in answers] == [2 * value for value in range(100, 100 + count)]
+        assert max(map(len, counter.groups)) == READS_TOGETHER_MAX and sum(map(len, counter.groups)) == count
