@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from plugins import accounts, collections, memories, memory_tools, search
-from runtime import cluster
+from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
 from runtime.inference import Models, load_models
@@ -77,6 +77,16 @@ class Gateway:
         return self._application
 
 
+class SelfStartingGateway(Gateway):
+    """A gateway replica that finds its shards or starts them: nobody else does under `serve run`."""
+
+    def __init__(self, settings: Settings, front_door: bool):
+        layout = Layout.load(settings.data_dir)
+        cluster.await_open(cluster.open_shards(cluster.start_shards(settings, layout.shards, "serve_app:open_shard")))
+        layout.completed(settings.data_dir)
+        super().__init__(settings, front_door)
+
+
 def build(settings: Settings, front_door: bool) -> Any:
     """The Serve application. The shard actors must exist; see cluster.start_shards and cluster.application."""
     return cluster.application(Gateway, settings, front_door)
@@ -87,8 +97,5 @@ def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     settings = Settings.load(default_config(os.environ), environ=os.environ)
-    layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved, asked=settings.shards.count)
-    Secrets.load(settings.data_dir / "secrets", create=not layout.complete)
-    cluster.open_shards(cluster.start_shards(settings, layout.shards, "serve_app:open_shard"))
-    layout.completed(settings.data_dir)
-    return build(settings)
+    serving.prepare_for_serve_command(settings)
+    return cluster.application(SelfStartingGateway, settings, False)

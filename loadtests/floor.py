@@ -34,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 from runtime import cluster, serving  # noqa: E402
 from runtime.call_lane import PICKLE_PROTOCOL, pack_calls, unpack_replies  # noqa: E402
 from runtime.front_proxy import neighbour  # noqa: E402
+from runtime.listening import HEALTH_PATH  # noqa: E402
 from runtime.operation import Call, Kind, Operation, Reply  # noqa: E402
 from runtime.plugin import Plugin, Registry  # noqa: E402
 from runtime.settings import Settings  # noqa: E402
@@ -91,7 +92,7 @@ class FloorGateway:
             await send({"type": "lifespan.shutdown.complete"})
             return
         body = BODY
-        if scope["path"] == serving.HEALTH_PATH:
+        if scope["path"] == HEALTH_PATH:
             await self._shards.status()  # opens the connection to the actor, which takes half a second once
         elif scope["path"] == "/hop":
             body = unpack_replies(await self._handles[0].execute.remote(pack_calls([_packed_call()])))[0].body

@@ -62,7 +62,11 @@ def _normalised(email: str) -> str:
 
 Email = Annotated[
     str,
-    Field(max_length=limits.EMAIL_CHARS_MAX, description="E-mail address; white space around it and letter case do not count."),
+    Field(
+        max_length=limits.EMAIL_CHARS_MAX,
+        description="E-mail address; white space around it and letter case do not count.",
+        json_schema_extra={"format": "email"},
+    ),
     AfterValidator(_normalised),
 ]
 KeyName = Annotated[str, Field(min_length=1, max_length=limits.NAME_CHARS_MAX, description="What the key is for, such as `production`.")]

@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import orjson
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from pyroaring import BitMap
 
@@ -86,7 +86,8 @@ class CollectionQuery(PageQuery):
 
 
 class DeleteAllQuery(Query):
-    confirm: str | None = Field(None, max_length=255, description=f"Must be `{DELETE_ALL_CONFIRMATION}`.")
+    model_config = ConfigDict(json_schema_extra={"required": ["confirm"]})  # its absence is 400, not 422
+    confirm: str | None = Field(None, description=f"Must be `{DELETE_ALL_CONFIRMATION}`.")
 
 
 class BulkDelete(Body):

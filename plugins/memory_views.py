@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, Field, RootModel, StrictBool, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
 from runtime import limits
@@ -97,6 +97,15 @@ class Message(Body):
 class NewMemory(Described):
     """A text, or the messages of a conversation."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["content"], "properties": {"content": {"type": "string"}}},
+                {"required": ["messages"], "properties": {"messages": {"type": "array"}}},
+            ]
+        }
+    )
+
     content: Content | None = Field(None, description="The text to remember; required unless `messages` are given.")
     messages: list[Message] | None = Field(
         None, min_length=1, max_length=limits.MESSAGES_MAX, description="A conversation instead of a content: one memory per message."
@@ -154,7 +163,8 @@ class DeleteAllQuery(Filters):
     # A client that fills a filter from an unset variable must not delete everything instead.
     empty_is_absent = False
 
-    confirm: str | None = Field(None, max_length=255, description=f"Must be `{DELETE_ALL_CONFIRMATION}`.")
+    model_config = ConfigDict(json_schema_extra={"required": ["confirm"]})  # its absence is 400, not 422
+    confirm: str | None = Field(None, description=f"Must be `{DELETE_ALL_CONFIRMATION}`.")
 
 
 class BulkDelete(Body):

@@ -7,13 +7,15 @@ and pass every filter, so that what a filter excludes is never scored:
     semantic   the nearest vectors
     …          retrievers of other plugins, declared in the registry
 
-Candidates and their session neighbours are then ranked by plugins/ranking.py and hydrated from the same snapshot. The query's
+A hybrid search adds their session neighbours, which may hold the answer to words beside them. All are then ranked by
+plugins/ranking.py, how rare a word is being judged within the universe, and hydrated from the same snapshot. The query's
 embedding is made before, outside any snapshot; when it is late or its backend is down, the search goes on lexically and says
 `degraded`.
 
 Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it or a session neighbour shares a
 word with the query, or when it is near enough in meaning; the others are dropped, and when nothing stands the answer is
-`no_match`. A caller may ask for the weak ones too; they then come flagged.
+`no_match`. A caller may ask for the weak ones too; they then come flagged. Confidence is a logistic curve over the best score;
+it falls when what is asked of one speaker fits another one better, and abstaining is recommended from a certain conflict on.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from plugins.collections import require_collection
 from plugins.filters import compile_filter
 from plugins.memory_cues import NOTHING, NUMBER, QUESTION, TIME
 from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_columns, get_row, scope_filter
+from plugins.query_dates import find_dates, nearness, reference_day
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
@@ -42,16 +45,28 @@ from storage.bitmap_index import All
 
 NAMES_IN_QUERY_MAX = 16
 FILTERS_AT = ("body", "filters")
+OTHER_TERMS_MIN = 2
+NAME_COMMON_MIN = 10  # memories a name must be in before it says too little to be embedded
 WORD = re.compile(r"[^\W\d_]+")
+ENGLISH = re.compile(
+    r"\b(?:what|when|where|who|whose|which|why|how|the|does|did|of)\b", re.IGNORECASE
+)  # elsewhere every noun may have a capital
 
 
 @dataclass(slots=True)
 class Named:
-    """Speakers the query names: each the set of memories they spoke, the words that name them, and the query without those words."""
+    """Speakers the query names: each the set of memories they spoke, the words that name them; names left out, and the query without."""
 
     people: list[BitMap]
     words: list[str]
+    left_out: list[str]
     rest: str
+
+    def proposing(self, terms: list[str]) -> list[str]:
+        """Those of the query's terms that look for candidates: names find too many, so the others do where there are enough."""
+        named = frozenset(term for word in self.left_out for term in query_terms(word))
+        others = [term for term in terms if term not in named] if named else terms
+        return others if len(others) >= OTHER_TERMS_MIN else terms
 
 
 @dataclass(slots=True)
@@ -74,6 +89,7 @@ class Ranked:
     normalized: np.ndarray
     contributions: dict[str, np.ndarray]
     stands: np.ndarray
+    conflict: float = 0.0
 
 
 # --- before the snapshot ----------------------------------------------------------------------------------------------
@@ -92,7 +108,7 @@ def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
 
 
 async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Prepared:
-    """Embed the query, names of speakers left out: they are compared as speakers, not as meaning."""
+    """Embed the query, names left out: they are compared as speakers or as words, not as meaning."""
     named, wait_seconds = loaded
     prepared = Prepared(named, models.embedder.space, time.perf_counter())
     if call.body.search_type not in ("hybrid", "vector"):
@@ -121,8 +137,29 @@ def find_names(ctx: ReadContext, query: str) -> Named:
             people.append(spoken)
         else:
             people[same] &= spoken
+    left_out = words or common_names(ctx, query)
+    return Named(people, words, left_out, without(query, left_out))
+
+
+def common_names(ctx: ReadContext, query: str) -> list[str]:
+    """Names in an English query that many memories hold. They stand in for speakers where none is known: such a name tells the
+    memories apart by its word, while in an embedding it only draws together all that mention anybody."""
+    found = WORD.findall(query)
+    names = [word for word in dict.fromkeys(found[1:]) if word[0].isupper() and not word.isupper()]
+    if not names or 2 * len(names) > len(found) or not ENGLISH.search(query):
+        return []
+    text = ctx.index(MEMORY_TEXT)
+    return [
+        name
+        for name in names[:NAMES_IN_QUERY_MAX]
+        if any(len(text.postings(term).ordinals) >= NAME_COMMON_MIN for term in query_terms(name))
+    ]
+
+
+def without(query: str, words: list[str]) -> str:
+    """The query without these words and what makes them possessive; the query itself when nothing would be left."""
     rest = re.sub(rf"\b(?:{'|'.join(map(re.escape, words))})\b(?:['’]s)?", " ", query) if words else query
-    return Named(people, words, " ".join(rest.split()) or query)
+    return " ".join(rest.split()) or query
 
 
 def universe(ctx: ReadContext, body: Any) -> BitMap:
@@ -142,7 +179,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     allowed = universe(ctx, body)
     terms = query_terms(body.query) if body.search_type in ("hybrid", "bm25") else []
     candidates = propose(ctx, terms, prepared, allowed, body)
-    ranked = rank(ctx, candidates, terms, prepared, body.query)
+    ranked = rank(ctx, candidates, terms, prepared, allowed, body)
     places = standing(ranked, body)
     page = places[body.offset : body.offset + body.limit]
     return reply_of(
@@ -150,8 +187,9 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         hits=hydrate(ctx, ranked, page, body, frozenset(terms)),
         total=len(places),
         search_type=body.search_type,
-        confidence=float(ranked.normalized[places[0]]) if len(places) else 0.0,
+        confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
         grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
+        conflicting=ranked.conflict < ctx.settings.search.conflict_min,
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
@@ -180,6 +218,7 @@ def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
         search_type="vector",
         confidence=float(normalized[places[0]]) if len(places) else 0.0,
         grounded=bool(len(places)),
+        conflicting=False,
         names=[],
         degraded=[] if row.searchable else ["memory_not_indexed"],
         took_ms=(time.perf_counter() - started) * 1000,
@@ -191,31 +230,41 @@ def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: Bit
     count = ctx.settings.search.candidates
     found = [np.zeros(0, np.uint32)]
     if terms:
-        found.append(ctx.index(MEMORY_TEXT).search(terms, count, allowed)[0])
+        proposing = prepared.named.proposing(terms) if body.search_type == "hybrid" else terms
+        found.append(ctx.index(MEMORY_TEXT).search(proposing, count, allowed)[0])
     if prepared.vector is not None:
         found.append(ctx.index(MEMORY_VECTORS).search(prepared.space, prepared.vector[None, :], count, allowed)[0][0])
     if body.search_type in ("hybrid", "graph"):
         for retriever in ctx.registry.retrievers:
             found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
-    return np.unique(np.concatenate(found))
+    candidates = np.unique(np.concatenate(found))
+    return with_neighbours(ctx, candidates, allowed) if body.search_type == "hybrid" else candidates
 
 
-def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared, query: str) -> Ranked:
+def with_neighbours(ctx: ReadContext, candidates: np.ndarray, allowed: BitMap) -> np.ndarray:
+    """The candidates and those of `allowed` beside them in their sessions, as ascending ordinals."""
+    cues = cue_columns(ctx, candidates)
+    near = BitMap(np.concatenate([cues["previous"], cues["following"]])) & allowed
+    return np.frombuffer((near | BitMap(candidates)).to_array(), np.uint32)
+
+
+def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared, allowed: BitMap, body: SearchBody) -> Ranked:
     """Features, weights, order."""
     if not len(candidates):
         nothing = np.zeros(0, np.float32)
         return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool))
-    pool, columns = gather(ctx, candidates, terms, prepared)
-    text = ctx.index(MEMORY_TEXT)
-    stats = text.stats()
+    pool, columns = gather(ctx, candidates, terms, prepared, body)
+    stats = ctx.index(MEMORY_TEXT).stats()
+    idf = rarity(ctx, terms, allowed)
     found = ranking.features(
         ranking.Query(
-            idf=np.array([text.idf(term) for term in terms], np.float32),
-            ceiling=text.ceiling(terms),
+            idf=idf,
+            ceiling=float((ranking.K1 + 1) * idf.sum()),
             average_length=stats.total_length / max(stats.documents, 1),
             vector=prepared.vector,
-            asks_when=ranking.asks_when(query),
-            asks_count=ranking.asks_count(query),
+            asks_when=ranking.asks_when(body.query),
+            asks_count=ranking.asks_count(body.query),
+            asks_where=ranking.asks_where(body.query),
         ),
         pool,
         columns,
@@ -224,12 +273,34 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     scores = ranking.score(found, weights)
     stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
     order = np.lexsort((candidates, scores))[::-1]
-    contributions = {name: weights[name] * values[order] for name, values in found.items()}
+    contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.explained else {}
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
-    return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order])
+    conflict = ranking.subject_conflict(found, scores, weights)
+    return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict)
 
 
-def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared) -> tuple[ranking.Pool, ranking.Columns]:
+def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
+    """(t,) inverse document frequencies within `allowed`: a word that is everywhere in one collection says little there."""
+    text = ctx.index(MEMORY_TEXT)
+    if len(allowed) >= text.stats().documents:
+        return np.array([text.idf(term) for term in terms], np.float32)
+    members = np.frombuffer(allowed.to_array(), np.uint32)
+    held = np.zeros(int(members[-1]) + 1, bool)
+    held[members] = True
+    inside = [ordinals[: np.searchsorted(ordinals, len(held))] for ordinals in (text.postings(term).ordinals for term in terms)]
+    return ranking.idf(len(members), np.array([np.count_nonzero(held[ordinals]) for ordinals in inside], np.float32))
+
+
+def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
+    """query_confidence of an answer whose first result is at place `best`."""
+    told = ctx.settings.search
+    evidence = float(ranked.scores[best]) + told.conflict_weight * min(ranked.conflict, 0.0)
+    return ranking.logistic(told.confidence_slope * (evidence - told.confidence_middle))
+
+
+def gather(
+    ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared, body: SearchBody
+) -> tuple[ranking.Pool, ranking.Columns]:
     """Read what ranking needs of the candidates and their session neighbours."""
     cues = cue_columns(ctx, candidates)
     previous, following = cues["previous"], cues["following"]
@@ -240,17 +311,24 @@ def gather(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared:
         vectors = np.zeros((len(ordinals), 0), np.float32)
     else:
         vectors, _ = ctx.index(MEMORY_VECTORS).get_many(prepared.space, ordinals)
+    asked = cue_columns(ctx, previous)["flags"] & QUESTION > 0
+    now = ctx.now if body.reference_date is None else body.reference_date
     pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), vectors)
     columns = ranking.Columns(
         at=np.searchsorted(ordinals, candidates),
         previous=_places(ordinals, previous),
         following=_places(ordinals, following),
+        answers=asked & (previous != NOTHING),
         session=np.where(marks[session] == 0, -1, session),
         speaker=_spoken(candidates, cues["speaker"], prepared.named.people),
         is_question=cues["flags"] & QUESTION > 0,
         has_time=cues["flags"] & TIME > 0,
         has_number=cues["flags"] & NUMBER > 0,
         content_words=cues["content_words"],
+        date=nearness(find_dates(body.query, reference_day(now)), cues["occurred_at"]),
+        first_person=cues["first_person"] / np.float32(255),
+        second_person=cues["second_person"] / np.float32(255),
+        names=cues["capitals"],
     )
     return pool, columns
 

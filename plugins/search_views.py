@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictBool, field_validator
 
 from plugins.memory_store import MemoryRow
 from runtime.limits import QUERY_CHARS_MAX, SCOPE_CHARS_MAX, SEARCH_ITEMS_DEFAULT, SEARCH_ITEMS_MAX, SEARCH_OFFSET_MAX
 from runtime.operation import Body, Query, View
-from runtime.timestamps import iso
+from runtime.timestamps import Timestamp, iso
 from storage.analysis import matching_spans
 
 SAFETY_CONTRACT = "search-safety-v1"
@@ -31,13 +31,14 @@ class SearchBody(Body):
     session_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this session.")
     filters: dict[str, Any] | None = Field(None, description="Conditions on fields, with AND, OR and NOT.")
     search_type: Literal["hybrid", "vector", "bm25", "graph"] = Field("hybrid", description="Which channels propose candidates.")
-    limit: int = Field(SEARCH_ITEMS_DEFAULT, ge=1, le=SEARCH_ITEMS_MAX, description="At most so many results.")
-    offset: int = Field(0, ge=0, le=SEARCH_OFFSET_MAX, description="Skip so many results.")
-    threshold: float | None = Field(None, ge=0, le=1, description="Leave out results whose normalized_score is lower.")
-    include_superseded: bool = Field(False, description="Also search memories that a newer one replaced.")
-    include_low_confidence: bool = Field(False, description="Also return weak results, flagged, instead of no_match.")
-    explain: bool = Field(False, description="Say what each feature contributed to each score.")
-    debug: bool = Field(False, description="Another name for explain.")
+    limit: int = Field(SEARCH_ITEMS_DEFAULT, strict=True, ge=1, le=SEARCH_ITEMS_MAX, description="At most so many results.")
+    offset: int = Field(0, strict=True, ge=0, le=SEARCH_OFFSET_MAX, description="Skip so many results.")
+    threshold: float | None = Field(None, strict=True, ge=0, le=1, description="Leave out results whose normalized_score is lower.")
+    include_superseded: StrictBool = Field(False, description="Also search memories that a newer one replaced.")
+    include_low_confidence: StrictBool = Field(False, description="Also return weak results, flagged, instead of no_match.")
+    explain: StrictBool = Field(False, description="Say what each feature contributed to each score.")
+    debug: StrictBool = Field(False, description="Another name for explain.")
+    reference_date: Timestamp | None = Field(None, description="What yesterday, last week and the like count from; now when absent.")
     view: Literal["compact", "full"] = Field("full", description="compact leaves out metadata, tags, highlights and explanations.")
 
     @field_validator("query")
@@ -100,8 +101,10 @@ class SearchReply(View):
     processing_time_ms: float
     no_match: bool = Field(description="Nothing stored stands as an answer; there are no results then.")
     abstain_recommended: bool = Field(description="Better not to answer from these results.")
-    abstain_reason: str | None = None
-    query_confidence: float = Field(description="0 to 1; how good the best match is.")
+    abstain_reason: Literal["no_match", "weak_evidence", "subject_conflict"] | None = Field(
+        None, description="Why. subject_conflict: what the query asks of one speaker fits another one better."
+    )
+    query_confidence: float = Field(description="0 to 1; how likely the results hold an answer. It ranks queries; it is no probability.")
     grounding: Grounding
     evidence_ids: list[str]
     safety_contract_version: str
@@ -172,12 +175,15 @@ def reply_of(
     search_type: str,
     confidence: float,
     grounded: bool,
+    conflicting: bool,
     names: list[str],
     degraded: list[str],
     took_ms: float,
 ) -> dict[str, Any]:
-    """The envelope around one page of results. `total` 0 means no_match; `grounded`: whether the best result stands."""
+    """The envelope around one page of results. `total` 0 means no_match; `grounded`: whether the best result stands;
+    `conflicting`: whether what is asked of one speaker fits another one better."""
     no_match = total == 0
+    doubt = "no_match" if no_match else "weak_evidence" if not grounded else "subject_conflict" if conflicting else None
     status = "no_grounded_match" if no_match else "grounded" if grounded else "weak"
     return {
         "query": query,
@@ -186,8 +192,8 @@ def reply_of(
         "search_type": search_type,
         "processing_time_ms": round(took_ms, 3),
         "no_match": no_match,
-        "abstain_recommended": not grounded,
-        "abstain_reason": None if grounded else "no_match" if no_match else "weak_evidence",
+        "abstain_recommended": doubt is not None,
+        "abstain_reason": doubt,
         "query_confidence": 0.0 if no_match else round(confidence, 6),
         "grounding": {"status": status, "reason": _REASONS[status], "subject_anchors": names},
         "evidence_ids": [shown["id"] for shown in hits],

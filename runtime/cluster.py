@@ -142,7 +142,7 @@ def _this_node() -> dict[str, str]:
 
 
 def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
-    """Create the shard actors that do not exist yet; -> handles by shard number. They open on their own pace: see open_shards."""
+    """Create the shard actors that do not exist yet; -> handles by shard number. They do not open by themselves at first."""
     import ray
 
     actor = ray.remote(ShardActor)
@@ -162,12 +162,17 @@ def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
     ]
 
 
-def open_shards(handles: Sequence[Any], seconds: float = START_SECONDS_MAX) -> None:
+def open_shards(handles: Sequence[Any]) -> list[Any]:
+    """Have every shard open its store; -> what await_open waits for."""
+    return [handle.open.remote() for handle in handles]
+
+
+def await_open(opening: list[Any], seconds: float = START_SECONDS_MAX) -> None:
     """Wait until every shard is open. Raises the opener's own error, TimeoutError, or RuntimeError when a process ended."""
     import ray
 
     try:
-        ray.get([handle.open.remote() for handle in handles], timeout=seconds)
+        ray.get(opening, timeout=seconds)
     except ray.exceptions.RayTaskError as failed:
         raise failed.cause from None
     except ray.exceptions.GetTimeoutError:
@@ -214,6 +219,7 @@ def application(gateway: type, settings: Settings, front_door: bool) -> Any:
     gateway     gateway(settings, front_door) makes a replica; it defines __serve_build_asgi_app__
     front_door  the front door of front_proxy.py stands before the replicas, rather than whatever proxy Serve runs
     """
+    import ray
     from ray import serve
 
     deployment = serve.deployment(
@@ -222,7 +228,7 @@ def application(gateway: type, settings: Settings, front_door: bool) -> Any:
         num_replicas=settings.ray.resolved_gateway_replicas,
         max_ongoing_requests=GATEWAY_REQUESTS_MAX,
         graceful_shutdown_timeout_s=LISTENERS_CLOSE_SECONDS_MAX,
-        ray_actor_options={"num_cpus": 0.1, "label_selector": _this_node()},
+        ray_actor_options={"num_cpus": 0.1} | ({"label_selector": _this_node()} if ray.is_initialized() else {}),
     )
     return deployment.bind(settings, front_door)
 

@@ -25,6 +25,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
+from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -164,6 +165,8 @@ class Gateway:
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
+                if b"host" not in headers and scope.get("http_version") == "1.1":
+                    raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
                 route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
                 if len(headers) != len(pairs):
@@ -405,6 +408,8 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
 
 async def _body(headers: Headers, receive: Receive) -> bytes:
     """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, _ClientLeft."""
+    if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+        raise BadRequest("The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding")
     announced = headers.get(b"content-length")
     if announced is not None and (not announced.isdigit() or len(announced) > 18):
         raise BadRequest("The Content-Length is not a number.", param="Content-Length")
@@ -445,6 +450,23 @@ async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 # --- errors and addresses ---------------------------------------------------------------------------------------------
+
+
+def answer_unread(error: ApiError) -> bytes:
+    """The whole HTTP/1.1 answer to what never became a request, with the headers that every answer carries."""
+    request_id = _request_id({}, os.urandom(16))
+    status, body, headers = _error_answer(error, request_id)
+    headers |= {
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        "X-Request-ID": request_id,
+        "X-Process-Time": "0.000000",
+        "X-Service-Version": service_version(),
+        "X-Service-Build": service_build(),
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode() + body
 
 
 def _error_answer(error: ApiError, request_id: str) -> tuple[int, bytes, dict[str, str]]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from runtime import jobs
 from runtime.errors import ApiError
+from runtime.limits import JOB_PREPARE_SECONDS_MAX
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -137,7 +138,8 @@ class JobLoop:
             with self._snapshot() as snapshot:
                 prepared = job.load(self._read(snapshot, scope, principal, call), row.payload)
         if job.prepare is not None:
-            prepared = await job.prepare(prepared, row.payload, self._models)
+            async with asyncio.timeout(JOB_PREPARE_SECONDS_MAX):
+                prepared = await job.prepare(prepared, row.payload, self._models)
 
         def finish(ctx: WriteContext) -> None:
             ctx.prepared = prepared

@@ -90,7 +90,7 @@ class Layout:
 
     def _save(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
-        unfinished = data_dir / (LAYOUT_FILE + ".new")
+        unfinished = data_dir / f"{LAYOUT_FILE}.{os.getpid()}.new"
         with unfinished.open("w", encoding="utf-8") as file:
             json.dump(asdict(self), file, indent=2)
             file.flush()

@@ -17,14 +17,16 @@ from typing import Any
 
 import orjson
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core.core_schema import ModelSchema
 
 from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
-from runtime.operation import Idempotency, Kind, Operation
+from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Registry
 
 Json = dict[str, Any]
 
+_ABOUT = ("title", "description", "default", "examples")
 _REF = "#/components/schemas/{model}"
 _MEANINGS = {
     200: "Done.",
@@ -110,6 +112,25 @@ def document(registry: Registry, version: str, further: Iterable[Operation] = ()
     }
 
 
+class _SchemaOfModel(GenerateJsonSchema):
+    """pydantic's schemas, and in those of bodies what `Body` adds to each: null stands for an optional field that is absent."""
+
+    def model_schema(self, schema: ModelSchema) -> Json:
+        described = super().model_schema(schema)
+        if self.mode == "validation" and issubclass(schema["cls"], Body):
+            required = described.get("required", ())
+            fields = described.get("properties", {})
+            described |= {"properties": {name: field if name in required else _with_null(field) for name, field in fields.items()}}
+        return described
+
+
+def _with_null(schema: Json) -> Json:
+    branches = schema.get("anyOf") or [{key: value for key, value in schema.items() if key not in _ABOUT}]
+    if not schema or {"type": "null"} in branches:
+        return schema
+    return {key: value for key, value in schema.items() if key in _ABOUT} | {"anyOf": [*branches, {"type": "null"}]}
+
+
 class _Schemas:
     """The schemas of all models that the operations use, generated together so that their names stay apart."""
 
@@ -118,7 +139,7 @@ class _Schemas:
         for operation in operations:
             wanted += [(model, "validation") for model in (operation.body, operation.query) if model is not None]
             wanted += [(operation.response, "serialization")] if operation.response is not None else []
-        references, generated = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
+        references, generated = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF, schema_generator=_SchemaOfModel)
         self._references = references
         self._definitions: dict[str, Json] = _without_stand_ins(generated.get("$defs", {}))
         self._queries = {self.reference(o.query, "validation")["$ref"].rpartition("/")[2] for o in operations if o.query is not None}
@@ -183,6 +204,7 @@ def _parameters(operation: Operation, path: str, schemas: _Schemas) -> list[Json
         for name, field in fields.items():
             schema = _without_null({key: value for key, value in field.items() if key not in ("title", "description")})
             parameter = {"name": name, "in": "query", "required": name in required, "schema": schema}
+            parameter["allowEmptyValue"] = operation.query.empty_is_absent and name not in required
             parameters.append(parameter | ({"description": field["description"]} if "description" in field else {}))
     headers = ["XRequestId"]
     if operation.idempotency is not Idempotency.NONE:
@@ -211,7 +233,7 @@ def _without_stand_ins(value: Any) -> Any:
         return [_without_stand_ins(item) for item in value]
     if not isinstance(value, dict):
         return value
-    stands_in = value.get("default") == "" and value.get("minLength")
+    stands_in = value.get("default") == "" and any(branch.get("minLength") for branch in (value, *value.get("anyOf", ())))
     return {key: _without_stand_ins(item) for key, item in value.items() if not (stands_in and key == "default")}
 
 
@@ -372,7 +394,7 @@ def _header_parameters() -> Json:
 
     key = "Makes a retry safe: the same key with the same request takes effect once. With another request it is 409."
     return {
-        "XRequestId": header("X-Request-ID", "Visible ASCII; it comes back, or a new one does.", maxLength=REQUEST_ID_CHARS_MAX),
+        "XRequestId": header("X-Request-ID", f"1 to {REQUEST_ID_CHARS_MAX} visible ASCII characters; they come back, or a new one does."),
         "IdempotencyKey": header("Idempotency-Key", key, minLength=1, maxLength=IDEMPOTENCY_KEY_CHARS_MAX),
         "Prefer": header(
             "Prefer", "`respond-async` answers 202 at once; `wait=N` waits up to N seconds for a job.", examples=["respond-async"]

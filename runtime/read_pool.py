@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from runtime.limits import READS_TOGETHER_MAX
+from runtime.limits import READ_GROUP_CALLS_MAX
 from runtime.operation import Operation, ReadContext, Reply
 from storage.table import Snapshot, Store
 
@@ -47,7 +47,7 @@ class ReadPool:
             loop.call_soon(self._start, key)
         else:
             waiting[1].append(ready)
-            if len(waiting[1]) >= READS_TOGETHER_MAX:
+            if len(waiting[1]) >= READ_GROUP_CALLS_MAX:
                 self._start(key)
         return await ready.future
 

@@ -86,9 +86,14 @@ class RunDirectory:
 
     def close_front_door(self) -> None:
         """Ask HAProxy to stop listening and to finish the requests it carries; return when it has, or when it takes too long."""
-        doors = [process for process in self.processes() if process.name() == "haproxy"]
-        for door in doors:
-            door.send_signal(signal.SIGUSR1)
+        doors = []
+        for process in self.processes():
+            try:
+                if process.name() == "haproxy":
+                    process.send_signal(signal.SIGUSR1)
+                    doors.append(process)
+            except psutil.NoSuchProcess:
+                continue
         psutil.wait_procs(doors, timeout=LISTENERS_CLOSE_SECONDS_MAX)
 
     def processes(self) -> list[psutil.Process]:

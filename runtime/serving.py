@@ -1,6 +1,6 @@
 """`mneme serve`: bring the service up, wait for a signal, take it down and leave nothing behind.
 
-    ray     Ray on this machine, shard actors, gateways as a Serve application, HAProxy in front
+    ray     shard actors, and gateways as a Serve application: on a Ray of its own with HAProxy in front, or on a cluster it joins
     local   the same gateway and shards in this process, behind uvicorn
 
 A start first ends what an earlier, killed run left behind, and every exit checks that nothing is left (run_directory.py). The
@@ -13,17 +13,19 @@ storage's own errors. Ray's environment variables take effect when Ray is import
 from __future__ import annotations
 
 import asyncio
-import http.client
+import atexit
+import io
 import logging
 import os
+import re
 import shutil
 import signal
 import socket
-import ssl
 import sys
 import threading
-import time
+import traceback
 from collections.abc import Callable
+from contextlib import ExitStack, redirect_stdout
 from types import FrameType
 from typing import Any
 
@@ -35,9 +37,9 @@ from runtime.limits import (
     LISTENERS_CLOSE_SECONDS_MAX,
     RAY_CONNECT_SECONDS_MAX,
     SHARD_STATUS_SECONDS_MAX,
-    START_SECONDS_MAX,
     STOP_SECONDS_MAX,
 )
+from runtime.listening import StartError, base_url, check_http, free_port, usable_port, wait_until_healthy
 from runtime.run_directory import RunDirectory, RunDirectoryError
 from runtime.secrets import Secrets, SecretsError
 from runtime.settings import Settings
@@ -45,13 +47,8 @@ from storage.directory import StoreError
 
 log = logging.getLogger("mneme.serving")
 
-HEALTH_PATH = "/v1/health"
 _HEALTH_POLL_SECONDS = 0.1
 _WATCH_SECONDS = 1.0
-
-
-class StartError(Exception):
-    """The service cannot start; the message is one sentence that names what is in the way."""
 
 
 class _StopRequested(KeyboardInterrupt):
@@ -65,6 +62,7 @@ def serve(settings: Settings, announce: Callable[[str], None] = print, *, module
     module    names the module that says what is served: open_shard, build and build_local, as serve_app has them
     """
     try:
+        check_http(settings)
         with held(settings.data_dir), _Signals() as signals:
             run = _run_on_ray if settings.engine == "ray" else _run_locally
             return run(settings, signals, announce, module)
@@ -118,7 +116,7 @@ class _Signals:
 def _run_locally(settings: Settings, signals: _Signals, announce: Callable[[str], None], module: str) -> int:
     import uvloop
 
-    port = _usable_port(settings)
+    port = usable_port(settings)
     layout = _prepared(settings)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve_locally(settings, port, layout, signals, announce, module))
@@ -129,6 +127,8 @@ async def _serve_locally(
 ) -> int:
     """Open the shards, listen until a signal or a storage fault, close the shards; -> exit status."""
     import uvicorn
+
+    from runtime.connection import Connection
 
     opener: cluster.Opener = cluster.resolve(f"{module}:open_shard")
     opened: list[cluster.ShardLike] = []
@@ -142,7 +142,7 @@ async def _serve_locally(
                 cluster.resolve(f"{module}:build_local")(settings, shards),
                 host=settings.http.host,
                 port=port,
-                http="httptools",
+                http=Connection,
                 proxy_headers=False,
                 server_header=False,
                 log_level="warning",
@@ -184,15 +184,17 @@ def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str],
         room.enter()
         signals.take()  # Ray puts handlers of its own in place
         shards += cluster.start_shards(settings, layout.shards, f"{module}:open_shard")
+        opening = cluster.open_shards(shards)
+        _start_serve(room)
+        cluster.await_open(opening)
         _start_gateways(room, f"{module}:build")
-        cluster.open_shards(shards, START_SECONDS_MAX)
         layout.completed(settings.data_dir)
-        _wait_until_healthy(settings, room.port)
+        wait_until_healthy(settings, room.port)
         announce(base_url(settings, room.port))
         signals.started()
         return _watch(signals, room)
     except (RuntimeError, ConnectionError) as refused:
-        raise StartError(f"Ray did not start: {str(refused).strip().splitlines()[-1]}") from refused
+        raise StartError(f"Ray did not start: {_last_line(refused)}") from refused
     finally:
         signals.started()  # a second signal must not break off the clean-up
         room.leave(shards)
@@ -203,7 +205,7 @@ class _OwnRay:
 
     def __init__(self, settings: Settings, run_directory: RunDirectory):
         self.settings = settings
-        self.port = _usable_port(settings)
+        self.port = usable_port(settings)
         self.owns_serve = True
         self._run_directory = run_directory
         self._haproxy = _haproxy_binary()
@@ -268,7 +270,7 @@ class _JoinedRay:
 
     def enter(self) -> None:
         """Join, remove what an earlier service left behind on this data directory, and find out where Serve listens. Raises StartError."""
-        os.environ.update({"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0"})
+        os.environ.update({"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0", "RAY_NUM_REDIS_GET_RETRIES": "2"})
         self._check_reachable()
         import ray
 
@@ -281,8 +283,12 @@ class _JoinedRay:
                 runtime_env={"env_vars": {"FORWARDED_ALLOW_IPS": ""}},  # see ray_environment
             )
         except (ValueError, RuntimeError, ConnectionError) as refused:
-            raise StartError(f"No Ray cluster can be joined at {self._address}: {str(refused).strip().splitlines()[0]}") from refused
-        self._remove(cluster.leftover_shards(self.settings))
+            raise StartError(f"No Ray cluster can be joined at {self._address}: {_why_not_joined(refused)}") from refused
+        from ray import serve
+
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)
+        if self._remove() and not serve.status().applications:
+            self._end_serve()  # it was started by the service that was killed
         self._join_serve()
 
     def _check_reachable(self) -> None:
@@ -305,7 +311,7 @@ class _JoinedRay:
         try:
             controller = ray.get_actor("SERVE_CONTROLLER_ACTOR", namespace="serve")
         except ValueError:
-            self.port = _usable_port(self.settings)
+            self.port = usable_port(self.settings)
             return
         options = ray.get(controller.get_http_config.remote(), timeout=SHARD_STATUS_SECONDS_MAX)
         self.owns_serve = False
@@ -320,29 +326,45 @@ class _JoinedRay:
         """Nothing to watch: the loss of the cluster ends this process through Ray."""
         return None
 
-    def _remove(self, shards: list[Any]) -> None:
-        """Take the application away, which lets running requests end, then close the shards in order."""
+    def _remove(self) -> bool:
+        """Take the application away, which lets running requests end, then close the shards in order; -> whether there was one."""
         from ray import serve
 
         name = cluster.namespace(self.settings)
-        if name in serve.status().applications:
+        found = name in serve.status().applications
+        if found:
             serve.delete(name)
-        _stop_shards(shards)
+        _stop_shards(cluster.leftover_shards(self.settings))
+        return found
 
-    def leave(self, shards: list[Any]) -> None:
+    def _end_serve(self) -> None:
+        from ray import serve
+
+        with redirect_stdout(io.StringIO()):  # Ray prints that Serve's controller died, which is what was asked for
+            serve.shutdown()
+
+    def leave(self, _shards: list[Any]) -> None:
         """Remove what this service brought, and nothing else."""
         import ray
         from ray import serve
 
         try:
             if ray.is_initialized():
-                self._remove(shards)
+                self._remove()
                 if self.owns_serve and not serve.status().applications:
-                    serve.shutdown()
+                    self._end_serve()
         except ray.exceptions.RayError as failed:
             log.error("Ray failed while the service left its cluster: %s", failed)
         finally:
-            ray.shutdown()
+            with redirect_stdout(io.StringIO()):
+                ray.shutdown()
+
+
+def _why_not_joined(refused: Exception) -> str:
+    """Ray's reason, or what to do where it wants a token. Ray's own text on that goes on for a page."""
+    if "InvalidAuthToken" in "".join(traceback.format_exception(refused)):
+        return "it asks for a token; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH where the token is not in ~/.ray/auth_token."
+    return str(refused).strip().splitlines()[0]
 
 
 def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, haproxy: str | None) -> dict[str, str]:
@@ -399,31 +421,50 @@ def _haproxy_binary() -> str | None:
         return found
 
 
-def _start_gateways(room: _OwnRay | _JoinedRay, builder: str) -> None:
-    """Start Serve, where it does not run yet, and deploy the gateways; return when they are up. Raises RuntimeError."""
+def _start_serve(room: _OwnRay | _JoinedRay) -> None:
+    """Start Serve and its proxy, unless they run."""
+    if not room.owns_serve:
+        return
     from ray import serve
     from ray.serve.config import HTTPOptions
+
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    settings = room.settings
+    # Behind the front door the replicas listen on loopback only and speak plain HTTP; it has the real address and TLS.
+    options = (
+        HTTPOptions(host="127.0.0.1", port=room.port)
+        if room.front_door
+        else HTTPOptions(
+            host=settings.http.host,
+            port=room.port,
+            ssl_certfile=settings.http.tls_certfile and str(settings.http.tls_certfile),
+            ssl_keyfile=settings.http.tls_keyfile and str(settings.http.tls_keyfile),
+        )
+    )
+    where = "HeadOnly" if settings.ray.address is None else "EveryNode"
+    serve.start(http_options=options, proxy_location=where, logging_config=_quiet())
+
+
+def _start_gateways(room: _OwnRay | _JoinedRay, builder: str) -> None:
+    """Deploy the gateways; return when they are up. Raises StartError, RuntimeError."""
+    from ray import serve
+
+    application = cluster.resolve(builder)(room.settings, room.front_door)
+    try:
+        serve.run(application, name=cluster.namespace(room.settings), route_prefix="/", logging_config=_quiet())
+    except serve.exceptions.RayServeException as refused:
+        raise StartError(f"Ray Serve does not take the gateways: {_last_line(refused)}") from refused
+
+
+def _quiet() -> Any:
     from ray.serve.schema import LoggingConfig
 
-    settings = room.settings
-    quiet = LoggingConfig(log_level="WARNING", enable_access_log=False)
-    logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    if room.owns_serve:
-        # Behind the front door the replicas listen on loopback only and speak plain HTTP; it has the real address and TLS.
-        options = (
-            HTTPOptions(host="127.0.0.1", port=room.port)
-            if room.front_door
-            else HTTPOptions(
-                host=settings.http.host,
-                port=room.port,
-                ssl_certfile=settings.http.tls_certfile and str(settings.http.tls_certfile),
-                ssl_keyfile=settings.http.tls_keyfile and str(settings.http.tls_keyfile),
-            )
-        )
-        where = "HeadOnly" if settings.ray.address is None else "EveryNode"
-        serve.start(http_options=options, proxy_location=where, logging_config=quiet)
-    application = cluster.resolve(builder)(settings, room.front_door)
-    serve.run(application, name=cluster.namespace(settings), route_prefix="/", logging_config=quiet)
+    return LoggingConfig(log_level="WARNING", enable_access_log=False)
+
+
+def _last_line(error: BaseException) -> str:
+    """What an error says where its text is a whole traceback from another process."""
+    return re.sub(r"^[\w.]+(?:Error|Exception): ", "", str(error).strip().splitlines()[-1])
 
 
 def _watch(signals: _Signals, room: _OwnRay | _JoinedRay) -> int:
@@ -440,16 +481,33 @@ def _stop_shards(shards: list[Any]) -> None:
         log.error("not every shard closed in order; the next start recovers from what is on disk")
 
 
+# --- Ray Serve's own command ------------------------------------------------------------------------------------------
+
+
+def prepare_for_serve_command(settings: Settings) -> None:
+    """Take hold of the data directory for `serve run`, and have what it leaves on Ray removed when that command ends.
+
+    The same module is imported by a worker for `serve deploy`, whose application outlives every command: nothing is held then.
+    """
+    import ray
+
+    if ray.is_initialized():
+        _prepared(settings)
+        return
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")  # see ray_environment
+    until_exit = ExitStack()
+    until_exit.enter_context(held(settings.data_dir))
+    _prepared(settings)
+
+    @until_exit.callback
+    def remove_shards() -> None:
+        if ray.is_initialized():
+            _stop_shards(cluster.leftover_shards(settings))
+
+    atexit.register(until_exit.close)  # before Ray's own, which was registered when it was imported
+
+
 # --- what both engines need -------------------------------------------------------------------------------------------
-
-
-def base_url(settings: Settings, port: int) -> str:
-    """Where clients on this machine reach the service."""
-    scheme = "https" if settings.http.tls_certfile else "http"
-    host = settings.http.host
-    if host in ("", "0.0.0.0", "::", "*"):
-        host = "127.0.0.1"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _prepared(settings: Settings) -> Layout:
@@ -458,65 +516,3 @@ def _prepared(settings: Settings) -> Layout:
     Secrets.load(settings.data_dir / "secrets", create=not layout.complete)
     (settings.data_dir / "logs").mkdir(exist_ok=True)
     return layout
-
-
-def free_port(host: str) -> int:
-    """A TCP port that nobody listens on just now."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
-
-
-def _usable_port(settings: Settings) -> int:
-    """The configured port, or a free one for 0. Raises StartError when it is taken or not ours to open."""
-    host, port = settings.http.host, settings.http.port
-    if port == 0:
-        return free_port(host)
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-            probe.listen(1)
-        except OSError as refused:
-            holder = _listener_on(port)
-            why = f"in use by {holder}" if holder else f"not available: {refused.strerror}"
-            raise StartError(f"Port {port} on {host} is {why}.") from None
-    return port
-
-
-def _listener_on(port: int) -> str | None:
-    """ "process 4711 (haproxy)" for whoever listens on the port, as far as this user may know."""
-    for connection in psutil.net_connections("tcp"):
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
-            try:
-                process = psutil.Process(connection.pid)
-                stale = process.name() == "haproxy" and process.ppid() == 1
-                return f"process {process.pid} ({process.name()}{', left behind by an earlier service' if stale else ''})"
-            except psutil.NoSuchProcess:
-                return None
-    return None
-
-
-def _wait_until_healthy(settings: Settings, port: int) -> None:
-    """Return once /v1/health answers 200. Raises StartError after START_SECONDS_MAX."""
-    deadline = time.monotonic() + START_SECONDS_MAX
-    host = base_url(settings, port).split("://")[1].rpartition(":")[0].strip("[]")
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it asks itself
-    answer = "nothing"
-    while time.monotonic() < deadline:
-        if settings.http.tls_certfile:
-            client: http.client.HTTPConnection = http.client.HTTPSConnection(host, port, timeout=SHARD_STATUS_SECONDS_MAX, context=context)
-        else:
-            client = http.client.HTTPConnection(host, port, timeout=SHARD_STATUS_SECONDS_MAX)
-        try:
-            client.request("GET", HEALTH_PATH)
-            answer = str(client.getresponse().status)
-            if answer == "200":
-                return
-        except (OSError, http.client.HTTPException) as refused:
-            answer = str(refused)
-        finally:
-            client.close()
-        time.sleep(_HEALTH_POLL_SECONDS)
-    raise StartError(f"The service did not become healthy within {START_SECONDS_MAX} seconds; {HEALTH_PATH} last gave {answer}.")

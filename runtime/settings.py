@@ -108,20 +108,36 @@ class Memory(Section):
 
 
 class Search(Section):
-    candidates: int = Field(100, ge=10, le=1_000, description="Candidates that each channel proposes.")
+    candidates: int = Field(
+        60, ge=10, le=1_000, description="Candidates that each channel proposes; a hybrid search adds their neighbours in the session."
+    )
     embedding_wait_ms: int = Field(
         2_000, ge=1, le=60_000, description="Milliseconds a search waits for its embedding before it goes on by words alone."
     )
-    cosine_min: float = Field(0.25, ge=0, le=1, description="Cosine from which a result without any of the query's words stands.")
+    cosine_min: float = Field(0.2, ge=0, le=1, description="Cosine from which a result without any of the query's words stands.")
     weight_lexical: float = Field(1.0, description="Weight of the words of a memory and its neighbours.")
     weight_semantic: float = Field(0.8, description="Weight of the meaning of a memory and its neighbours.")
     weight_exact: float = Field(0.25, description="Weight of the meaning of the memory alone.")
     weight_session: float = Field(0.8, description="Weight of the best memory of the same session.")
+    weight_answer: float = Field(0.2, description="Weight of how well a question matches that the memory directly follows.")
     weight_speaker: float = Field(0.4, description="Weight of whether the query names the memory's speaker, or another.")
+    weight_personal: float = Field(0.1, description="The same for a memory in the first person.")
+    weight_date: float = Field(0.4, description="Weight of how near the memory happened to a time that the query names.")
     weight_time: float = Field(0.18, description="Weight of a time expression when the query asks when.")
     weight_number: float = Field(0.06, description="Weight of a number when the query asks how many.")
+    weight_place: float = Field(0.15, description="Weight of names in the memory when the query asks where.")
     weight_length: float = Field(0.2, description="Weight of the number of content words.")
     weight_question: float = Field(-0.08, description="Weight of the memory being a question itself.")
+    weight_address: float = Field(-0.1, description="Weight of second-person words in the memory.")
+    weight_names: float = Field(0.08, description="Weight of names in the memory, whatever is asked.")
+    weight_dated: float = Field(0.04, description="Weight of a time expression in the memory, whatever is asked.")
+    # Chosen on conversations between two people with known answers, questions from elsewhere, and questions about the wrong speaker.
+    confidence_middle: float = Field(1.4, description="Best score at which query_confidence is one half.")
+    confidence_slope: float = Field(3.0, gt=0, description="How steeply query_confidence rises with the score.")
+    conflict_weight: float = Field(2.5, ge=0, description="By how much of a conflict of subjects the score that confidence looks at falls.")
+    conflict_min: float = Field(
+        -0.06, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
+    )
 
     @property
     def weights(self) -> dict[str, float]:

@@ -135,11 +135,12 @@ class BodyReader:
 
 
 class QueryReader:
-    """Reads the query strings of one operation: empty values are absent, list fields collect, other repetitions keep the last."""
+    """Reads the query strings of one operation: empty values are absent, list fields collect, no other has two values."""
 
     def __init__(self, operation: Operation):
         self._model = operation.query
         fields = self._model.model_fields.items()
+        self._names = frozenset(field.alias or name for name, field in fields)
         self._lists = frozenset(field.alias or name for name, field in fields if _is_list(field.annotation))
 
     def read(self, query_string: bytes) -> BaseModel:
@@ -158,8 +159,8 @@ class QueryReader:
             for name, value in pairs:
                 if name in self._lists:
                     values.setdefault(name, []).append(value)
-                else:
-                    values[name] = value
+                elif name in self._names and values.setdefault(name, value) != value:
+                    raise ValidationFailed.at(("query", name), "may have only one value", "repeated")
         try:
             return self._model.model_validate(values)
         except ValidationError as invalid:

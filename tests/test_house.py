@@ -19,7 +19,7 @@ ONLY_IN = {
     "ray": {"runtime/cluster.py", "runtime/serving.py", "runtime/cli.py", "serve_app.py"},
     "lmdb": {"storage/table.py"},
     "starlette": {"runtime/gateway.py"},
-    "uvicorn": {"runtime/serving.py", "runtime/cluster.py"},
+    "uvicorn": {"runtime/connection.py", "runtime/serving.py", "runtime/cluster.py"},
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {

@@ -16,7 +16,8 @@ def columns(n: int, **fields) -> Columns:
     base = {
         "at": np.arange(n), "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.full(n, -1),
         "speaker": np.zeros(n), "is_question": np.zeros(n, bool), "has_time": np.zeros(n, bool), "has_number": np.zeros(n, bool),
-        "content_words": np.full(n, 5),
+        "content_words": np.full(n, 5), "answers": np.zeros(n, bool), "date": np.zeros(n), "first_person": np.zeros(n),
+        "second_person": np.zeros(n), "names": np.zeros(n),
     }  # fmt: skip
     return Columns(**{**base, **fields})
 
@@ -79,17 +80,50 @@ def test_time_and_number_count_only_when_asked_for() -> None:
     assert (asked["time"][0], asked["number"][0]) == (1, 1)
 
 
+def test_what_follows_a_question_takes_over_how_well_it_matches() -> None:
+    told = columns(3, previous=np.array([-1, 0, 1]), answers=np.array([False, True, False]))
+    found = ranking.features(query(), pool([[1, 0, 0]]), told)["answer"]
+    assert found[0] == found[2] == 0 < found[1]
+
+
+def test_the_first_person_counts_only_beside_a_named_speaker() -> None:
+    told = columns(3, speaker=np.array([1, -1, 0]), first_person=np.array([0.5, 0.5, 0.5]))
+    assert ranking.features(query(), pool([[1, 1, 1]]), told)["personal"].tolist() == [0.5, -0.5, 0]
+
+
+def test_subjects_conflict_when_another_speaker_fits_better() -> None:
+    told = columns(4, speaker=np.array([1, 1, -1, -1]))
+    for frequencies, conflicting in (([[0, 0, 1, 0]], True), ([[1, 0, 0, 0]], False)):
+        found = ranking.features(query(), pool(frequencies), told)
+        assert (ranking.subject_conflict(found, ranking.score(found, WEIGHTS), WEIGHTS) < 0) == conflicting
+    alone = ranking.features(query(), pool([[1, 1]]), columns(2, speaker=np.array([1, 1])))
+    assert ranking.subject_conflict(alone, ranking.score(alone, WEIGHTS), WEIGHTS) == 0
+
+
+def test_idf_is_what_the_lexical_index_says() -> None:
+    got = ranking.idf(10, np.array([0, 3]))
+    assert got == pytest.approx([np.log(1 + 10 / 0.5), np.log(1 + 7.5 / 3.5)])
+
+
+def test_the_logistic_curve_bears_any_number() -> None:
+    assert [ranking.logistic(x) for x in (-1e9, 0, 1e9)] == [0, 0.5, 1]
+    assert ranking.logistic(1) == pytest.approx(1 / (1 + np.exp(-1)))
+
+
 @pytest.mark.parametrize(
-    ("text", "when", "count"),
+    ("text", "when", "count", "where"),
     [
-        ("When did we meet?", True, False),
-        ("How many cats?", False, True),
-        ("what year was it", True, False),
-        ("Who came whenever", False, False),
+        ("When did we meet?", True, False, False),
+        ("How many cats?", False, True, False),
+        ("what year was it", True, False, False),
+        ("Who came whenever", False, False, False),
+        ("And where did she go?", False, False, True),
+        ("Which city is it", False, False, True),
+        ("The old place where nobody asks", False, False, False),
     ],
 )
-def test_what_a_query_asks_for(text: str, when: bool, count: bool) -> None:
-    assert (ranking.asks_when(text), ranking.asks_count(text)) == (when, count)
+def test_what_a_query_asks_for(text: str, when: bool, count: bool, where: bool) -> None:
+    assert (ranking.asks_when(text), ranking.asks_count(text), ranking.asks_where(text)) == (when, count, where)
 
 
 def test_no_memory_scores_above_what_is_reachable() -> None:
@@ -99,9 +133,20 @@ def test_no_memory_scores_above_what_is_reachable() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     idf = rng.uniform(0.5, 5, 4).astype(np.float32)
     found = ranking.features(
-        Query(idf, float(2.2 * idf.sum()), 10.0, vectors[0].astype(np.float32), True, True),
+        Query(idf, float(2.2 * idf.sum()), 10.0, vectors[0].astype(np.float32), True, True, True),
         Pool(rng.integers(0, 60, (4, n)).astype(np.float32), rng.integers(1, 40, n), vectors.astype(np.float32)),
-        columns(n, speaker=np.ones(n), has_time=np.ones(n, bool), has_number=np.ones(n, bool), content_words=np.full(n, 9_999)),
+        columns(
+            n,
+            speaker=np.ones(n),
+            has_time=np.ones(n, bool),
+            has_number=np.ones(n, bool),
+            content_words=np.full(n, 9_999),
+            date=np.ones(n),
+            names=np.full(n, 255),
+            first_person=np.ones(n),
+            answers=np.ones(n, bool),
+            previous=rng.integers(0, n, n),
+        ),
     )
     scores = ranking.score(found, WEIGHTS)
     assert scores.max() <= ranking.reachable(WEIGHTS) + 1e-5

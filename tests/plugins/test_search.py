@@ -152,6 +152,62 @@ def test_the_named_speaker_goes_first(library: Library) -> None:
     assert answer["query_entities"] == ["Ann", "Lee"]
 
 
+def test_a_question_put_to_the_wrong_person_is_told(library: Library) -> None:
+    library.add("I painted a sunrise over the lake.", speaker="Ann")
+    library.add("Paint dries slowly.", speaker="Bob")
+    wrong = library.find("What sunrise did Bob paint over the lake?")
+    assert wrong["abstain_recommended"] and wrong["abstain_reason"] == "subject_conflict" and not wrong["no_match"]
+    right = library.find("What sunrise did Ann paint over the lake?")
+    assert not right["abstain_recommended"] and right["abstain_reason"] is None
+    assert right["query_confidence"] > wrong["query_confidence"]
+
+
+def test_a_named_time_lifts_what_happened_then(library: Library) -> None:
+    may = library.add("We went sailing.", occurred_at="2023-05-14")
+    june = library.add("We went sailing.", occurred_at="2023-06-14")
+    for query, first in (("sailing in May 2023", may), ("sailing in June", june), ("sailing on 13 June 2023", june)):
+        assert library.ids(query)[0] == first
+    assert library.ids("sailing last month", reference_date="2023-06-30")[0] == may
+    assert library.ids("sailing last month", reference_date="2023-07-02T08:00:00+02:00")[0] == june
+
+
+def test_a_neighbour_is_found_without_words_of_its_own_unless_a_filter_excludes_it(tmp_path: Path) -> None:
+    library = Library(tmp_path, search={"candidates": 10})
+    asked = library.add("What is in the harbour, the harbour, the harbour?", session_id="s", tags=["t"])
+    answer = library.add("Nine sunken masts.", session_id="s")
+    for i in range(30):
+        library.add(f"Filler {i} of the harbour.")
+    assert answer in library.ids("harbour", limit=100)
+    assert library.ids("harbour", filters={"tags": "t"}) == [asked]
+    library.close()
+
+
+def test_how_rare_a_word_is_depends_on_where_one_searches(library: Library) -> None:
+    other = library("collections.create", {"name": "boats"}, who=library.me).body["id"]
+    for i in range(8):
+        library.add(f"boat number {i}", collection_id=other)
+        library.add(f"harbour number {i}")
+    boat = library.add("the boat is red", collection_id=other)
+    harbour = library.add("the harbour is red", collection_id=other)
+    scores = {hit["id"]: hit["score"] for hit in library.find("boat harbour", collection_id=other, search_type="bm25")["results"]}
+    assert scores[harbour] > scores[boat]
+
+
+def test_names_of_speakers_or_in_many_memories_are_not_embedded(library: Library) -> None:
+    def embedded(query: str) -> str:
+        library.find(query)
+        return library.embedder.texts[-1]
+
+    for i in range(search.NAME_COMMON_MIN):
+        library.add(f"Mara and the Tisch came to see house {i}.")
+    library.add("Nadia came too.")
+    assert embedded("What did Mara's sister and Nadia see?") == "What did sister and Nadia see?"
+    assert embedded("Wo steht mein Tisch?") == "Wo steht mein Tisch?"
+    assert embedded("What Mara Tisch") == "What Mara Tisch"
+    library.add("Hello.", speaker="Nadia")
+    assert embedded("What did Mara's sister and Nadia see?") == "What did Mara's sister and see?"
+
+
 def test_pages_join_without_gap_or_overlap(library: Library) -> None:
     made = {library.add(f"Meeting note {i} about the harbour.") for i in range(25)}
     pages = [library.find("harbour", limit=10, offset=offset) for offset in (0, 10, 20)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import NotFound
-from runtime.limits import READS_TOGETHER_MAX
+from runtime.limits import READ_GROUP_CALLS_MAX
 from runtime.operation import Body, Kind, Operation
 from runtime.plugin import Plugin
 from tests.plugins import Desk
@@ -80,7 +80,7 @@ def test_a_shared_step_that_breaks_fails_its_group_and_no_later_one(tmp_path: Pa
 def test_a_group_is_bounded(tmp_path: Path, counter: Counter) -> None:
     with desk_of(tmp_path, counter.plugin) as desk:
         me = desk.register()
-        count = 2 * READS_TOGETHER_MAX + 3
+        count = 2 * READ_GROUP_CALLS_MAX + 3
         answers = ask(desk, [me] * count, list(range(100, 100 + count)))
         assert [answer.body["double"] for answer in answers] == [2 * value for value in range(100, 100 + count)]
-        assert max(map(len, counter.groups)) == READS_TOGETHER_MAX and sum(map(len, counter.groups)) == count
+        assert max(map(len, counter.groups)) == READ_GROUP_CALLS_MAX and sum(map(len, counter.groups)) == count

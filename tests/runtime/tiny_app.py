@@ -18,6 +18,7 @@ from runtime import cluster, serving
 from runtime.errors import ApiError
 from runtime.front_proxy import neighbour
 from runtime.layout import Layout, LayoutError, shard_directory
+from runtime.limits import SLOTS
 from runtime.operation import Call, Kind, Operation, Reply
 from runtime.plugin import Plugin, Registry
 from runtime.settings import Settings
@@ -125,7 +126,7 @@ class TinyGateway:
             return 200, b"{}"
         if path == "/request":
             names = [name.decode() for name, _ in scope["headers"]]
-            return 200, {"client": scope["client"][0], "scheme": scope["scheme"], "headers": names}
+            return 200, {"client": scope["client"][0], "scheme": scope["scheme"], "headers": names, "gateway": os.getpid()}
         try:
             reply = await self._shards.execute(call(path.strip("/").replace("/", "."), body=0.2))
         except ApiError as error:
@@ -135,6 +136,14 @@ class TinyGateway:
 
 def call(operation: str, slot: int = 0, body: Any = None) -> Call:
     return Call(operation, slot, now_ms=0, seed=b"", request_id="r", body=body)
+
+
+async def counts(shards: cluster.LocalShards | cluster.RayShards) -> list[bytes]:
+    """Adds once in the first and twice in the last slot; -> what each shard then says."""
+    last = SLOTS - 1
+    for slot in (0, last, last):
+        await shards.execute(call("tiny.add", slot))
+    return [(await shards.execute(call("tiny.read", slot))).body for slot in (0, last)]
 
 
 def build_local(settings: Settings, shards: cluster.LocalShards) -> TinyGateway:

@@ -130,7 +130,9 @@ def test_a_scan_answers_like_a_search_and_tells_single_cosines(store: Store, ind
                 ordinals, scores = scan.best(4, within)
                 assert ordinals.tolist() == bound.search(SPACE, query, 4, within)[0][0].tolist()
                 assert scores.tolist() == pytest.approx((vectors[ordinals] @ query).tolist(), abs=1e-6)
-            assert scan.at(np.array([3, 7, 399, 100_000])).tolist() == pytest.approx([vectors[3] @ query, 0, vectors[399] @ query, 0], abs=1e-6)
+            assert scan.at(np.array([3, 7, 399, 100_000])).tolist() == pytest.approx(
+                [vectors[3] @ query, 0, vectors[399] @ query, 0], abs=1e-6
+            )
 
 
 def test_a_scan_of_a_space_without_vectors_finds_nothing(store: Store) -> None:

@@ -1,0 +1,93 @@
+"""The description against the service: Schemathesis makes requests from the one, and the other has to answer as described.
+
+Every operation gets what its schema allows and what it forbids, with an admin's key and without any. No answer may be a server
+error or have a status, a content type, a header or a shape that is not described; what the schema forbids is refused, and nobody
+gets in without the key. The requests are the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import negative_data_rejection, not_a_server_error
+from schemathesis.config import (
+    ChecksConfig,
+    CoveragePhaseConfig,
+    GenerationConfig,
+    PhasesConfig,
+    ProjectConfig,
+    ProjectsConfig,
+    SchemathesisConfig,
+)
+from schemathesis.config._checks import NegativeDataRejectionConfig
+from schemathesis.specs.openapi import checks
+
+import serve_app
+from runtime import openapi
+from tests.served import Served, served
+
+REQUESTS_PER_OPERATION = 10
+SEED = 20
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    negative_data_rejection,
+    checks.ignored_auth,
+    checks.unsupported_method,
+]
+
+
+GENERATION = GenerationConfig(
+    modes=list(GenerationMode),
+    max_examples=REQUESTS_PER_OPERATION,
+    deterministic=True,
+    database="none",
+    with_security_parameters=False,  # the tests bring or leave out the credential themselves
+    allow_extra_parameters=False,  # unknown ones are ignored
+)
+# 409: the key of an earlier request. 414: an address that is too long is refused before anything in it is looked at.
+REFUSALS = NegativeDataRejectionConfig(expected_statuses=[400, 401, 403, 404, 405, 409, 414, 422])
+
+
+def described(*, boundaries: bool) -> schemathesis.BaseSchema:
+    """All operations; with the values on and beyond each bound of their schemas, besides random ones, or without."""
+    phases = PhasesConfig(coverage=CoveragePhaseConfig(enabled=boundaries))
+    project = ProjectConfig(generation=GENERATION, phases=phases, checks=ChecksConfig(negative_data_rejection=REFUSALS))
+    config = SchemathesisConfig(seed=SEED, projects=ProjectsConfig(default=project))
+    return schemathesis.openapi.from_dict(openapi.document(serve_app.registry(), "1.2.3"), config=config)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("fuzzed") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admin(service: Served) -> str:
+    body = {"name": "of a test", "scopes": ["admin"]}
+    headers = {"Authorization": f"Bearer {service.register()}"}
+    return service.http.post("/v1/auth/api-keys", json=body, headers=headers).json()["key"]
+
+
+@described(boundaries=True).parametrize()
+@settings(max_examples=REQUESTS_PER_OPERATION, deadline=None, suppress_health_check=list(HealthCheck))
+def test_with_a_key(case: Case, service: Served, admin: str) -> None:
+    case.call_and_validate(base_url=service.url, headers={"Authorization": f"Bearer {admin}"}, checks=CHECKS)
+
+
+@described(boundaries=False).parametrize()
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+def test_without_a_key(case: Case, service: Served) -> None:
+    """Whatever the request looks like, it is not let in; only what is public answers at all."""
+    answer = case.call(base_url=service.url)
+    case.validate_response(answer, checks=[check for check in CHECKS if check is not checks.ignored_auth])
+    if case.operation.definition.raw["security"]:
+        assert answer.status_code in (401, 404, 405, 414), answer.text

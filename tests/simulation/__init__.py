@@ -1,0 +1,9 @@
+"""Seeded random histories against a real shard and against a model of it, with crashes at every step of a commit.
+
+    world.py    the shard, its clock, its embedder, and the ways in which it dies
+    model.py    what the documentation says the answers are, in plain Python objects
+    script.py   which requests a seed makes
+    history.py  one seed: ask both, compare, look at everything now and then
+
+`make test` runs a few seeds. More of them, or one again:  python -m tests.simulation --seeds 200 --seed-start 1
+"""
