@@ -42,6 +42,7 @@ from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
 from storage.analysis import query_terms
 from storage.bitmap_index import All
+from storage.vector_index import Scan
 
 NAMES_IN_QUERY_MAX = 16
 FILTERS_AT = ("body", "filters")
@@ -77,6 +78,7 @@ class Prepared:
     space: str
     started: float
     vector: np.ndarray | None = None
+    scan: Scan | None = None
     degraded: list[str] = field(default_factory=list)
 
 
@@ -163,14 +165,23 @@ def without(query: str, words: list[str]) -> str:
 
 
 def universe(ctx: ReadContext, body: Any) -> BitMap:
-    """Everything a search may return: live, in scope, inside the filters."""
-    found = scope_filter(ctx, body, include_superseded=body.include_superseded)
+    """Everything a search may return: live, indexed, in scope, inside the filters."""
+    found = scope_filter(ctx, body, include_superseded=body.include_superseded) - ctx.index(MEMORY_FIELDS).of("pending", 1)
     if body.filters:
         found = All(compile_filter(ctx, body.filters, FILTERS_AT)).evaluate(ctx.index(MEMORY_FIELDS), found)
     return found
 
 
 # --- on the snapshot --------------------------------------------------------------------------------------------------
+
+
+def together(ctx: ReadContext, batch: list[Prepared]) -> None:
+    """One pass over the tenant's vectors for all queries that are ready."""
+    asking = [prepared for prepared in batch if prepared.vector is not None]
+    if asking:
+        scans = ctx.index(MEMORY_VECTORS).scan(asking[0].space, np.stack([prepared.vector for prepared in asking]))
+        for prepared, scan in zip(asking, scans, strict=True):
+            prepared.scan = scan
 
 
 def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
@@ -232,8 +243,8 @@ def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: Bit
     if terms:
         proposing = prepared.named.proposing(terms) if body.search_type == "hybrid" else terms
         found.append(ctx.index(MEMORY_TEXT).search(proposing, count, allowed)[0])
-    if prepared.vector is not None:
-        found.append(ctx.index(MEMORY_VECTORS).search(prepared.space, prepared.vector[None, :], count, allowed)[0][0])
+    if prepared.scan is not None:
+        found.append(prepared.scan.best(count, allowed)[0])
     if body.search_type in ("hybrid", "graph"):
         for retriever in ctx.registry.retrievers:
             found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
@@ -386,6 +397,7 @@ plugin = Plugin(
             kind=Kind.READ,
             load=load,
             prepare=prepare,
+            together=together,
             handler=search,
             body=SearchBody,
             response=SearchReply,

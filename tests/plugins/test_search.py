@@ -324,3 +324,12 @@ def test_a_filter_that_does_not_exist_is_refused_where_it_stands(library: Librar
     refused = library("search.search", {"query": "x", "filters": filters}, who=library.me)
     assert refused.status == 422
     assert refused.body["details"][0]["loc"] == loc
+
+
+def test_what_is_not_indexed_yet_is_found_by_nothing_not_even_beside_a_match(library: Library) -> None:
+    found = library.add("copper violin", session_id="s")
+    library.embedder.down = True
+    pending = library("memories.create_raw", {"content": "purple elephant", "session_id": "s"}, who=library.me)
+    library.embedder.down = False
+    assert pending.status == 202
+    assert library.ids("copper") == [found]

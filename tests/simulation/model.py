@@ -554,8 +554,8 @@ class Model:
         worded = {memory_id for memory_id, memory in everything.items() if set(asked["query"].split()) & set(memory.content.split())}
         by_meaning = asked["search_type"] != "bm25"
         found = set(everything) if by_meaning and request.in_time else set() if asked["search_type"] == "vector" else worded
-        # A hybrid search adds what was said beside a match, whether or not that has been indexed yet.
-        also = {memory.id for memory in account.matching(asked, now)} if asked["search_type"] == "hybrid" else set()
+        # A hybrid search adds what was said beside a match.
+        also = set(everything) if asked["search_type"] == "hybrid" else set()
         return Expected((200,), {"degraded": by_meaning and not request.in_time, "no_match": not found}, found=found, also=also)
 
 
