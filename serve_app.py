@@ -69,7 +69,7 @@ class Gateway:
         cluster.log_to_file(settings, cluster.gateway_name())
         layout = Layout.load(settings.data_dir)
         secrets = Secrets.load(settings.data_dir / "secrets", create=False)
-        shards = cluster.RayShards(cluster.find_shards(settings, layout.shards), registry())
+        shards = cluster.RayShards(settings, layout.shards, registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
         self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry), front_door)
 

@@ -80,7 +80,7 @@ class FloorGateway:
     def __init__(self, settings: Settings, front_door: bool):
         self._front_door = front_door
         self._handles = cluster.find_shards(settings, settings.shards.resolved)
-        self._shards = cluster.RayShards(self._handles, registry())
+        self._shards = cluster.RayShards(settings, settings.shards.resolved, registry())
 
     def __serve_build_asgi_app__(self) -> Any:
         return neighbour(self._answer, self._front_door)

@@ -1,6 +1,6 @@
 """The Ray room: shards as actors, and the two ways a gateway reaches its shards.
 
-    RayShards    one process per shard; calls travel in lanes (call_lane.py)
+    RayShards    one process per shard; calls travel in lanes (call_lane.py), over a Unix socket (shard_socket.py) or through Ray
     LocalShards  the same shards in this process, for laptops and tests
 
 Both answer execute(call), status(), drain() and close(), so nothing above this file knows which one it has, and nothing above
@@ -25,8 +25,10 @@ import importlib
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
+from runtime import shard_socket
 from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
 from runtime.errors import Unavailable
 from runtime.limits import (
@@ -83,6 +85,7 @@ class ShardActor:
         self._opener = opener
         self._shard: ShardLike | None = None
         self._opening = asyncio.Lock()
+        self._short_cut: asyncio.Server | None = None
 
     async def open(self) -> None:
         """Open the shard unless it is open. Raises what the storage says, so that the starter can name the cause."""
@@ -90,6 +93,7 @@ class ShardActor:
             if self._shard is None:
                 opener: Opener = resolve(self._opener)
                 self._shard = await opener(self._settings, self._number)
+                self._short_cut = await shard_socket.listen(short_cut(self._settings, self._number), self.execute)
 
     async def execute(self, message: bytes) -> bytes:
         """One batch of calls (call_lane.pack_calls) -> their replies (call_lane.pack_replies)."""
@@ -114,6 +118,7 @@ class ShardActor:
                 await self._shard.drain()
                 await self._shard.checkpoint()
                 await self._shard.close()
+                shard_socket.remove(short_cut(self._settings, self._number))
 
 
 def log_to_file(settings: Settings, name: str) -> None:
@@ -130,8 +135,8 @@ def shard_name(number: int) -> str:
 
 
 def namespace(settings: Settings) -> str:
-    """What Ray calls the service on this data directory: the namespace of its actors, and its Serve application."""
-    return "mneme-" + hashlib.sha256(os.fsencode(settings.data_dir.resolve())).hexdigest()[:10]
+    """What Ray calls the service on this machine's data directory: the namespace of its actors, and its Serve application."""
+    return "mneme-" + hashlib.sha256(f"{os.uname().nodename}:{settings.data_dir.resolve()}".encode()).hexdigest()[:10]
 
 
 def _this_node() -> dict[str, str]:
@@ -139,6 +144,11 @@ def _this_node() -> dict[str, str]:
     import ray
 
     return {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+
+
+def short_cut(settings: Settings, number: int) -> Path:
+    """Where a gateway on the shard's machine reaches it without Ray."""
+    return shard_socket.socket_path(namespace(settings), shard_name(number))
 
 
 def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
@@ -243,9 +253,10 @@ def gateway_name() -> str:
 class _RayShard:
     """One shard actor seen from a gateway: its lanes and whether it is up."""
 
-    def __init__(self, number: int, handle: Any):
+    def __init__(self, number: int, handle: Any, short_cut: Path):
         self._number = number
         self._handle = handle
+        self._short_cut = shard_socket.ShardSocket(short_cut)
         self._lanes: dict[str, CallLane] = {}
 
     def lane(self, name: str) -> CallLane:
@@ -257,6 +268,13 @@ class _RayShard:
     async def _send(self, message: bytes) -> bytes:
         import ray.exceptions
 
+        try:
+            return await self._short_cut.send(message)
+        except shard_socket.NotConnected:
+            pass  # another machine, or a shard that is being restarted: Ray knows
+        except (ConnectionError, asyncio.IncompleteReadError) as lost:
+            log.warning("shard %d is lost: its connection ended", self._number)
+            raise ShardLost from lost
         try:
             return await self._handle.execute.remote(message)
         except ray.exceptions.RayError as lost:
@@ -291,8 +309,10 @@ class _RayShard:
 class RayShards:
     """Shards that live in actors, reached through call lanes."""
 
-    def __init__(self, handles: Sequence[Any], registry: Registry):
-        self._shards = [_RayShard(number, handle) for number, handle in enumerate(handles)]
+    def __init__(self, settings: Settings, shards: int, registry: Registry):
+        self._shards = [
+            _RayShard(number, handle, short_cut(settings, number)) for number, handle in enumerate(find_shards(settings, shards))
+        ]
         self._lane_names = {operation.name: lane_of(operation) for operation in registry.operations.values()}
 
     async def execute(self, call: Call) -> Reply:
