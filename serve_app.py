@@ -6,7 +6,9 @@ with the settings of the configuration file and the environment. Importing this 
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from functools import cache
 from typing import Any
 
@@ -24,6 +26,9 @@ from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
 PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin)
+
+
+SWITCH_SECONDS = 0.0002
 
 
 @cache
@@ -53,6 +58,9 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         Secrets.load(settings.data_dir / "secrets", create=False),
     )
     await shard.open(create=not layout.complete)
+    # The model's thread needs the interpreter's lock for microseconds between two runs; it should not wait out a turn of a search.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.freeze()  # what is loaded by now stays, so no collection need look at it again
     return shard
 
 

@@ -2,7 +2,8 @@
 
     /noop   the gateway answers by itself
     /hop    one message to a shard actor per request, which answers at once
-    /lane   the same through a call lane: requests that arrive together share a message
+    /lane   the same through a call lane: requests that arrive together share a message of Ray
+    /socket the same over the service's own Unix socket, which carries the lanes of one machine
 
     python loadtests/floor.py [--seconds 5] [--connections 1 32] [--set key=value …]   -> one JSON object per line
 
@@ -32,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from runtime import cluster, serving  # noqa: E402
-from runtime.call_lane import PICKLE_PROTOCOL, pack_calls, unpack_replies  # noqa: E402
+from runtime.call_lane import PICKLE_PROTOCOL, CallLane, pack_calls, unpack_replies  # noqa: E402
 from runtime.front_proxy import neighbour  # noqa: E402
 from runtime.listening import HEALTH_PATH  # noqa: E402
 from runtime.operation import Call, Kind, Operation, Reply  # noqa: E402
@@ -75,12 +76,19 @@ async def open_shard(settings: Settings, number: int) -> IdleShard:
 
 
 class FloorGateway:
-    """The three paths, as bare as ASGI allows."""
+    """The four paths, as bare as ASGI allows."""
 
     def __init__(self, settings: Settings, front_door: bool):
         self._front_door = front_door
         self._handles = cluster.find_shards(settings, settings.shards.resolved)
         self._shards = cluster.RayShards(settings, settings.shards.resolved, registry())
+        self._lane = CallLane("read", self._send, self._is_up)
+
+    async def _send(self, message: bytes) -> bytes:
+        return await self._handles[0].execute.remote(message)
+
+    async def _is_up(self, seconds: float) -> bool:
+        return True
 
     def __serve_build_asgi_app__(self) -> Any:
         return neighbour(self._answer, self._front_door)
@@ -97,6 +105,8 @@ class FloorGateway:
         elif scope["path"] == "/hop":
             body = unpack_replies(await self._handles[0].execute.remote(pack_calls([_packed_call()])))[0].body
         elif scope["path"] == "/lane":
+            body = (await self._lane.execute(_call())).body
+        elif scope["path"] == "/socket":
             body = (await self._shards.execute(_call())).body
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -165,7 +175,7 @@ async def _drive(url: str, connections: int, seconds: int) -> dict[str, float]:
 
 def _measure_all(base_url: str, connections: list[int], seconds: int) -> None:
     try:
-        for path in ("/noop", "/hop", "/lane"):
+        for path in ("/noop", "/hop", "/lane", "/socket"):
             for count in connections:
                 measure(base_url + path, count, 1)  # warm
                 figures = measure(base_url + path, count, seconds)

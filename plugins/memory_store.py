@@ -313,6 +313,11 @@ def cue_columns(ctx: ReadContext, ordinals: np.ndarray) -> np.ndarray:
     return ctx.index(MEMORY_CUES).take(ordinals)
 
 
+def cue_column(ctx: ReadContext, name: str, ordinals: np.ndarray) -> np.ndarray:
+    """One column of the cues, aligned with `ordinals`."""
+    return ctx.index(MEMORY_CUES).field(name, ordinals)
+
+
 def speaker_mark(ctx: ReadContext, speaker: str) -> int:
     """The number that stands for a speaker in the cues."""
     return mark(ctx.scope.key, "speaker", speaker)

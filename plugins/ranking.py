@@ -37,6 +37,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from storage.compiled import FLOAT32, UINT64, compiled, given, made
+
 K1, B = 1.2, 0.75
 WINDOW_OWN = 2.0
 NEIGHBOUR = 0.5
@@ -66,14 +68,12 @@ class Query:
     """What the query brings.
 
     idf       (t,) of its distinct terms; `ceiling` is what a memory could reach at most
-    vector    (d,) unit, or None when there is none (lexical only)
     average_length  mean terms per memory of the tenant
     """
 
     idf: np.ndarray
     ceiling: float
     average_length: float
-    vector: np.ndarray | None
     asks_when: bool = False
     asks_count: bool = False
     asks_where: bool = False
@@ -81,19 +81,20 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """p memories: the candidates and their neighbours. frequencies (t, p), lengths (p,), vectors (p, d) unit rows or zeros."""
+    """p memories: the candidates and their neighbours. frequencies (t, p), lengths (p,), cosines (p,) with the query."""
 
     frequencies: np.ndarray
     lengths: np.ndarray
-    vectors: np.ndarray
+    cosines: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """n candidates, aligned. `at`, `previous` and `following` index into the pool; −1 where there is no neighbour.
 
+    blended   (n,) cosine with the memory's vector + NEIGHBOUR of each neighbour's
     answers   (n,) whether the memory before is a question
-    session   (n,) a number per session, −1 for none
+    session   (n,) uint64, a mark per session, 0 for none
     speaker   (n,) 1 when the query names its speaker, −1 when it names another one, else 0
     date      (n,) 0 to 1, how near it happened to a time that the query names
     first_person, second_person   (n,) 0 to 1, share of such words among all words
@@ -103,6 +104,7 @@ class Columns:
     at: np.ndarray
     previous: np.ndarray
     following: np.ndarray
+    blended: np.ndarray
     answers: np.ndarray
     session: np.ndarray
     speaker: np.ndarray
@@ -175,16 +177,14 @@ def features(query: Query, pool: Pool, columns: Columns) -> dict[str, np.ndarray
     nothing = np.zeros(len(columns.at), dtype=np.float32)
     found = dict.fromkeys(FEATURES, nothing)
     words = np.zeros(len(pool.lengths), dtype=np.float32)
-    cosine = np.zeros(len(pool.lengths), dtype=np.float32)
+    cosine = np.maximum(pool.cosines, 0)
     if len(query.idf):
         ceiling = max(query.ceiling, 1e-9)
         words = bm25(pool.frequencies, pool.lengths, query.idf, query.average_length) / ceiling
         windowed, lengths = _window(pool, columns)
         found["lexical"] = bm25(windowed, lengths, query.idf, query.average_length * (WINDOW_OWN + 2)) / ceiling
-    if query.vector is not None:
-        cosine = np.maximum(pool.vectors @ query.vector, 0)
-        found["exact"] = cosine[columns.at]
-        found["semantic"] = np.maximum(_blended_cosine(query.vector, pool.vectors, columns), 0)
+    found["exact"] = cosine[columns.at]
+    found["semantic"] = np.maximum(columns.blended, 0)
     own = 0.5 * cosine + 0.5 * words
     found["session"] = _best_of_session(own[columns.at], columns.session)
     found["answer"] = np.where(columns.answers, own[columns.previous], 0)
@@ -223,21 +223,34 @@ def _window(pool: Pool, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     return frequencies, lengths
 
 
-def _blended_cosine(vector: np.ndarray, vectors: np.ndarray, columns: Columns) -> np.ndarray:
-    blend = vectors[columns.at]
-    for side in (columns.previous, columns.following):
-        present = side >= 0
-        blend[present] += NEIGHBOUR * vectors[side[present]]
-    norms = np.linalg.norm(blend, axis=1)
-    return (blend @ vector) / np.maximum(norms, 1e-9)
-
-
 def _best_of_session(own: np.ndarray, session: np.ndarray) -> np.ndarray:
     """Each candidate's best session mate (itself included); a candidate without a session has only itself."""
     best = own.astype(np.float32)
-    grouped = session >= 0
-    if grouped.any():
-        top = np.full(int(session.max()) + 1, -np.inf, dtype=np.float32)
-        np.maximum.at(top, session[grouped], best[grouped])
-        best[grouped] = top[session[grouped]]
+    _share_best(np.ascontiguousarray(session, np.uint64), best)
     return best
+
+
+@compiled(given(UINT64), made(FLOAT32))
+def _share_best(session, best):
+    """Raise each value to the highest of its session, by a hash table of twice as many places."""
+    size = 2
+    while size < 2 * session.shape[0]:
+        size *= 2
+    marks = np.zeros(size, np.uint64)
+    tops = np.empty(size, np.float32)
+    places = np.empty(session.shape[0], np.int64)
+    for i in range(session.shape[0]):
+        if session[i] == 0:
+            continue
+        place = np.int64(session[i] & np.uint64(size - 1))
+        while marks[place] != 0 and marks[place] != session[i]:
+            place = (place + 1) & (size - 1)
+        if marks[place] == 0:
+            marks[place] = session[i]
+            tops[place] = best[i]
+        else:
+            tops[place] = max(tops[place], best[i])
+        places[i] = place
+    for i in range(session.shape[0]):
+        if session[i] != 0:
+            best[i] = tops[places[i]]

@@ -34,7 +34,7 @@ from plugins import ranking
 from plugins.collections import require_collection
 from plugins.filters import compile_filter
 from plugins.memory_cues import NOTHING, NUMBER, QUESTION, TIME
-from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_columns, get_row, scope_filter
+from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, cue_column, cue_columns, get_row, scope_filter
 from plugins.query_dates import find_dates, nearness, reference_day
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
 from runtime.inference import InferenceUnavailable, Models
@@ -248,14 +248,14 @@ def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: Bit
     if body.search_type in ("hybrid", "graph"):
         for retriever in ctx.registry.retrievers:
             found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
-    candidates = np.unique(np.concatenate(found))
+    candidates = ascending(*found)
     return with_neighbours(ctx, candidates, allowed) if body.search_type == "hybrid" else candidates
 
 
 def with_neighbours(ctx: ReadContext, candidates: np.ndarray, allowed: BitMap) -> np.ndarray:
     """The candidates and those of `allowed` beside them in their sessions, as ascending ordinals."""
-    cues = cue_columns(ctx, candidates)
-    near = BitMap(np.concatenate([cues["previous"], cues["following"]])) & allowed
+    beside = [cue_column(ctx, side, candidates) for side in ("previous", "following")]
+    near = BitMap(np.concatenate(beside)) & allowed
     return np.frombuffer((near | BitMap(candidates)).to_array(), np.uint32)
 
 
@@ -272,7 +272,6 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
             idf=idf,
             ceiling=float((ranking.K1 + 1) * idf.sum()),
             average_length=stats.total_length / max(stats.documents, 1),
-            vector=prepared.vector,
             asks_when=ranking.asks_when(body.query),
             asks_count=ranking.asks_count(body.query),
             asks_where=ranking.asks_where(body.query),
@@ -315,22 +314,20 @@ def gather(
     """Read what ranking needs of the candidates and their session neighbours."""
     cues = cue_columns(ctx, candidates)
     previous, following = cues["previous"], cues["following"]
-    ordinals = np.unique(np.concatenate([candidates, previous[previous != NOTHING], following[following != NOTHING]]))
-    marks, session = np.unique(cues["session"], return_inverse=True)
+    ordinals = ascending(candidates, previous, following)
+    ordinals = ordinals[: np.searchsorted(ordinals, NOTHING)]
     text = ctx.index(MEMORY_TEXT)
-    if prepared.vector is None:
-        vectors = np.zeros((len(ordinals), 0), np.float32)
-    else:
-        vectors, _ = ctx.index(MEMORY_VECTORS).get_many(prepared.space, ordinals)
-    asked = cue_columns(ctx, previous)["flags"] & QUESTION > 0
+    scan = prepared.scan or Scan.of_nothing()
+    asked = cue_column(ctx, "flags", previous) & QUESTION > 0
     now = ctx.now if body.reference_date is None else body.reference_date
-    pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), vectors)
+    pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), scan.at(ordinals))
     columns = ranking.Columns(
         at=np.searchsorted(ordinals, candidates),
         previous=_places(ordinals, previous),
         following=_places(ordinals, following),
+        blended=scan.blended(candidates, previous, following, ranking.NEIGHBOUR),
         answers=asked & (previous != NOTHING),
-        session=np.where(marks[session] == 0, -1, session),
+        session=cues["session"],
         speaker=_spoken(candidates, cues["speaker"], prepared.named.people),
         is_question=cues["flags"] & QUESTION > 0,
         has_time=cues["flags"] & TIME > 0,
@@ -342,6 +339,12 @@ def gather(
         names=cues["capitals"],
     )
     return pool, columns
+
+
+def ascending(*ordinals: np.ndarray) -> np.ndarray:
+    """Every ordinal of these arrays once, in order."""
+    found = np.sort(np.concatenate(ordinals))
+    return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
 
 
 def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
@@ -382,7 +385,7 @@ def _spoken(candidates: np.ndarray, marks: np.ndarray, people: list[BitMap]) -> 
     """1 for memories of the one speaker the query names, −1 for other speakers'; all 0 when it names none or several."""
     if len(people) != 1:
         return np.zeros(len(candidates), np.float32)
-    theirs = np.fromiter((ordinal in people[0] for ordinal in candidates.tolist()), bool, len(candidates))
+    theirs = np.isin(candidates, np.frombuffer(people[0].to_array(), np.uint32), assume_unique=True, kind="sort")
     return np.where(marks == 0, 0, np.where(theirs, 1, -1)).astype(np.float32)
 
 

@@ -365,8 +365,12 @@ def matching_spans(text: str, terms: frozenset[str]) -> list[tuple[int, int]]:
     """(start, end) of every word or part of a word that gives one of these terms, in order, as analyze_spans would."""
     matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
     # The English forms are always there, so the language matters only where they give nothing.
-    spans = _matching(matches, _CACHES["english"], terms)
-    return spans or _matching(matches, _words_for([match.group() for match in matches], TEXT_EVIDENCE), terms)
+    english = _CACHES["english"]
+    spans = _matching(matches, english, terms)
+    if spans or not matches:
+        return spans
+    words = _words_for([match.group() for match in matches], TEXT_EVIDENCE)
+    return spans if words is english else _matching(matches, words, terms)
 
 
 def _matching(matches: list, words: _Words, terms: frozenset[str]) -> list[tuple[int, int]]:

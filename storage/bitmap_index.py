@@ -13,7 +13,7 @@ Invariant: a stored bitmap is never empty, so the values of a field are exactly 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -81,7 +81,7 @@ class BoundBitmaps:
 
     def of(self, field: str, value: Value) -> BitMap:
         """The ordinals that carry this value; empty when there are none."""
-        return _union(raw for _, raw in self._table.scan(self._checked(field), _stored(value)))
+        return _union(raw for _, raw in self._table.raw_under(self._checked(field), _stored(value)))
 
     def any_of(self, field: str, values: Iterable[Value]) -> BitMap:
         """The ordinals that carry at least one of the values."""
@@ -130,11 +130,9 @@ def _stored(value: Value) -> Value:
     return short(value, VALUE_BYTES_MAX) if isinstance(value, str) else int(value)
 
 
-def _union(chunks: Iterator[bytes]) -> BitMap:
-    found = BitMap()
-    for raw in chunks:
-        found |= BitMap.deserialize(raw)
-    return found
+def _union(chunks: Iterable[bytes]) -> BitMap:
+    found = [BitMap.deserialize(raw) for raw in chunks]
+    return found[0] if len(found) == 1 else BitMap().union(*found)
 
 
 class Filter(Protocol):

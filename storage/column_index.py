@@ -109,6 +109,10 @@ class BoundColumns:
         """(n,) records aligned with `ordinals`; `absent` where there is none."""
         return self._index.resident(self._reader.store, self._scope).take(np.asarray(ordinals, np.int64))
 
+    def field(self, name: str, ordinals: NDArray[np.integer]) -> np.ndarray:
+        """(n,) one field of the records, aligned with `ordinals`; of `absent` where there is none."""
+        return self._index.resident(self._reader.store, self._scope).field(name, np.asarray(ordinals, np.int64))
+
 
 class _Records:
     """The resident array. Written by the one writer under the index's lock; read without one: a reader sees a whole array."""
@@ -135,12 +139,16 @@ class _Records:
             self._array[change.ordinal] = np.frombuffer(change.raw, self._array.dtype)[0]
 
     def take(self, ordinals: NDArray[np.int64]) -> np.ndarray:
-        array = self._array
-        known = ordinals < len(array)
-        if known.all():
-            return array[ordinals]
-        found = self._empty(array.dtype, len(ordinals))
-        found[known] = array[ordinals[known]]
+        # As opaque bytes: NumPy would copy a record field by field.
+        records = self._array.view(f"V{self._array.dtype.itemsize}")
+        found = records[np.minimum(ordinals, len(records) - 1)].view(self._array.dtype)
+        found[ordinals >= len(records)] = self._absent
+        return found
+
+    def field(self, name: str, ordinals: NDArray[np.int64]) -> np.ndarray:
+        column = self._array[name]
+        found = column[np.minimum(ordinals, len(column) - 1)]
+        found[ordinals >= len(column)] = self._absent[name]
         return found
 
     def _empty(self, dtype: np.dtype, size: int) -> np.ndarray:

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from storage.compiled import FLOAT32, UINT16, UINT32, compiled, given, made
 from storage.ranking import Ordinals, Scores, best
 from storage.table import Reader, Scope, Table
 
@@ -44,8 +45,6 @@ POSTINGS_SHIFT, LENGTHS_SHIFT = 10, 9
 OCCURRENCE_BITS = 6
 OCCURRENCES_SCORED_MAX = 1 << OCCURRENCE_BITS
 OCCURRENCES_MAX = LENGTH_MAX = 0xFFFF
-SPARSE_SUM_FACTOR = 16  # a dense sum may be this many times longer than the postings it adds up
-MEMBERSHIP_BY_MASK_MIN = 512
 
 _LOW_MASK = (1 << POSTINGS_SHIFT) - 1
 _LENGTHS_PER_BLOCK = 1 << LENGTHS_SHIFT
@@ -100,6 +99,7 @@ class BoundLexical:
         self._lengths = reader.bind(index.lengths, scope)
         self._stats = reader.bind(index.stats, scope)
         self._read: dict[str, Postings] | None = None if reader.writable else {}
+        self._lengths_read: NDArray[np.uint16] | None = None
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -218,18 +218,26 @@ class BoundLexical:
 
     def lengths(self, ordinals: NDArray[np.integer]) -> NDArray[np.uint16]:
         """The documents' lengths in terms, aligned with `ordinals`; 0 for one that is not indexed."""
-        if not len(ordinals):
-            return np.zeros(0, np.uint16)
-        numbers = np.asarray(ordinals, np.uint32) >> LENGTHS_SHIFT
-        touched = np.zeros(int(numbers.max()) + 1, bool)
-        touched[numbers] = True
-        wanted = np.flatnonzero(touched)
-        size = 2 * _LENGTHS_PER_BLOCK
-        found = self._lengths.get_many([(number,) for number in wanted.tolist()])
-        table = np.frombuffer(b"".join([(block or b"").ljust(size, b"\x00") for block in found]), "<u2")
-        row = np.zeros(len(touched), np.intp)
-        row[wanted] = np.arange(len(wanted)) << LENGTHS_SHIFT
-        return table[row[numbers] + (np.asarray(ordinals) & (_LENGTHS_PER_BLOCK - 1))]
+        table = self._length_table()
+        known = np.asarray(ordinals) < len(table)
+        if known.all():
+            return table[ordinals]
+        found = np.zeros(len(ordinals), np.uint16)
+        found[known] = table[ordinals[known]]
+        return found
+
+    def _length_table(self) -> NDArray[np.uint16]:
+        """Lengths by ordinal: two bytes each, so that all of them are read sooner than the blocks of some are picked."""
+        if self._lengths_read is not None:
+            return self._lengths_read
+        blocks = self._lengths.raw_under()
+        table = np.zeros((blocks[-1][0][0] + 1) * _LENGTHS_PER_BLOCK if blocks else 0, np.uint16)
+        for (number,), raw in blocks:
+            start = number * _LENGTHS_PER_BLOCK
+            table[start : start + len(raw) // 2] = np.frombuffer(raw, "<u2")
+        if self._read is not None:
+            self._lengths_read = table
+        return table
 
     def idf(self, term: str) -> float:
         """ln(1 + (N − df + ½) / (df + ½)); for a term that no document has, ln(1 + N / ½)."""
@@ -242,14 +250,10 @@ class BoundLexical:
 
     def frequencies(self, terms: Sequence[str], ordinals: NDArray[np.integer]) -> NDArray[np.float32]:
         """(terms, ordinals) matrix: how often each term occurs in each document, 0 when it does not."""
-        wanted = np.asarray(ordinals, np.uint32)
+        wanted = np.ascontiguousarray(ordinals, np.uint32)
         found = np.zeros((len(terms), len(wanted)), np.float32)
         for row, term in enumerate(terms):
-            postings = self.postings(term)
-            if len(postings.ordinals):
-                place = np.minimum(np.searchsorted(postings.ordinals, wanted), len(postings.ordinals) - 1)
-                hit = postings.ordinals[place] == wanted
-                found[row, hit] = postings.occurrences[place[hit]]
+            _look_up(*self.postings(term), wanted, found[row])
         return found
 
     def score(self, terms: Iterable[str], ordinals: NDArray[np.integer]) -> Scores:
@@ -258,7 +262,8 @@ class BoundLexical:
         stats = self.stats()
         occurrences = self.frequencies(distinct, ordinals)
         weights = np.array([_idf(stats.documents, len(self.postings(term).ordinals)) for term in distinct], np.float64)
-        saturated = occurrences * (self._k1 + 1) / (occurrences + self._norms(ordinals, stats))
+        base, slope = self._norm(stats)
+        saturated = occurrences * (self._k1 + 1) / (occurrences + base + slope * self.lengths(ordinals))
         return (weights @ saturated).astype(np.float32)
 
     def search(self, terms: Iterable[str], k: int, allowed: BitMap | None = None) -> tuple[Ordinals, Scores]:
@@ -267,23 +272,25 @@ class BoundLexical:
         found = [postings for term in dict.fromkeys(terms) if len((postings := self.postings(term)).ordinals)]
         if not found or k < 1:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
-        weights = [_idf(stats.documents, len(postings.ordinals)) for postings in found]
-        ordinals = np.concatenate([postings.ordinals for postings in found])
-        occurrences = np.concatenate([postings.occurrences for postings in found])
-        factors = np.repeat(np.array(weights, np.float32), [len(postings.ordinals) for postings in found])
+        reach = max(int(postings.ordinals[-1]) for postings in found) + 1
+        totals = np.zeros(reach, np.float32)
+        lengths = self._length_table()
+        base, slope = self._norm(stats)
+        for postings in found:
+            weight = np.float32((self._k1 + 1) * _idf(stats.documents, len(postings.ordinals)))
+            _add_scores(*postings, weight, base, slope, lengths, totals)
         if allowed is not None:
-            kept = _members(ordinals, allowed)
-            ordinals, occurrences, factors = ordinals[kept], occurrences[kept], factors[kept]
-            if not len(ordinals):
-                return np.zeros(0, np.uint32), np.zeros(0, np.float32)
-        factors *= occurrences * np.float32(self._k1 + 1) / (occurrences + self._norms(ordinals, stats))
-        candidates, scores = _summed(ordinals, factors)
-        return best(candidates, scores, k)
+            members = np.frombuffer(allowed.to_array(), np.uint32)
+            members = members[: np.searchsorted(members, reach)]
+            members = members[totals[members] > 0]
+        else:
+            members = np.flatnonzero(totals).astype(np.uint32)
+        return best(members, totals[members], k)
 
     def _load(self, term: str) -> Postings:
         blocks: list[int] = []
         values: list[bytes] = []
-        for (_, block), raw in self._postings.scan(self._key(term)):
+        for (block,), raw in self._postings.raw_under(self._key(term)):
             blocks.append(block)
             values.append(raw)
         packed = np.frombuffer(b"".join(values), "<u2")
@@ -291,37 +298,39 @@ class BoundLexical:
         occurrences = (packed & (OCCURRENCES_SCORED_MAX - 1)).astype(np.float32) + np.float32(1)
         return Postings(bases + (packed >> OCCURRENCE_BITS), occurrences)
 
-    def _norms(self, ordinals: NDArray[np.integer], stats: LexicalStats) -> NDArray[np.float32]:
+    def _norm(self, stats: LexicalStats) -> tuple[np.float32, np.float32]:
+        """(base, slope): a document of length l has the norm base + slope · l."""
         average = stats.total_length / stats.documents if stats.total_length else 1.0
-        return np.float32(self._k1 * (1 - self._b)) + self.lengths(ordinals) * np.float32(self._k1 * self._b / average)
+        return np.float32(self._k1 * (1 - self._b)), np.float32(self._k1 * self._b / average)
+
+
+@compiled(given(UINT32), given(FLOAT32), FLOAT32, FLOAT32, FLOAT32, given(UINT16), made(FLOAT32))
+def _add_scores(ordinals, occurrences, weight, base, slope, lengths, totals):
+    """Add one term's BM25 to the totals of the documents that have it."""
+    for place in range(ordinals.shape[0]):
+        ordinal = ordinals[place]
+        totals[ordinal] += weight * occurrences[place] / (occurrences[place] + base + slope * np.float32(lengths[ordinal]))
+
+
+@compiled(given(UINT32), given(FLOAT32), given(UINT32), made(FLOAT32))
+def _look_up(ordinals, occurrences, wanted, found):
+    """found[i] = occurrences in wanted[i], where it is among the (ascending) ordinals."""
+    for place in range(wanted.shape[0]):
+        low, high = 0, ordinals.shape[0]
+        while low < high:
+            middle = (low + high) >> 1
+            if ordinals[middle] < wanted[place]:
+                low = middle + 1
+            else:
+                high = middle
+        if low < ordinals.shape[0] and ordinals[low] == wanted[place]:
+            found[place] = occurrences[low]
 
 
 def _idf(documents: int, containing: int) -> float:
     if containing == 0:
         return math.log(1 + documents / 0.5)
     return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
-
-
-def _members(ordinals: Ordinals, allowed: BitMap) -> NDArray[np.bool_]:
-    if len(ordinals) < MEMBERSHIP_BY_MASK_MIN:
-        return np.fromiter((ordinal in allowed for ordinal in ordinals.tolist()), bool, len(ordinals))
-    mask = np.zeros(int(ordinals.max()) + 1, bool)
-    members = np.frombuffer(allowed.to_array(), np.uint32)
-    mask[members[: np.searchsorted(members, len(mask))]] = True
-    return mask[ordinals]
-
-
-def _summed(ordinals: Ordinals, values: NDArray[np.float32]) -> tuple[Ordinals, Scores]:
-    """Add up the values of equal ordinals; all values are positive."""
-    size = int(ordinals.max()) + 1
-    if size <= SPARSE_SUM_FACTOR * len(ordinals):
-        totals = np.bincount(ordinals, values, size)
-        candidates = np.flatnonzero(totals)
-        return candidates.astype(np.uint32), totals[candidates].astype(np.float32)
-    order = np.argsort(ordinals, kind="stable")
-    ordered = ordinals[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    return ordered[starts], np.add.reduceat(values[order].astype(np.float64), starts).astype(np.float32)
 
 
 def _length(counts: Mapping[bytes, int]) -> int:

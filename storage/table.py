@@ -187,6 +187,21 @@ class BoundTable(Generic[Row]):
         for physical, raw in self._items(prefix, after, before, reverse, limit, True):
             yield decode_key(physical[_PREFIX_BYTES:]), decode(raw)
 
+    def raw_under(self, *prefix: Any) -> list[tuple[Key, bytes]]:
+        """(the key's parts after `prefix`, stored bytes) of every row under it, in key order: what a query reads of an index."""
+        start = self._prefix + encode_key(prefix)
+        size, found = len(start), []
+        try:
+            with self._lmdb.cursor() as cursor:
+                if cursor.set_range(start):
+                    for physical, raw in cursor.iternext(True, True):
+                        if not physical.startswith(start):
+                            break
+                        found.append((decode_key(physical[size:]), raw))
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        return found
+
     def keys(
         self, *prefix: Any, after: Key | None = None, before: Key | None = None, reverse: bool = False, limit: int | None = None
     ) -> Iterator[Key]:

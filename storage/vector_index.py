@@ -8,10 +8,11 @@ Key layout, for an index named `x`:
     x.vectors  (space, ordinal)  -> 8 bytes: sequence of the commit that put it, then float32 numbers; all little-endian
 
 The rows are the truth. Everything else is derived from them and may be lost at any time:
-- the resident state of a tenant (`Residents`): per space a float32 matrix, where each ordinal's row is, and a *stamp*, the
-  sequence of the last change known of each ordinal. It is read from the first search's snapshot and fed by `apply` after commits;
-- the graph, above `exact_max` vectors. It only proposes candidates: scores always come from the matrix. Vectors it has not taken
-  up yet are *pending* and are scanned, so an answer never depends on how far the graph has come;
+- the resident state of a tenant (`Residents`): per space a matrix of eight-bit codes (storage/vector_codes.py), where each
+  ordinal's row is, and a *stamp*, the sequence of the last change known of each ordinal. It is read from the first search's
+  snapshot and fed by `apply` after commits;
+- the graph, above `exact_max` vectors. It only proposes candidates: scores never come from it. Vectors it has not taken up yet are
+  *pending* and are scanned, so an answer never depends on how far the graph has come;
 - a checkpoint of the graph under `indexes/`, with the sequence it covers and digests. What changed since is replayed from the
   stamps; a checkpoint that is damaged, foreign or from the future is ignored, and the graph grows again.
 
@@ -19,6 +20,8 @@ Invariants
 - A change takes effect on the resident state only when it is newer than the ordinal's stamp. So changes may arrive twice, late, or
   while the state is being loaded, from `apply` and from a snapshot, in any order.
 - After `apply` has returned for a commit, no later search answers from the state before it.
+- `search` is exact where it scans: what the codes leave undecided is scored again from the stored rows, as are all scores that it
+  gives. A `Scan` is made for ranking hundreds of candidates and answers from the codes, off by about 0.0005.
 - Rows of the matrix are written once; an update takes a new row. A search keeps the matrix it started with and needs no lock.
 - A removed vector is out of every answer at once; its bytes leave the checkpoint when the graph is next rebuilt or cleared.
 """
@@ -36,6 +39,7 @@ from pyroaring import BitMap
 
 from storage.ranking import Ordinals, Scores, best
 from storage.table import Reader, Scope, Store, Table
+from storage.vector_codes import ABSENT, Codes, quantised
 from storage.vector_graph import CheckpointPlace, Graph, erase_checkpoints, read_checkpoint, sweep_checkpoints
 
 EXACT_MAX = 10_000
@@ -46,8 +50,7 @@ GRAPH_STEP = 128  # of those, how many one apply takes up beside its own, and on
 LOAD_CHUNK = 4_096
 SEQUENCE_BYTES = 8
 SAMPLE = 16
-
-_ABSENT = -1
+ROUNDING = np.float32(1e-5)  # of float32 sums, far above what they lose
 
 Vectors = NDArray[np.float32]
 Found = tuple[Ordinals, Scores]
@@ -151,8 +154,8 @@ class VectorIndex:
 class BoundVectors:
     """The index inside one snapshot or transaction and one tenant.
 
-    put, delete and get act on the rows this reader sees. search, get_many and scores answer from the resident state: everything
-    acknowledged so far, in a transaction without its own changes. Vectors are unit vectors; scores are dot products.
+    put, delete and get act on the rows this reader sees. search and scan answer from the resident state: everything acknowledged so
+    far, in a transaction without its own changes. Vectors are unit vectors; scores are dot products.
     """
 
     def __init__(self, index: VectorIndex, reader: Reader, scope: Scope):
@@ -204,28 +207,12 @@ class BoundVectors:
         """How many vectors a space holds; it walks their keys."""
         return self._rows.count(space)
 
-    def get_many(self, space: str, ordinals: NDArray[np.integer]) -> tuple[Vectors, NDArray[np.bool_]]:
-        """(n, width) vectors aligned with `ordinals`, zeros where there is none, and which there are."""
-        held = self._resident(space)
-        if held is None:
-            return np.zeros((len(ordinals), 0), np.float32), np.zeros(len(ordinals), bool)
-        return held.gather(np.asarray(ordinals, np.int64))
-
-    def scores(self, space: str, queries: ArrayLike, ordinals: NDArray[np.integer]) -> Scores:
-        """(queries, ordinals) dot products; 0 where there is no vector."""
-        matrix = np.atleast_2d(np.asarray(queries, np.float32))
-        held = self._resident(space)
-        if held is None:
-            return np.zeros((len(matrix), len(ordinals)), np.float32)
-        _check_width(space, matrix, held.width)
-        return matrix @ held.gather(np.asarray(ordinals, np.int64))[0].T
-
     def scan(self, space: str, queries: ArrayLike) -> list[Scan]:
         """One Scan per query of (q, width). Many at once cost little more than one: the vectors are read once for all."""
         matrix = np.atleast_2d(np.asarray(queries, np.float32))
         held = self._resident(space)
         if held is None:
-            return [Scan(None, query, None) for query in matrix]
+            return [Scan.of_nothing() for _ in matrix]
         _check_width(space, matrix, held.width)
         return held.scan(matrix)
 
@@ -239,7 +226,19 @@ class BoundVectors:
         if held is None or k < 1:
             return [(np.zeros(0, np.uint32), np.zeros(0, np.float32))] * len(matrix)
         _check_width(space, matrix, held.width)
-        return held.search(matrix, k, allowed)
+        return [self._exact(space, query, k, near) for query, (near, _) in zip(matrix, held.near(matrix, k, allowed), strict=True)]
+
+    def _exact(self, space: str, query: Vectors, k: int, ordinals: Ordinals) -> Found:
+        """The k best of candidates by their stored rows; a candidate whose row is gone from this reader is left out."""
+        if self._reader.writable:  # what is not committed yet counts neither here nor in the resident state
+            with self._reader.store.snapshot() as committed:
+                return self._index.bind(committed, self._scope)._exact(space, query, k, ordinals)
+        rows = self._rows.get_many([(space, ordinal) for ordinal in ordinals.tolist()])
+        held = [(ordinal, raw[SEQUENCE_BYTES:]) for ordinal, raw in zip(ordinals.tolist(), rows, strict=True) if raw is not None]
+        if not held:
+            return np.zeros(0, np.uint32), np.zeros(0, np.float32)
+        vectors = np.frombuffer(b"".join(raw for _, raw in held), "<f4").reshape(len(held), -1)
+        return best(np.array([ordinal for ordinal, _ in held], np.uint32), vectors @ query, k)
 
     def _resident(self, space: str) -> _Space | None:
         return self._index._tenant(self._reader, self._scope).space(space)
@@ -262,41 +261,69 @@ class Scan:
     It shows the vectors as they were when it was made; callers bring `allowed` and ordinals from their snapshot.
     """
 
-    __slots__ = ("_query", "_scores", "_space")
+    __slots__ = ("_query", "_scores", "_space", "_view")
 
-    def __init__(self, space: _Space | None, query: Vectors, scores: tuple[Scores, NDArray[np.int32]] | None):
-        self._space, self._query, self._scores = space, query, scores
+    def __init__(self, space: _Space | None, query: Vectors, view: _View | None, scores: Scores | None):
+        self._space, self._query, self._view, self._scores = space, query, view, scores
+
+    @classmethod
+    def of_nothing(cls) -> Scan:
+        """A scan that finds nothing, for a search without a vector."""
+        return cls(None, np.zeros(0, np.float32), None, None)
 
     def best(self, k: int, allowed: BitMap | None) -> Found:
         """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both descending."""
         if self._space is None or k < 1:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
         if self._scores is None:
-            return self._space.search(self._query[np.newaxis], k, allowed)[0]
-        scores, row_of = self._scores
+            ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
+            return best(ordinals, scores, k)
+        row_of = self._view.row_of
         ordinals = np.arange(len(row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
         rows = _rows_in(row_of, ordinals)
-        present = rows != _ABSENT
+        present = rows != ABSENT
         if not present.all():
             ordinals, rows = ordinals[present], rows[present]
-        return best(ordinals, scores[rows], k)
+        return best(ordinals, self._scores[rows], k)
 
     def at(self, ordinals: NDArray[np.integer]) -> Scores:
         """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
+        rows = _rows_in(self._view.row_of, ordinals)
         if self._scores is None:
-            return self._space.gather(np.asarray(ordinals, np.int64))[0] @ self._query
-        scores, row_of = self._scores
-        rows = _rows_in(row_of, ordinals)
-        return np.where(rows == _ABSENT, np.float32(0), scores[rows])
+            return self._view.codes.products_at(rows, self._query)
+        return np.where(rows == ABSENT, np.float32(0), self._scores[rows])
+
+    def blended(self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float) -> Scores:
+        """(n,) cosines with vector + share · (first's + second's), all aligned; an ordinal without a vector adds nothing."""
+        if self._space is None:
+            return np.zeros(len(ordinals), np.float32)
+        rows = (_rows_in(self._view.row_of, each) for each in (ordinals, first, second))
+        return self._view.codes.blended(*rows, share, self._query)
+
+
+class _View(NamedTuple):
+    """A space at one moment: its matrix, of which `used` rows are written, and each ordinal's row."""
+
+    codes: Codes
+    used: int
+    row_of: NDArray[np.int32]
+
+
+def _undecided(scores: Scores, residuals: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Places of the rows that may be among the k best: a score is at most off by its row's residual."""
+    if len(scores) <= k:
+        return np.arange(len(scores))
+    surely = np.partition(scores - residuals, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores + residuals >= surely - ROUNDING)
 
 
 def _rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
     known = ordinals < len(row_of)
     if known.all():
         return row_of[ordinals]
-    rows = np.full(len(ordinals), _ABSENT, np.int32)
+    rows = np.full(len(ordinals), ABSENT, np.int32)
     rows[known] = row_of[ordinals[known]]
     return rows
 
@@ -395,14 +422,14 @@ def _chunks(reader: Reader, table: Table[bytes], scope: Scope) -> Iterator[tuple
 
 
 class _Space:
-    """Vectors of one space: a matrix whose rows are written once, the row and the stamp of each ordinal, perhaps a graph."""
+    """Vectors of one space: codes whose rows are written once, the row and the stamp of each ordinal, perhaps a graph."""
 
     def __init__(self, width: int, exact_max: int, lock: threading.RLock, floor: int):
         self.width = width
         self._exact_max = exact_max
         self._lock = lock
         self._floor = floor
-        self._matrix = np.empty((0, width), np.float32)
+        self._codes = Codes.empty(0, width)
         self._used = self._live = 0
         self._row_of = np.empty(0, np.int32)
         self._stamps = np.empty(0, np.uint64)
@@ -411,7 +438,7 @@ class _Space:
     @property
     def nbytes(self) -> int:
         graph = 0 if self._graph is None else self._graph.nbytes
-        return self._matrix.nbytes + self._row_of.nbytes + self._stamps.nbytes + graph
+        return self._codes.nbytes + self._row_of.nbytes + self._stamps.nbytes + graph
 
     # --- changes, all under the tenant's lock -------------------------------------------------------------------------
 
@@ -431,8 +458,8 @@ class _Space:
         self._reach(ordinal)
         if self._stamps[ordinal] <= sequence:
             self._stamps[ordinal] = sequence
-            if self._row_of[ordinal] != _ABSENT:
-                self._row_of[ordinal] = _ABSENT
+            if self._row_of[ordinal] != ABSENT:
+                self._row_of[ordinal] = ABSENT
                 self._live -= 1
                 if self._graph is not None:
                     self._graph.drop(ordinal)
@@ -441,14 +468,14 @@ class _Space:
         """Everything is gone, what is still to be read from older snapshots included."""
         self._floor = sequence
         self._stamps[:] = sequence
-        self._row_of[:] = _ABSENT
-        self._matrix = np.empty((0, self.width), np.float32)
+        self._row_of[:] = ABSENT
+        self._codes = Codes.empty(0, self.width)
         self._used = self._live = 0
         self._graph = None
 
     def retain(self, ordinals: NDArray[np.int64], sequence: int) -> None:
         """Delete what a snapshot of `sequence` no longer has, unless it changed later."""
-        gone = self._row_of != _ABSENT
+        gone = self._row_of != ABSENT
         gone[ordinals] = False
         for ordinal in np.flatnonzero(gone & (self._stamps <= sequence)).tolist():
             self.delete(ordinal, sequence)
@@ -456,11 +483,11 @@ class _Space:
     def _store(self, ordinals: NDArray[np.int64], sequences: NDArray[np.uint64], vectors: Vectors) -> None:
         if not len(ordinals):
             return
-        if self._used + len(ordinals) > len(self._matrix):
+        if self._used + len(ordinals) > len(self._codes.scales):
             self._make_room(len(ordinals))
         start, self._used = self._used, self._used + len(ordinals)
-        self._matrix[start : self._used] = vectors
-        self._live += int((self._row_of[ordinals] == _ABSENT).sum())
+        self._codes.put(start, quantised(vectors))
+        self._live += int((self._row_of[ordinals] == ABSENT).sum())
         self._row_of[ordinals] = np.arange(start, self._used)
         self._stamps[ordinals] = sequences
         if self._graph is not None:
@@ -468,52 +495,49 @@ class _Space:
 
     def _make_room(self, count: int) -> None:
         """A new matrix of the live rows with room for half as many more; searches under way keep the old one."""
-        ordinals = np.flatnonzero(self._row_of != _ABSENT)
-        matrix = np.empty(((len(ordinals) + count) * 3 // 2 + 8, self.width), np.float32)
-        matrix[: len(ordinals)] = self._matrix[self._row_of[ordinals]]
+        ordinals = np.flatnonzero(self._row_of != ABSENT)
+        codes = Codes.empty((len(ordinals) + count) * 3 // 2 + 8, self.width)
+        codes.put(0, self._codes.take(self._row_of[ordinals]))
         self._row_of[ordinals] = np.arange(len(ordinals))
-        self._matrix, self._used = matrix, len(ordinals)
+        self._codes, self._used = codes, len(ordinals)
 
     def _reach(self, ordinal: int) -> None:
         missing = ordinal + 1 - len(self._row_of)
         if missing > 0:
             more = missing + len(self._row_of) // 2
-            self._row_of = np.concatenate((self._row_of, np.full(more, _ABSENT, np.int32)))
+            self._row_of = np.concatenate((self._row_of, np.full(more, ABSENT, np.int32)))
             self._stamps = np.concatenate((self._stamps, np.full(more, self._floor, np.uint64)))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def gather(self, ordinals: NDArray[np.int64]) -> tuple[Vectors, NDArray[np.bool_]]:
-        with self._lock:
-            matrix, rows = self._matrix, self._rows_of(ordinals)
-        present = rows != _ABSENT
-        vectors = np.zeros((len(ordinals), self.width), np.float32)
-        vectors[present] = matrix[rows[present]]
-        return vectors, present
-
     def scan(self, queries: Vectors) -> list[Scan]:
-        with self._lock:
-            if self._graph is not None and len(self._graph.pending) <= PENDING_MAX:
-                return [Scan(self, query, None) for query in queries]
-            matrix, used, row_of = self._matrix, self._used, self._row_of.copy()
-        # In this order of factors BLAS reads the matrix once for all queries; the other way round takes twice as long.
-        scores = np.ascontiguousarray((matrix[:used] @ queries.T).T)
-        return [Scan(self, query, (row, row_of)) for query, row in zip(queries, scores, strict=True)]
+        view, graphed = self._view()
+        scores = [None] * len(queries) if graphed else view.codes.products(queries, view.used)
+        return [Scan(self, query, view, row) for query, row in zip(queries, scores, strict=True)]
 
-    def search(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
+    def near(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
+        """For each query candidates among which the k best are: (ordinals, cosines by the codes), in no order."""
         found = self._through_graph(queries, k, allowed)
-        return self._exactly(queries, k, allowed) if found is None else found
+        return self._scanned(queries, k, allowed) if found is None else found
 
-    def _exactly(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
+    def _view(self) -> tuple[_View, bool]:
+        """The space now, and whether a search should go through the graph."""
         with self._lock:
-            matrix, used = self._matrix, self._used
-            ordinals = np.arange(len(self._row_of)) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
-            rows = self._rows_of(ordinals)
-        present = rows != _ABSENT
-        ordinals, rows = ordinals[present].astype(np.uint32), rows[present]
-        most = len(rows) * 4 > used  # multiplying a row that is not wanted costs less than copying one that is
-        scores = (queries @ matrix[:used].T)[:, rows] if most else queries @ matrix[rows].T
-        return [best(ordinals, row, k) for row in scores]
+            return _View(self._codes, self._used, self._row_of.copy()), self._graph is not None and len(self._graph.pending) <= PENDING_MAX
+
+    def _scanned(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
+        view, _ = self._view()
+        ordinals = np.arange(len(view.row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
+        rows = _rows_in(view.row_of, ordinals)
+        present = rows != ABSENT
+        ordinals, rows = ordinals[present], rows[present]
+        if len(rows) * 4 > view.used:  # reading a row that is not wanted costs less than jumping to one that is
+            scores = view.codes.products(queries, view.used)[:, rows]
+        else:
+            scores = np.stack([view.codes.products_at(rows, query) for query in queries])
+        residuals = view.codes.residuals[rows]
+        kept = [_undecided(row, residuals, k) for row in scores]
+        return [(ordinals[places], row[places]) for row, places in zip(scores, kept, strict=True)]
 
     def _through_graph(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found] | None:
         """None when an exact scan is due: no graph or too little of one, few candidates, or a filter that leaves too few neighbours."""
@@ -526,8 +550,8 @@ class _Space:
             neighbours = graph.near(queries, fetch) if fetch <= min(FETCH_MAX, len(graph.members)) else None
             if neighbours is None:
                 return None
-            matrix = self._matrix
-            answers: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
+            codes = self._codes
+            answers: list[tuple[Ordinals, NDArray[np.int32]]] = []
             for row in neighbours:
                 candidates = BitMap(row.astype(np.uint32))
                 if allowed is not None:
@@ -537,7 +561,12 @@ class _Space:
                 candidates |= graph.pending if allowed is None else graph.pending & allowed
                 ordinals = np.frombuffer(candidates.to_array(), np.uint32)
                 answers.append((ordinals, self._rows_of(ordinals)))
-        return [best(ordinals, matrix[rows] @ query, k) for query, (ordinals, rows) in zip(queries, answers, strict=True)]
+        found = []
+        for query, (ordinals, rows) in zip(queries, answers, strict=True):
+            scores = codes.products_at(rows, query)
+            places = _undecided(scores, codes.residuals[rows], k)
+            found.append((ordinals[places], scores[places]))
+        return found
 
     def _rows_of(self, ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
         return _rows_in(self._row_of, ordinals)
@@ -552,10 +581,10 @@ class _Space:
                 return False
             if self._graph is None:
                 self._graph = Graph(self.width)
-                self._graph.pending = BitMap(np.flatnonzero(self._row_of != _ABSENT).astype(np.uint32))
+                self._graph.pending = BitMap(np.flatnonzero(self._row_of != ABSENT).astype(np.uint32))
             ordinals = np.array(self._graph.pending[:limit].to_array(), np.int64)
             if len(ordinals):
-                self._graph.take(ordinals, self._matrix[self._row_of[ordinals]])
+                self._graph.take(ordinals, self._codes.decoded(self._row_of[ordinals]))
             return bool(self._graph.pending)
 
     def save(self, place: CheckpointPlace) -> bool:
@@ -579,11 +608,11 @@ class _Space:
         if stored is None:
             return
         graph, sequence = stored
-        is_live = self._row_of != _ABSENT
+        is_live = self._row_of != ABSENT
         live = BitMap(np.flatnonzero(is_live).astype(np.uint32))
         agreed = graph.members & BitMap(np.flatnonzero(is_live & (self._stamps <= sequence)).astype(np.uint32))
         sample = np.array(agreed[:: max(1, len(agreed) // SAMPLE)].to_array(), np.int64)
-        if not np.array_equal(graph.vectors(sample), self._matrix[self._row_of[sample]]):
+        if not np.array_equal(graph.vectors(sample), self._codes.decoded(self._row_of[sample])):
             return  # the checkpoint belongs to another history of this store
         for ordinal in graph.members - live:
             graph.drop(ordinal)

@@ -14,22 +14,22 @@ WEIGHTS = Settings.load().search.weights
 
 def columns(n: int, **fields) -> Columns:
     base = {
-        "at": np.arange(n), "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.full(n, -1),
+        "at": np.arange(n), "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.zeros(n, np.uint64),
         "speaker": np.zeros(n), "is_question": np.zeros(n, bool), "has_time": np.zeros(n, bool), "has_number": np.zeros(n, bool),
         "content_words": np.full(n, 5), "answers": np.zeros(n, bool), "date": np.zeros(n), "first_person": np.zeros(n),
-        "second_person": np.zeros(n), "names": np.zeros(n),
+        "second_person": np.zeros(n), "names": np.zeros(n), "blended": np.zeros(n),
     }  # fmt: skip
     return Columns(**{**base, **fields})
 
 
 def query(**fields) -> Query:
-    return Query(**{"idf": np.array([2.0], np.float32), "ceiling": 4.4, "average_length": 10.0, "vector": None, **fields})
+    return Query(**{"idf": np.array([2.0], np.float32), "ceiling": 4.4, "average_length": 10.0, **fields})
 
 
-def pool(frequencies, vectors=None) -> Pool:
+def pool(frequencies, cosines=None) -> Pool:
     matrix = np.array(frequencies, np.float32)
     n = matrix.shape[1]
-    return Pool(matrix, np.full(n, 10), np.zeros((n, 0), np.float32) if vectors is None else np.array(vectors, np.float32))
+    return Pool(matrix, np.full(n, 10), np.zeros(n, np.float32) if cosines is None else np.array(cosines, np.float32))
 
 
 def test_weights_name_exactly_the_features() -> None:
@@ -48,23 +48,15 @@ def test_a_word_beside_a_memory_counts_for_it_but_less_than_its_own() -> None:
     assert 0 < own <= 1
 
 
-def test_a_neighbours_meaning_counts_half() -> None:
-    vectors = [[1, 0], [0, 1], [0, 1]]
-    found = ranking.features(
-        query(vector=np.array([1, 0], np.float32)), pool([[0, 0, 0]], vectors), columns(3, following=np.array([-1, 0, -1]))
-    )
-    assert found["exact"].tolist() == [1, 0, 0]
-    assert found["semantic"][0] == pytest.approx(1)
-    assert found["semantic"][1] == pytest.approx(0.5 / np.hypot(1, 0.5))
-    assert found["semantic"][2] == 0
+def test_meaning_is_a_cosine_never_below_nothing() -> None:
+    found = ranking.features(query(), pool([[0, 0]], [0.5, -0.5]), columns(2, blended=np.array([-0.25, 0.25])))
+    assert (found["exact"].tolist(), found["semantic"].tolist()) == ([0.5, 0], [0, 0.25])
 
 
 def test_a_session_lends_its_best_to_its_members_and_nobody_else() -> None:
-    vectors = [[1, 0], [0, 1], [0, 1]]
-    found = ranking.features(
-        query(vector=np.array([1, 0], np.float32)), pool([[0, 0, 0]], vectors), columns(3, session=np.array([0, 0, -1]))
-    )
-    assert found["session"].tolist() == [0.5, 0.5, 0]
+    session = np.array([7 << 40, 7 << 40, 0, 9 << 40, 0], np.uint64)
+    found = ranking.features(query(), pool([[0] * 5], [1, 0, 0, 0.5, 0.25]), columns(5, session=session))
+    assert found["session"].tolist() == [0.5, 0.5, 0, 0.25, 0.125]
 
 
 def test_plain_notes_lose_nothing() -> None:
@@ -129,15 +121,14 @@ def test_what_a_query_asks_for(text: str, when: bool, count: bool, where: bool) 
 def test_no_memory_scores_above_what_is_reachable() -> None:
     rng = np.random.default_rng(7)
     n = 200
-    vectors = rng.standard_normal((n, 8))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     idf = rng.uniform(0.5, 5, 4).astype(np.float32)
     found = ranking.features(
-        Query(idf, float(2.2 * idf.sum()), 10.0, vectors[0].astype(np.float32), True, True, True),
-        Pool(rng.integers(0, 60, (4, n)).astype(np.float32), rng.integers(1, 40, n), vectors.astype(np.float32)),
+        Query(idf, float(2.2 * idf.sum()), 10.0, True, True, True),
+        Pool(rng.integers(0, 60, (4, n)).astype(np.float32), rng.integers(1, 40, n), np.ones(n, np.float32)),
         columns(
             n,
             speaker=np.ones(n),
+            blended=np.ones(n),
             has_time=np.ones(n, bool),
             has_number=np.ones(n, bool),
             content_words=np.full(n, 9_999),

@@ -24,6 +24,7 @@ GRAPHED = VectorIndex("graphed", exact_max=200)
 IDENTITY = Identity("", 0, 1, 4096, 1)
 ALICE = Scope(2, 1)
 TENANTS = itertools.count(10)
+CODED = 0.01  # how far a cosine by eight-bit codes of such narrow vectors may be off
 
 
 def open_store(directory: Path) -> Store:
@@ -129,9 +130,9 @@ def test_a_scan_answers_like_a_search_and_tells_single_cosines(store: Store, ind
             for within in (None, allowed):
                 ordinals, scores = scan.best(4, within)
                 assert ordinals.tolist() == bound.search(SPACE, query, 4, within)[0][0].tolist()
-                assert scores.tolist() == pytest.approx((vectors[ordinals] @ query).tolist(), abs=1e-6)
+                assert scores.tolist() == pytest.approx((vectors[ordinals] @ query).tolist(), abs=CODED)
             assert scan.at(np.array([3, 7, 399, 100_000])).tolist() == pytest.approx(
-                [vectors[3] @ query, 0, vectors[399] @ query, 0], abs=1e-6
+                [vectors[3] @ query, 0, vectors[399] @ query, 0], abs=CODED
             )
 
 
@@ -148,7 +149,7 @@ def test_a_scan_keeps_what_it_saw_while_changes_go_on(store: Store) -> None:
         (scan,) = EXACT.bind(snapshot, ALICE).scan(SPACE, vectors[0])
     change(store, EXACT, put_all(clustered(500, 5), first=50))
     change(store, EXACT, lambda bound: bound.put(SPACE, 0, -vectors[0]))
-    assert scan.best(1, None)[0].tolist() == [0] and scan.at(np.array([0]))[0] == pytest.approx(1)
+    assert scan.best(1, None)[0].tolist() == [0] and scan.at(np.array([0]))[0] == pytest.approx(1, abs=CODED)
 
 
 def test_scores_are_dot_products_and_many_queries_are_one_call(store: Store) -> None:
@@ -161,11 +162,6 @@ def test_scores_are_dot_products_and_many_queries_are_one_call(store: Store) -> 
         for query, (ordinals, scores) in zip(vectors, answers, strict=False):
             assert scores.tolist() == pytest.approx((vectors[ordinals] @ query).tolist(), abs=1e-6)
             assert scores.dtype == np.float32 and ordinals.dtype == np.uint32
-        wanted = np.array([5, 1_000, 3])
-        gathered, present = bound.get_many(SPACE, wanted)
-        assert present.tolist() == [True, False, True]
-        assert (gathered == np.stack([vectors[5], np.zeros(WIDTH), vectors[3]])).all()
-        assert bound.scores(SPACE, vectors[:2], wanted).tolist() == pytest.approx(vectors[:2] @ gathered.T)
         assert (bound.get(SPACE, 5) == vectors[5]).all() and bound.get(SPACE, 1_000) is None
         assert bound.count(SPACE) == 100
 
@@ -336,10 +332,10 @@ def test_resident_bytes_are_counted_and_evicted_states_come_back(store: Store) -
     scopes = [Scope(2, next(TENANTS)) for _ in range(4)]
     for scope in scopes:
         change(store, EXACT, put_all(vectors), scope)
-    store.residents.bytes_max = 12_000
+    store.residents.bytes_max = 8_000
     for scope in scopes * 2:
         assert found(store, EXACT, vectors[9], 1, scope=scope) == [9]
-        assert store.residents.stats()["bytes"] <= 12_000
+        assert store.residents.stats()["bytes"] <= 8_000
     assert store.residents.stats()["evictions"] > 0
 
 

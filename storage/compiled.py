@@ -1,0 +1,29 @@
+"""How loops are compiled: ahead of their first call, cached beside their module, without the interpreter's lock.
+
+Arrays are C-ordered. `given` arrays are only read, and may be views of stored bytes, which NumPy marks read-only; `made` arrays are
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit, types
+
+INT8, INT32, INT64 = types.int8, types.int32, types.int64
+UINT16, UINT32, UINT64 = types.uint16, types.uint32, types.uint64
+FLOAT32 = types.float32
+
+
+def given(kind: Any, dimensions: int = 1) -> types.Array:
+    return types.Array(kind, dimensions, "C", readonly=True)
+
+
+def made(kind: Any, dimensions: int = 1) -> types.Array:
+    return types.Array(kind, dimensions, "C")
+
+
+def compiled(*arguments: Any, result: Any = types.void) -> Callable[[Callable], Callable]:
+    """Decorator: compile for exactly these argument types. Float sums may be reordered, so that they use the processor's vectors."""
+    return njit(result(*arguments), nogil=True, fastmath=True, cache=True)

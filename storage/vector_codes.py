@@ -1,0 +1,129 @@
+"""Unit vectors in eight bits a number: a quarter of the memory, and as much less to read for a scan, which is what a scan costs.
+
+A row is quantised by itself, e ≈ scale · code with scale = max|e| / 127, so a row's code depends on nothing beside it. Queries stay
+float32, and every product is summed up in float32. A cosine of a 384-wide row is off by about 0.0005; it is never off by more than
+the row's *residual* ‖e − scale · code‖, which is kept, so that who needs exact answers knows which rows to look at again.
+
+The loops are compiled by Numba when this module is first imported, and cached beside it. They hold no lock of the interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.compiled import FLOAT32, INT8, INT32, INT64, compiled, given, made
+
+STEPS = 127
+ABSENT = -1
+
+Vectors = NDArray[np.float32]
+Rows = NDArray[np.int32]
+
+
+class Codes(NamedTuple):
+    """n rows of one width: codes (n, w) int8, scales (n,) and residuals (n,) float32."""
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    residuals: NDArray[np.float32]
+
+    @classmethod
+    def empty(cls, count: int, width: int) -> Codes:
+        return cls(np.empty((count, width), np.int8), np.empty(count, np.float32), np.empty(count, np.float32))
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes + self.scales.nbytes + self.residuals.nbytes
+
+    def take(self, rows: NDArray[np.integer]) -> Codes:
+        return Codes(self.codes[rows], self.scales[rows], self.residuals[rows])
+
+    def put(self, start: int, rows: Codes) -> None:
+        """Overwrite from row `start` on."""
+        end = start + len(rows.scales)
+        self.codes[start:end], self.scales[start:end], self.residuals[start:end] = rows
+
+    def decoded(self, rows: NDArray[np.integer]) -> Vectors:
+        """(n, w) float32, scale · code."""
+        return self.codes[rows] * self.scales[rows, np.newaxis]
+
+    def products(self, queries: Vectors, used: int) -> Vectors:
+        """(q, w) queries -> (q, used) dot products with the first `used` rows."""
+        found = np.empty((len(queries), used), np.float32)
+        _products(self.codes, self.scales, np.ascontiguousarray(queries, np.float32), found)
+        return found
+
+    def products_at(self, rows: Rows, query: Vectors) -> NDArray[np.float32]:
+        """(n,) dot products aligned with `rows`; 0 where a row is ABSENT."""
+        found = np.empty(len(rows), np.float32)
+        _products_at(self.codes, self.scales, rows, np.ascontiguousarray(query, np.float32), found)
+        return found
+
+    def blended(self, rows: Rows, first: Rows, second: Rows, share: float, query: Vectors) -> NDArray[np.float32]:
+        """(n,) cosines of the query with row + share · (first + second), each ABSENT or a row."""
+        found = np.empty(len(rows), np.float32)
+        _blended(self.codes, self.scales, rows, first, second, np.float32(share), np.ascontiguousarray(query, np.float32), found)
+        return found
+
+
+def quantised(vectors: Vectors) -> Codes:
+    """(n, w) float32 -> their codes."""
+    scales = np.maximum(np.abs(vectors).max(axis=1) / STEPS, np.finfo(np.float32).tiny).astype(np.float32)
+    codes = np.rint(vectors / scales[:, np.newaxis]).astype(np.int8)
+    return Codes(codes, scales, np.linalg.norm(vectors - codes * scales[:, np.newaxis], axis=1).astype(np.float32))
+
+
+_CODES, _FLOATS, _ROWS = given(INT8, 2), given(FLOAT32), given(INT32)
+
+
+@compiled(_CODES, INT64, _FLOATS, result=FLOAT32)
+def _product(codes, row, query):
+    total = np.float32(0)
+    for i in range(query.shape[0]):
+        total += np.float32(codes[row, i]) * query[i]
+    return total
+
+
+@compiled(_CODES, INT64, INT64, result=FLOAT32)
+def _own_product(codes, row, other):
+    total = np.int32(0)
+    for i in range(codes.shape[1]):
+        total += np.int32(codes[row, i]) * np.int32(codes[other, i])
+    return np.float32(total)
+
+
+@compiled(_CODES, _FLOATS, given(FLOAT32, 2), made(FLOAT32, 2))
+def _products(codes, scales, queries, found):
+    for row in range(found.shape[1]):
+        for number in range(queries.shape[0]):
+            found[number, row] = scales[row] * _product(codes, row, queries[number])
+
+
+@compiled(_CODES, _FLOATS, _ROWS, _FLOATS, made(FLOAT32))
+def _products_at(codes, scales, rows, query, found):
+    for place in range(rows.shape[0]):
+        row = rows[place]
+        found[place] = scales[row] * _product(codes, row, query) if row >= 0 else np.float32(0)
+
+
+@compiled(_CODES, _FLOATS, _ROWS, _ROWS, _ROWS, FLOAT32, _FLOATS, made(FLOAT32))
+def _blended(codes, scales, rows, first, second, share, query, found):
+    parts = np.empty(3, np.int64)
+    weights = np.empty(3, np.float32)
+    for place in range(rows.shape[0]):
+        count = 0
+        for row, weight in ((rows[place], np.float32(1)), (first[place], share), (second[place], share)):
+            if row >= 0:
+                parts[count] = row
+                weights[count] = weight * scales[row]
+                count += 1
+        product = square = np.float32(0)
+        for a in range(count):
+            product += weights[a] * _product(codes, parts[a], query)
+            square += weights[a] * weights[a] * _own_product(codes, parts[a], parts[a])
+            for b in range(a):
+                square += np.float32(2) * weights[a] * weights[b] * _own_product(codes, parts[a], parts[b])
+        found[place] = product / np.sqrt(square) if square > 0 else np.float32(0)
