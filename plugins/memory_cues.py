@@ -31,6 +31,8 @@ NOTHING = 0xFFFF_FFFF
 MARKS_CACHED_MAX = 8_192
 READ_CHARS_MAX = 20_000  # a longer text has shown what it is by then
 
+NAME_WORDS_MAX = 8
+
 COLUMNS = np.dtype(
     [
         ("created_at", "<i8"),
@@ -76,6 +78,7 @@ _OPENINGS = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _INSIDE = re.compile(r"(?:(?<=[^\W_] )|(?<=[,;:&] ))[^\W\d_]\w+")
+_NAME_WORD = re.compile(r"[^\W\d_]+")
 _FIRST = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves"])
 _SECOND = frozenset(["you", "your", "yours", "yourself", "yourselves"])
 
@@ -137,6 +140,11 @@ def relinked(raw: bytes, *, previous: int | None = None, following: int | None =
     before, after = links(raw)
     new = _LINKS.pack(before if previous is None else previous, after if following is None else following)
     return raw[:_LINKS_AT] + new + raw[_LINKS_AT + _LINKS.size :]
+
+
+def words_of_name(name: str) -> frozenset[str]:
+    """The words of a person's name, case-folded, at most NAME_WORDS_MAX; any one of them names the speaker."""
+    return frozenset(word.casefold() for word in _NAME_WORD.findall(name)[:NAME_WORDS_MAX])
 
 
 ABSENT = pack(TextCues(), created_at=0, occurred_at=0, session=0, speaker=0, collection=0)

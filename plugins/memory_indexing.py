@@ -1,4 +1,4 @@
-"""From a memory's text to what search needs of it: terms, cues and a vector, made outside any transaction.
+"""From a memory's text to what search needs of it: terms, cues and vectors, made outside any transaction.
 
 A write gives its texts a short while (`write.ready_wait_ms`, or `write.wait_for_index_seconds_max` for a caller who asks to
 wait). If the embedder answers in time, the write stores text and index together and the memory is searchable at once. If it is
@@ -18,15 +18,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from plugins.memory_cues import read_cues
 from plugins.memory_store import Indexed, finish_indexing, pending_row
-from runtime.inference import InferenceUnavailable, Models
-from runtime.limits import INDEX_ATTEMPTS_MAX, INDEXED_INLINE_CHARS_MAX
+from runtime.inference import InferenceUnavailable, Models, Reading
+from runtime.limits import EMBEDDED_CHARS_MAX, INDEX_ATTEMPTS_MAX, INDEXED_INLINE_CHARS_MAX
 from runtime.operation import ReadContext, WriteContext
 from runtime.plugin import Job, RetryStrategy
-from storage.analysis import analyze
+from storage.analysis import analyze, content_words
 
 Text = tuple[str | None, str]  # speaker, content
 
@@ -52,19 +50,21 @@ async def index_in_time(texts: Sequence[Text], seconds: float, models: Models) -
 
 async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     """One Indexed per text. Raises InferenceUnavailable."""
-    vectors = await models.embedder.embed([content for _, content in texts])
+    words = [[(word.start, word.end) for word in content_words(content[:EMBEDDED_CHARS_MAX])] for _, content in texts]
+    readings = await models.embedder.read([content for _, content in texts], words)
     space = models.embedder.space
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
-        return await asyncio.to_thread(_analysed, texts, vectors, space)
-    return _analysed(texts, vectors, space)
+        return await asyncio.to_thread(_analysed, texts, readings, space)
+    return _analysed(texts, readings, space)
 
 
-def _analysed(texts: Sequence[Text], vectors: np.ndarray, space: str) -> list[Indexed]:
+def _analysed(texts: Sequence[Text], readings: Sequence[Reading], space: str) -> list[Indexed]:
     found = []
-    for (speaker, content), vector in zip(texts, vectors, strict=True):
+    for (speaker, content), reading in zip(texts, readings, strict=True):
         own = analyze(content)
         terms = Counter(own if speaker is None else [*analyze(speaker), *own])
-        found.append(Indexed(terms, read_cues(content, len(own)), space, vector))
+        words = None if reading.words is None else reading.words[reading.words.any(axis=1)]
+        found.append(Indexed(terms, read_cues(content, len(own)), space, reading.vector, words))
     return found
 
 

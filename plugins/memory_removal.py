@@ -30,6 +30,7 @@ from plugins.memory_store import (
     MEMORY_IDS,
     MEMORY_TEXT,
     MEMORY_VECTORS,
+    MEMORY_WORDS,
     TABLES,
     HiddenRow,
     MemoryRow,
@@ -134,10 +135,11 @@ def sweep_expired(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
 def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
     """Row, id, history, cues, bitmaps, postings and vector of each memory, then its event. With each, when it ceased to be readable."""
     ctx.index(MEMORY_TEXT).remove_many([row.ordinal for row, _ in doomed if row.searchable])
-    fields, vectors = ctx.index(MEMORY_FIELDS), ctx.index(MEMORY_VECTORS)
+    fields, vectors, words = (ctx.index(index) for index in (MEMORY_FIELDS, MEMORY_VECTORS, MEMORY_WORDS))
     for row, at in doomed:
         if row.searchable:
             vectors.delete(row.space, row.ordinal)
+            words.delete(row.space, row.ordinal)
         for name, value in marks_of(ctx, row):
             fields.remove(row.ordinal, name, value)
         if row.expires_at is not None:
@@ -155,4 +157,4 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     counts = {table.name: ctx[table].delete_prefix() for table in TABLES}
     for table in MEMORY_FIELDS.tables:
         counts[table.name] = ctx[table].delete_prefix()
-    return counts | {index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_CUES)}
+    return counts | {index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES)}

@@ -33,7 +33,6 @@ Invariants
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +44,7 @@ from pydantic import Field
 from pyroaring import BitMap
 
 from plugins.collections import CollectionRow, adjust_count, require_collection
-from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked
+from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked, words_of_name
 from runtime.errors import NotFound
 from runtime.limits import EXPIRY_DELAY_MS
 from runtime.operation import Event, ReadContext, View, WriteContext
@@ -55,10 +54,9 @@ from storage.column_index import ColumnIndex
 from storage.lexical_index import LexicalIndex
 from storage.table import Table
 from storage.vector_index import VectorIndex
+from storage.word_vectors import WordVectors
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
-NAME_WORDS_MAX = 8
-_NAME_WORD = re.compile(r"[^\W\d_]+")
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
 
@@ -152,12 +150,13 @@ class BatchRow(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What search needs of a text: term frequencies, cues, and a unit vector of `space`."""
+    """What search needs of a text: term frequencies, cues, a unit vector of `space`, and its words' vectors where the model has them."""
 
     terms: Mapping[str, int]
     cues: TextCues
     space: str
     vector: np.ndarray
+    words: np.ndarray | None = None
 
 
 @dataclass(slots=True)
@@ -196,10 +195,11 @@ MEMORY_FIELDS = BitmapIndex(
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")
+MEMORY_WORDS = WordVectors("memory_words")
 MEMORY_CUES = ColumnIndex("memory_cues", COLUMNS, ABSENT)
 
 TABLES = (MEMORIES, MEMORY_IDS, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN, MEMORY_BATCHES)
-INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_CUES)
+INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES)
 
 # --- events -----------------------------------------------------------------------------------------------------------
 
@@ -321,11 +321,6 @@ def cue_column(ctx: ReadContext, name: str, ordinals: np.ndarray) -> np.ndarray:
 def speaker_mark(ctx: ReadContext, speaker: str) -> int:
     """The number that stands for a speaker in the cues."""
     return mark(ctx.scope.key, "speaker", speaker)
-
-
-def words_of_name(name: str) -> frozenset[str]:
-    """The words of a person's name, case-folded, at most NAME_WORDS_MAX; any one of them names the speaker."""
-    return frozenset(word.casefold() for word in _NAME_WORD.findall(name)[:NAME_WORDS_MAX])
 
 
 def session_mark(ctx: ReadContext, row: MemoryRow) -> int:
@@ -476,7 +471,7 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
     _put_cues(ctx, row, TextCues() if indexed is None else indexed.cues)
     _link(ctx, row, sessions)
     if indexed is not None:
-        ctx.index(MEMORY_VECTORS).put(indexed.space, row.ordinal, indexed.vector)
+        _put_vectors(ctx, row.ordinal, indexed)
     _put(ctx, row)
     # Subscribers may read the memory, so the row is there before the event whose id it then learns.
     row = msgspec.structs.replace(row, outbox_event_id=ctx.emit(MEMORY_CREATED, _created(row), row.id))
@@ -487,16 +482,23 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
 def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     """Add postings, vector and text cues; -> the row as searchable, which the caller stores."""
     ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
-    ctx.index(MEMORY_VECTORS).put(indexed.space, row.ordinal, indexed.vector)
+    _put_vectors(ctx, row.ordinal, indexed)
     _put_cues(ctx, row, indexed.cues)
     return msgspec.structs.replace(row, status=COMPLETED, space=indexed.space)
 
 
+def _put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
+    ctx.index(MEMORY_VECTORS).put(indexed.space, ordinal, indexed.vector)
+    if indexed.words is not None:
+        ctx.index(MEMORY_WORDS).put(indexed.space, ordinal, indexed.words)
+
+
 def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
-    """Take postings and vector away, if there are any."""
+    """Take postings and vectors away, if there are any."""
     if row.searchable:
         ctx.index(MEMORY_TEXT).remove(row.ordinal)
         ctx.index(MEMORY_VECTORS).delete(row.space, row.ordinal)
+        ctx.index(MEMORY_WORDS).delete(row.space, row.ordinal)
 
 
 def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> None:

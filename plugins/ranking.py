@@ -5,6 +5,8 @@ evidence often stands next to the words that find it: the answer to a question, 
 an absolute number, comparable between queries, and the score is their weighted sum. Absolute additive scores beat rank fusion
 wherever one channel is weak, and they say how good the best match is, not only which one it is.
 
+    words        late interaction: how near the memory comes to each content word of the query in context, rare words counting more
+    nearby       the same, where a neighbour in the session may come near instead, for four fifths
     lexical      BM25 over a window: twice the memory, once each neighbour; divided by what the query could reach at most
     semantic     cosine with the memory's vector blended with half of each neighbour's
     exact        cosine with the memory's own vector
@@ -22,7 +24,9 @@ wherever one channel is weak, and they say how good the best match is, not only 
     names        the memory has capitalised names inside its sentences
     dated        the memory has a time expression, whatever is asked
 
-A feature without input (no session, no speaker) is 0, so plain notes lose nothing. Weights are settings.
+A feature without input (no session, no speaker) is 0, so plain notes lose nothing. Weights are settings, in three profiles: for
+conversations, for notes that have neither session nor speaker, and for searches without late interaction, which also choose the
+candidates that are worth it.
 
 A question may also be put to the wrong person: "What did Bob paint?" when Ann painted. `subject_conflict` then shows, because the
 best matches are hers; the score itself hides it, since it prefers the memories of whoever the query names.
@@ -42,14 +46,15 @@ from storage.compiled import FLOAT32, UINT64, compiled, given, made
 K1, B = 1.2, 0.75
 WINDOW_OWN = 2.0
 NEIGHBOUR = 0.5
+NEIGHBOUR_WORDS = 0.8
 LENGTH_LOG_MAX = 3.5
 PERSONS_FULL = 1 / 8  # a memory of so many first- or second-person words among all its words is wholly personal
 NAMES_FULL = 3
 CONFLICT_BEST = 3  # matches of each side whose mean is compared
 
 FEATURES = (
-    "lexical", "semantic", "exact", "session", "answer", "speaker", "personal", "date", "time", "number", "place", "length", "question",
-    "address", "names", "dated",
+    "words", "nearby", "lexical", "semantic", "exact", "session", "answer", "speaker", "personal", "date", "time", "number", "place",
+    "length", "question", "address", "names", "dated",
 )  # fmt: skip
 SIGNED = ("speaker", "personal")  # from −½ to ½; the others from 0 to 1
 
@@ -173,7 +178,7 @@ def bm25(frequencies: np.ndarray, lengths: np.ndarray, idf: np.ndarray, average_
 
 
 def features(query: Query, pool: Pool, columns: Columns) -> dict[str, np.ndarray]:
-    """name -> (n,) float32, unweighted."""
+    """name -> (n,) float32, unweighted; `words` and `nearby`, which are `interaction`'s, are 0."""
     nothing = np.zeros(len(columns.at), dtype=np.float32)
     found = dict.fromkeys(FEATURES, nothing)
     words = np.zeros(len(pool.lengths), dtype=np.float32)
@@ -190,6 +195,15 @@ def features(query: Query, pool: Pool, columns: Columns) -> dict[str, np.ndarray
     found["answer"] = np.where(columns.answers, own[columns.previous], 0)
     _add_cues(found, query, columns)
     return {name: values.astype(np.float32, copy=False) for name, values in found.items()}
+
+
+def interaction(own: np.ndarray, previous: np.ndarray, following: np.ndarray, rarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(words, nearby), each (n,), from the (n, q) highest cosines of each query word in the memory and in its neighbours.
+
+    rarity  (q,) of the query's words, which count in its proportion
+    """
+    shares = rarity / max(float(rarity.sum()), 1e-9)
+    return own @ shares, np.maximum(own, NEIGHBOUR_WORDS * np.maximum(previous, following)) @ shares
 
 
 def _add_cues(found: dict[str, np.ndarray], query: Query, columns: Columns) -> None:

@@ -31,6 +31,7 @@ class SearchBody(Body):
     session_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this session.")
     filters: dict[str, Any] | None = Field(None, description="Conditions on fields, with AND, OR and NOT.")
     search_type: Literal["hybrid", "vector", "bm25", "graph"] = Field("hybrid", description="Which channels propose candidates.")
+    fast: StrictBool = Field(False, description="Leave out late interaction, which compares word by word: sooner, and less exact.")
     limit: int = Field(SEARCH_ITEMS_DEFAULT, strict=True, ge=1, le=SEARCH_ITEMS_MAX, description="At most so many results.")
     offset: int = Field(0, strict=True, ge=0, le=SEARCH_OFFSET_MAX, description="Skip so many results.")
     threshold: float | None = Field(None, strict=True, ge=0, le=1, description="Leave out results whose normalized_score is lower.")

@@ -31,13 +31,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import httpx
 import msgspec
 import numpy as np
 
 from runtime import limits, minilm
+from runtime.minilm_words import Spans, word_vectors
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -45,6 +46,13 @@ if TYPE_CHECKING:
 
 class InferenceUnavailable(Exception):
     """A model is down, late or overloaded, or answered nonsense. The message says which, and holds no text and no secret."""
+
+
+class Reading(NamedTuple):
+    """A text as a model read it: its vector (width,), and the vectors of the words asked for, (w, 64) int8, or None."""
+
+    vector: np.ndarray
+    words: np.ndarray | None
 
 
 class Embedder(Protocol):
@@ -64,6 +72,13 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
         """n texts -> (n, width) float32 unit rows; none -> (0, width). Raises InferenceUnavailable."""
+        ...
+
+    async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
+        """As embed, and for each text the vectors of some of its words, given by their code points (start, end).
+
+        An embedder whose model shows no tokens gives None for the words. Raises InferenceUnavailable.
+        """
         ...
 
     async def close(self) -> None:
@@ -112,32 +127,35 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
     )
 
 
-class _RecentVectors:
-    """The vectors of the texts asked for last, least recently used out first. Safe from any thread."""
+_Asked = tuple[str, tuple[tuple[int, int], ...] | None]  # a text, and the words whose vectors are wanted; None for none
+
+
+class _RecentReadings:
+    """What was read last, least recently used out first. Safe from any thread."""
 
     def __init__(self, entries_max: int):
         self._entries_max = entries_max
-        self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._readings: OrderedDict[_Asked, Reading] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, texts: Iterable[str]) -> dict[str, np.ndarray]:
-        """The remembered ones among these texts."""
+    def of(self, asked: Iterable[_Asked]) -> dict[_Asked, Reading]:
+        """The remembered ones among these."""
         found = {}
         with self._lock:
-            for text in texts:
-                if text in self._vectors:
-                    self._vectors.move_to_end(text)
-                    found[text] = self._vectors[text]
+            for each in asked:
+                if each in self._readings:
+                    self._readings.move_to_end(each)
+                    found[each] = self._readings[each]
         return found
 
-    def remember(self, texts: Iterable[str], vectors: np.ndarray) -> None:
+    def remember(self, asked: Iterable[_Asked], readings: Iterable[Reading]) -> None:
         with self._lock:
-            for text, vector in zip(texts, vectors, strict=True):
+            for each, reading in zip(asked, readings, strict=True):
                 # A copy: a row is a view, and would keep its whole batch alive.
-                self._vectors[text] = vector.copy()
-                self._vectors.move_to_end(text)
-            while len(self._vectors) > self._entries_max:
-                self._vectors.popitem(last=False)
+                self._readings[each] = Reading(reading.vector.copy(), reading.words)
+                self._readings.move_to_end(each)
+            while len(self._readings) > self._entries_max:
+                self._readings.popitem(last=False)
 
 
 class _BoundedEmbedder(ABC):
@@ -151,7 +169,7 @@ class _BoundedEmbedder(ABC):
         self._timeout_seconds = timeout_seconds
         self._queue_max = queue_max
         self._texts_waiting = 0
-        self._recent = _RecentVectors(cache_entries)
+        self._recent = _RecentReadings(cache_entries)
         self._closed = False
 
     @property
@@ -159,26 +177,30 @@ class _BoundedEmbedder(ABC):
     def width(self) -> int: ...
 
     @abstractmethod
-    async def _compute(self, texts: list[str], deadline: float) -> np.ndarray:
-        """n ≥ 1 distinct texts -> (n, width) unit rows, by `deadline` (seconds of the loop's clock) or not at all."""
+    async def _compute(self, asked: list[_Asked], deadline: float) -> list[Reading]:
+        """n ≥ 1 distinct texts with their words -> n readings, by `deadline` (seconds of the loop's clock) or not at all."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        readings = await self._read([(_cleaned(text), None) for text in texts])
+        return np.stack([reading.vector for reading in readings]) if readings else np.empty((0, self.width), np.float32)
+
+    async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
+        return await self._read([(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)])
+
+    async def _read(self, asked: list[_Asked]) -> list[Reading]:
         if self._closed:
             raise InferenceUnavailable("the embedder is closed")
-        cleaned = [_cleaned(text) for text in texts]
-        if not cleaned:
-            return np.empty((0, self.width), np.float32)
-        is_small = len(cleaned) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
-        vectors = self._recent.of(cleaned) if is_small else {}
-        missing = [text for text in dict.fromkeys(cleaned) if text not in vectors]
+        is_small = len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
+        known = self._recent.of(asked) if is_small else {}
+        missing = [each for each in dict.fromkeys(asked) if each not in known]
         if missing:
             computed = await self._within_bounds(missing)
-            vectors.update(zip(missing, computed, strict=True))
+            known.update(zip(missing, computed, strict=True))
             if is_small:
                 self._recent.remember(missing, computed)
-        return np.stack([vectors[text] for text in cleaned])
+        return [known[each] for each in asked]
 
-    async def _within_bounds(self, texts: list[str]) -> np.ndarray:
+    async def _within_bounds(self, texts: list[_Asked]) -> list[Reading]:
         if self._texts_waiting + len(texts) > self._queue_max:
             waiting, more = self._texts_waiting, len(texts)
             raise InferenceUnavailable(
@@ -202,12 +224,12 @@ def _cleaned(text: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """One caller's texts on their way through the worker. `left` counts the rows still to be filled."""
+    """One caller's texts on their way through the worker. `left` counts the readings still to be filled in."""
 
-    texts: list[str]
+    texts: list[_Asked]
     loop: asyncio.AbstractEventLoop
-    answer: asyncio.Future[np.ndarray]
-    rows: np.ndarray
+    answer: asyncio.Future[list[Reading]]
+    readings: list[Reading | None]
     left: int
     taken: int = 0
     failed: bool = False
@@ -218,11 +240,16 @@ class _Request:
 
 @dataclass(slots=True)
 class _Item:
-    """One text of a request: where its vector goes, and its token ids."""
+    """One text of a request: where its reading goes, its tokens, and the words wanted."""
 
     request: _Request
     row: int
-    tokens: list[int]
+    tokens: minilm.Tokens
+    words: Spans | None
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens.ids)
 
 
 class MiniLmEmbedder(_BoundedEmbedder):
@@ -268,12 +295,11 @@ class MiniLmEmbedder(_BoundedEmbedder):
             self._arrived.notify()
         await asyncio.to_thread(self._worker.join)
 
-    async def _compute(self, texts: list[str], deadline: float) -> np.ndarray:
+    async def _compute(self, asked: list[_Asked], deadline: float) -> list[Reading]:
         loop = asyncio.get_running_loop()
-        rows = np.empty((len(texts), minilm.WIDTH), np.float32)
-        request = _Request(texts, loop, loop.create_future(), rows, left=len(texts))
+        request = _Request(asked, loop, loop.create_future(), [None] * len(asked), left=len(asked))
         with self._arrived:
-            (self._small if len(texts) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX else self._large).append(request)
+            (self._small if len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX else self._large).append(request)
             self._arrived.notify()
         return await request.answer
 
@@ -309,17 +335,18 @@ class MiniLmEmbedder(_BoundedEmbedder):
             if not request.is_wanted():
                 continue
             try:
-                tokens = self._model.tokenize(request.texts[rows.start : rows.stop])
+                asked = request.texts[rows.start : rows.stop]
+                tokens = self._model.encode([text for text, _ in asked])
             except Exception as error:  # tokenizers, too, raises bare Exceptions; the worker must outlive them
                 self._fail([request], f"a text could not be tokenized: {error}")
                 continue
-            items += [_Item(request, row, ids) for row, ids in zip(rows, tokens, strict=True)]
-        items.sort(key=lambda item: len(item.tokens))
+            items += [_Item(request, row, each, words) for row, each, (_, words) in zip(rows, tokens, asked, strict=True)]
+        items.sort(key=lambda item: item.length)
         runs: list[list[_Item]] = []
         for item in items:
-            length = len(item.tokens)
+            length = item.length
             run = runs[-1] if runs else []
-            if run and length * (len(run) + 1) <= self._run_tokens_max and length <= 1.25 * len(run[0].tokens) + 4:
+            if run and length * (len(run) + 1) <= self._run_tokens_max and length <= 1.25 * run[0].length + 4:
                 run.append(item)
             else:
                 runs.append([item])
@@ -331,17 +358,27 @@ class MiniLmEmbedder(_BoundedEmbedder):
         if not run:
             return
         try:
-            vectors = self._model.embed([item.tokens for item in run])
+            readings = self._readings(run)
         except Exception as error:  # onnxruntime raises bare Exceptions; each goes to those who wait for this run
             self._fail({id(item.request): item.request for item in run}.values(), f"the embedding model failed: {error}")
             return
         done = []
-        for item, vector in zip(run, vectors, strict=True):
-            item.request.rows[item.row] = vector
+        for item, reading in zip(run, readings, strict=True):
+            item.request.readings[item.row] = reading
             item.request.left -= 1
             if not item.request.left:
                 done.append(item.request)
-        _tell(done, lambda request: request.answer.set_result(request.rows))
+        _tell(done, lambda request: request.answer.set_result(request.readings))
+
+    def _readings(self, run: list[_Item]) -> list[Reading]:
+        texts = [item.tokens for item in run]
+        if all(item.words is None for item in run):
+            return [Reading(vector, None) for vector in self._model.embed(texts)]
+        vectors, states = self._model.read(texts)
+        return [
+            Reading(vector, None if item.words is None else word_vectors(hidden, item.tokens.offsets, item.words))
+            for item, vector, hidden in zip(run, vectors, states, strict=True)
+        ]
 
     def _fail(self, requests: Iterable[_Request], reason: str) -> None:
         failed = list(requests)
@@ -444,9 +481,10 @@ class OpenAiEmbedder(_BoundedEmbedder):
         self._closed = True
         await self._client.aclose()
 
-    async def _compute(self, texts: list[str], deadline: float) -> np.ndarray:
-        size = limits.REMOTE_EMBEDDING_TEXTS_MAX
-        return np.concatenate([await self._batch(texts[start : start + size], deadline) for start in range(0, len(texts), size)])
+    async def _compute(self, asked: list[_Asked], deadline: float) -> list[Reading]:
+        texts, size = [text for text, _ in asked], limits.REMOTE_EMBEDDING_TEXTS_MAX
+        batches = [await self._batch(texts[start : start + size], deadline) for start in range(0, len(texts), size)]
+        return [Reading(vector, None) for vectors in batches for vector in vectors]
 
     async def _batch(self, texts: list[str], deadline: float) -> np.ndarray:
         clock = asyncio.get_running_loop().time

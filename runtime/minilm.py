@@ -28,7 +28,7 @@ import platform
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnxruntime
@@ -55,6 +55,13 @@ class ModelUnusable(Exception):
     """The model's files are missing, or are not the model; the message names the path and what to do."""
 
 
+class Tokens(NamedTuple):
+    """A text as the model takes it: ids, [CLS] and [SEP] included, and where each of the others stands, in code points."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
 class MiniLm:
     """The loaded model. Calls block and may come from any thread; a session serves one caller at a time best."""
 
@@ -75,18 +82,23 @@ class MiniLm:
         tokenizer = _open_tokenizer(source / "tokenizer.json")
         return cls(_open_session(cached_graph(directory, source), threads), tokenizer)
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids per text, [CLS] and [SEP] included, at most EMBEDDED_TOKENS_MAX; the rest of a longer text is left out."""
+    def encode(self, texts: Sequence[str]) -> list[Tokens]:
+        """The texts' tokens, at most EMBEDDED_TOKENS_MAX each; the rest of a longer text is left out."""
         # One by one: encode_batch would spread over every core, whatever `threads` says.
-        return [self._tokenizer.encode(text).ids for text in texts]
+        return [Tokens(found.ids, found.offsets[1:-1]) for found in map(self._tokenizer.encode, texts)]
 
-    def embed(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """Token ids of n ≥ 1 texts -> (n, 384) float32 unit rows. Pads to the longest, so rows of like length are cheapest."""
-        return self._session.run(["embedding"], _padded(rows))[0]
+    def embed(self, texts: Sequence[Tokens]) -> np.ndarray:
+        """n ≥ 1 texts -> (n, 384) float32 unit rows. Pads to the longest, so texts of like length are cheapest."""
+        return self._session.run(["embedding"], _padded(texts))[0]
 
-    def hidden_states(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """Token ids of n ≥ 1 texts -> (n, longest, 384) float32, the last layer's vector of each token; padding holds noise."""
-        return self._session.run(["hidden_states"], _padded(rows))[0]
+    def read(self, texts: Sequence[Tokens]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As embed, and for each text (tokens, 384) float32: the last layer's vector of each token but [CLS] and [SEP]."""
+        vectors, hidden = self._session.run(["embedding", "hidden_states"], _padded(texts))
+        return vectors, [states[1 : len(text.ids) - 1] for states, text in zip(hidden, texts, strict=True)]
+
+    def vocabulary(self) -> dict[str, int]:
+        """Word piece -> token id."""
+        return self._tokenizer.get_vocab()
 
 
 def packaged_files() -> Path:
@@ -170,13 +182,13 @@ def _write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
-    longest = max(len(row) for row in rows)
-    ids = np.zeros((len(rows), longest), np.int64)
-    mask = np.zeros((len(rows), longest), np.int64)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = row
-        mask[i, : len(row)] = 1
+def _padded(texts: Sequence[Tokens]) -> dict[str, np.ndarray]:
+    longest = max(len(text.ids) for text in texts)
+    ids = np.zeros((len(texts), longest), np.int64)
+    mask = np.zeros((len(texts), longest), np.int64)
+    for i, text in enumerate(texts):
+        ids[i, : len(text.ids)] = text.ids
+        mask[i, : len(text.ids)] = 1
     return {"input_ids": ids, "attention_mask": mask}
 
 

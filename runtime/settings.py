@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 VARIABLE_PREFIX = "MNEME_"
@@ -115,34 +115,65 @@ class Search(Section):
         2_000, ge=1, le=60_000, description="Milliseconds a search waits for its embedding before it goes on by words alone."
     )
     cosine_min: float = Field(0.2, ge=0, le=1, description="Cosine from which a result without any of the query's words stands.")
-    weight_lexical: float = Field(1.0, description="Weight of the words of a memory and its neighbours.")
-    weight_semantic: float = Field(0.8, description="Weight of the meaning of a memory and its neighbours.")
-    weight_exact: float = Field(0.25, description="Weight of the meaning of the memory alone.")
-    weight_session: float = Field(0.8, description="Weight of the best memory of the same session.")
-    weight_answer: float = Field(0.2, description="Weight of how well a question matches that the memory directly follows.")
-    weight_speaker: float = Field(0.4, description="Weight of whether the query names the memory's speaker, or another.")
-    weight_personal: float = Field(0.1, description="The same for a memory in the first person.")
-    weight_date: float = Field(0.4, description="Weight of how near the memory happened to a time that the query names.")
-    weight_time: float = Field(0.18, description="Weight of a time expression when the query asks when.")
-    weight_number: float = Field(0.06, description="Weight of a number when the query asks how many.")
-    weight_place: float = Field(0.15, description="Weight of names in the memory when the query asks where.")
-    weight_length: float = Field(0.2, description="Weight of the number of content words.")
-    weight_question: float = Field(-0.08, description="Weight of the memory being a question itself.")
-    weight_address: float = Field(-0.1, description="Weight of second-person words in the memory.")
-    weight_names: float = Field(0.08, description="Weight of names in the memory, whatever is asked.")
-    weight_dated: float = Field(0.04, description="Weight of a time expression in the memory, whatever is asked.")
-    # Chosen on conversations between two people with known answers, questions from elsewhere, and questions about the wrong speaker.
-    confidence_middle: float = Field(1.4, description="Best score at which query_confidence is one half.")
-    confidence_slope: float = Field(3.0, gt=0, description="How steeply query_confidence rises with the score.")
-    conflict_weight: float = Field(2.5, ge=0, description="By how much of a conflict of subjects the score that confidence looks at falls.")
+    interactions: int = Field(
+        100, ge=0, le=1_000, description="Candidates whose words are compared with the query's, best first; 0 leaves late interaction out."
+    )
+    # Chosen on conversations between two people with known answers, and questions about the wrong speaker.
     conflict_min: float = Field(
         -0.06, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
     )
 
+
+class Ranking(Section):
+    """Weights of the ranking features (plugins/ranking.py says what each means) and how sure a score makes us.
+
+    Learned on questions with known answers about conversations between two people, pairwise, with the former weights as a prior.
+    """
+
+    words: float = Field(0.17, description="Weight of how near the memory's words come to each word of the query.")
+    nearby: float = Field(0.66, description="The same, counting the words of its neighbours in the session too.")
+    lexical: float = Field(0.17, description="Weight of the words of a memory and its neighbours.")
+    semantic: float = Field(0.36, description="Weight of the meaning of a memory and its neighbours.")
+    exact: float = Field(-0.05, description="Weight of the meaning of the memory alone.")
+    session: float = Field(0.76, description="Weight of the best memory of the same session.")
+    answer: float = Field(0.3, description="Weight of how well a question matches that the memory directly follows.")
+    speaker: float = Field(0.23, description="Weight of whether the query names the memory's speaker, or another.")
+    personal: float = Field(0.12, description="The same for a memory in the first person.")
+    date: float = Field(0.48, description="Weight of how near the memory happened to a time that the query names.")
+    time: float = Field(0.17, description="Weight of a time expression when the query asks when.")
+    number: float = Field(0.05, description="Weight of a number when the query asks how many.")
+    place: float = Field(0.17, description="Weight of names in the memory when the query asks where.")
+    length: float = Field(0.07, description="Weight of the number of content words.")
+    question: float = Field(-0.06, description="Weight of the memory being a question itself.")
+    address: float = Field(-0.04, description="Weight of second-person words in the memory.")
+    names: float = Field(0.08, description="Weight of names in the memory, whatever is asked.")
+    dated: float = Field(0.03, description="Weight of a time expression in the memory, whatever is asked.")
+    confidence_middle: float = Field(1.4, description="Best score at which query_confidence is one half.")
+    confidence_slope: float = Field(3.0, gt=0, description="How steeply query_confidence rises with the score.")
+    conflict_weight: float = Field(2.5, ge=0, description="By how much of a conflict of subjects the score that confidence looks at falls.")
+
     @property
     def weights(self) -> dict[str, float]:
-        """Ranking feature -> weight; the meaning of each feature stands in plugins/ranking.py."""
-        return {name.removeprefix("weight_"): getattr(self, name) for name in Search.model_fields if name.startswith("weight_")}
+        """Ranking feature -> weight."""
+        return {name: value for name, value in self if not name.startswith(("confidence_", "conflict_"))}
+
+
+def _profile(name: str, **defaults: float) -> type[Ranking]:
+    """Ranking with other defaults."""
+    own = {field: (float, Field(value, description=Ranking.model_fields[field].description)) for field, value in defaults.items()}
+    return create_model(name, __base__=Ranking, **own)
+
+
+# Weights that are not named here are those of conversations.
+RankingFast = _profile(
+    "RankingFast",
+    words=0.0, nearby=0.0, lexical=1.0, semantic=0.8, exact=0.25, session=0.8, answer=0.2, speaker=0.4, personal=0.1, date=0.4, time=0.18,
+    number=0.06, place=0.15, length=0.2, question=-0.08, address=-0.1, names=0.08, dated=0.04,
+)  # fmt: skip
+RankingNotes = _profile(
+    "RankingNotes",
+    words=0.17, nearby=0.66,
+)  # fmt: skip
 
 
 class Limits(Section):
@@ -195,6 +226,9 @@ class Settings(Section):
     write: Write = Write()
     memory: Memory = Memory()
     search: Search = Search()
+    ranking: Ranking = Ranking()
+    ranking_notes: RankingNotes = RankingNotes()
+    ranking_fast: RankingFast = RankingFast()
     limits: Limits = Limits()
     billing: Billing = Billing()
     auth: Auth = Auth()

@@ -347,22 +347,24 @@ def analyze(text: str) -> list[str]:
     return terms
 
 
-def analyze_spans(text: str) -> list[Span]:
-    """(term, start, end) of every term outside the stop words, in order; offsets count code points of `text`, end exclusive.
+class ContentWord(NamedTuple):
+    """A token outside the stop words: where it stands, in code points, end exclusive, and the terms it is looked up by."""
 
-    Spans of one token overlap: a joined token's whole and its parts, pairs of characters.
-    """
+    start: int
+    end: int
+    terms: tuple[str, ...]
+
+
+def content_words(text: str, *, is_query: bool = False) -> list[ContentWord]:
+    """The text's words that carry meaning, in order. `is_query`: one function word is evidence enough for another language."""
     matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
-    words = _words_for([match.group() for match in matches], TEXT_EVIDENCE)
-    spans: list[Span] = []
-    for match in matches:
-        offset = match.start()
-        spans += [(term, offset + start, offset + end) for term, start, end in words[match.group()].pieces]
-    return spans
+    words = _words_for([match.group() for match in matches], QUERY_EVIDENCE if is_query else TEXT_EVIDENCE)
+    found = ((match, words[match.group()].query) for match in matches)
+    return [ContentWord(match.start(), match.end(), terms) for match, terms in found if terms]
 
 
 def matching_spans(text: str, terms: frozenset[str]) -> list[tuple[int, int]]:
-    """(start, end) of every word or part of a word that gives one of these terms, in order, as analyze_spans would."""
+    """(start, end) of every word or part of a word that gives one of these terms, in order."""
     matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
     # The English forms are always there, so the language matters only where they give nothing.
     english = _CACHES["english"]

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime.inference import InferenceUnavailable
+from runtime.inference import InferenceUnavailable, Reading
+
+
+def _words(text: str, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    found = np.zeros((len(spans), 64), np.int8)
+    for row, (start, end) in zip(found, spans, strict=True):
+        row[zlib.crc32(text[start:end].lower().encode()) % 64] = 127
+    return found
 
 
 class WordEmbedder:
@@ -42,6 +49,11 @@ class WordEmbedder:
             for word in re.findall(r"\w+", text.lower()) or [""]:
                 row[zlib.crc32(word.encode()) % self.width] += 1
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    async def read(self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]) -> list[Reading]:
+        """Equal words are alike, others at right angles, unless two fall on the same place."""
+        vectors = await self.embed(texts)
+        return [Reading(vector, _words(text, spans)) for vector, text, spans in zip(vectors, texts, words, strict=True)]
 
     async def close(self) -> None:
         pass

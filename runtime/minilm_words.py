@@ -1,0 +1,86 @@
+"""The words of a text as small vectors: what late interaction compares (after Khattab and Zaharia, ColBERT, 2020).
+
+The last layer of all-MiniLM-L6-v2 has one vector per token. A word is the mean of its tokens' vectors, less what all words have in
+common, turned into the 64 directions in which words differ most, scaled to length one and kept in eight bits a number. Words of a
+query and of a memory then compare by their cosine in context: "bank" beside a river is another word than beside a loan.
+
+The common mean and the directions belong to the model alone. They are learned from words of its own vocabulary in random company,
+no text of anybody's, and shipped in minilm_words.npz, because vectors made with other directions could not be compared:
+
+    python -m runtime.minilm_words        learns them anew and writes the file
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+WORD_WIDTH = 64
+STEPS = 127
+VOCABULARY_WORDS = 8_000
+COMPANY_WORDS = 6
+SEED = 1
+FILE = Path(__file__).with_name("minilm_words.npz")
+
+Spans = Sequence[tuple[int, int]]
+
+
+@cache
+def _directions() -> tuple[np.ndarray, np.ndarray]:
+    """(mean (384,), directions (384, 64)), float32."""
+    with np.load(FILE) as stored:
+        return stored["mean"].astype(np.float32), stored["directions"].astype(np.float32)
+
+
+def word_vectors(hidden: np.ndarray, offsets: Spans, words: Spans) -> np.ndarray:
+    """One text's words -> (w, 64) int8, unit vectors times 127; zeros for a word beyond what the model read.
+
+    hidden   (tokens, 384) float32, the last layer, [CLS] and [SEP] left out
+    offsets  code points (start, end) of each token, ascending        words  the same of each word asked for
+    """
+    if not words:
+        return np.zeros((0, WORD_WIDTH), np.int8)
+    mean, directions = _directions()
+    edges = np.array(offsets, np.int64).reshape(-1, 2)
+    spans = np.array(words, np.int64)
+    first = np.searchsorted(edges[:, 1], spans[:, 0], "right")
+    last = np.maximum(np.searchsorted(edges[:, 0], spans[:, 1], "left"), first)
+    sums = np.zeros((len(edges) + 1, WORD_WIDTH), np.float32)
+    np.cumsum((hidden - mean) @ directions, axis=0, out=sums[1:])
+    found = sums[last] - sums[first]
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return np.rint(STEPS * found / np.maximum(lengths, 1e-6)).astype(np.int8)
+
+
+def learn(vocabulary: dict[str, int], hidden_states: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """(mean, directions) of plain English words of the vocabulary, each beside others drawn at random.
+
+    hidden_states  text -> (tokens, 384) without [CLS] and [SEP]
+    """
+    words = [
+        word for word, _ in sorted(vocabulary.items(), key=lambda item: item[1]) if word.isascii() and word.isalpha() and len(word) > 2
+    ]
+    rng = np.random.default_rng(SEED)
+    drawn = rng.integers(0, VOCABULARY_WORDS, (VOCABULARY_WORDS // COMPANY_WORDS, COMPANY_WORDS))
+    tokens = np.concatenate([hidden_states(" ".join(words[number] for number in row)) for row in drawn])
+    mean = tokens.mean(axis=0)
+    return mean, np.linalg.svd(tokens - mean, full_matrices=False)[2][:WORD_WIDTH].T
+
+
+def main() -> None:
+    from runtime.minilm import MiniLm
+
+    with tempfile.TemporaryDirectory() as directory:
+        model = MiniLm.load(Path(directory))
+        mean, directions = learn(model.vocabulary(), lambda text: model.read(model.encode([text]))[1][0])
+    np.savez_compressed(FILE, mean=mean.astype(np.float32), directions=directions.astype(np.float32))
+    print(f"{FILE}: {FILE.stat().st_size} bytes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
