@@ -172,7 +172,8 @@ RankingFast = _profile(
 )  # fmt: skip
 RankingNotes = _profile(
     "RankingNotes",
-    words=0.17, nearby=0.66,
+    words=0.22, nearby=0.71, lexical=0.15, semantic=0.41, exact=0.0, session=0.0, answer=0.0, speaker=0.0, personal=0.0, time=0.18,
+    number=0.07, place=0.19, length=-0.02, question=-0.1, address=-0.16, dated=0.02,
 )  # fmt: skip
 
 

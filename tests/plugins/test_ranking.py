@@ -9,7 +9,7 @@ from plugins import ranking
 from plugins.ranking import Columns, Pool, Query
 from runtime.settings import Settings
 
-WEIGHTS = Settings.load().search.weights
+WEIGHTS = Settings.load().ranking.weights
 
 
 def columns(n: int, **fields) -> Columns:

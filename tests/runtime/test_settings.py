@@ -174,6 +174,8 @@ def test_automatic_counts_are_at_least_one():
 
 
 def test_ranking_weights_are_settings_of_their_own():
-    weights = Settings.load(overrides=["search.weight_speaker=0"]).search.weights
-    assert (weights["speaker"], weights["lexical"]) == (0.0, 1.0)
-    assert all(isinstance(weight, float) for weight in weights.values())
+    settings = Settings.load(overrides=["ranking.speaker=0", "ranking_notes.words=2"])
+    assert settings.ranking.weights["speaker"] == 0.0 != settings.ranking_fast.weights["speaker"]
+    assert settings.ranking_notes.weights["words"] == 2.0 != settings.ranking.weights["words"]
+    assert set(settings.ranking.weights) == set(settings.ranking_notes.weights) == set(settings.ranking_fast.weights)
+    assert settings.ranking_fast.weights["nearby"] == 0.0 and "confidence_middle" not in settings.ranking.weights
