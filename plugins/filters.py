@@ -3,23 +3,42 @@
     {"AND" | "OR": [condition, …]}    {"NOT": condition or [condition, …]}    none of them, for a list
     {field: value}                    {field: {operator: operand, …}}         fields and operators of one object are ANDed
 
-Fields are those a memory is indexed by; `FIELDS` names them. A field, an operator or an operand that does not fit is a 422 at
-its own `loc`, so that a typing error never widens a search.
+Fields are a memory's own, and `metadata.<path>` with the keys of nested objects joined by dots. What each takes:
+
+    collection_id, the scopes, session_id, speaker, tier, source_type, conflict_status      eq ne in nin exists
+    tags                                                                                    the same, and contains
+    source, source_reference, title          the same, gt gte lt lte, and contains, icontains on the text
+    metadata.<path>                          the same, for texts, numbers, true and false; contains also means membership in a list
+    importance                               eq ne in nin gt gte lt lte
+    created_at, occurred_at, updated_at, expires_at     gt gte lt lte eq with an ISO 8601 time, exists
+    content                                  contains, icontains
+
+`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any". All but `content` are answered from
+bitmaps; a search for text inside contents reads the memories that the other conditions leave, CONTENTS_READ_MAX at most.
+
+A field, an operator or an operand that does not fit is a 422 at its own `loc`, so that a typing error never widens a search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any as Anything
 
+from pyroaring import BitMap
+
 from plugins.collections import require_collection
+from plugins.memory_facets import metadata_span, metadata_text, metadata_value, number_text
+from plugins.memory_store import MEMORIES
+from plugins.memory_times import told_between
 from runtime.errors import ValidationFailed
-from runtime.limits import FILTER_NODES_MAX
+from runtime.limits import CONTENTS_READ_MAX, FILTER_NODES_MAX
 from runtime.operation import ReadContext
-from storage.bitmap_index import All, Any, Equals, Filter, Not
+from runtime.timestamps import parse
+from storage.bitmap_index import All, Any, Between, BoundBitmaps, Equals, Filter, Not
 
 # Field of a memory -> field of its bitmap index.
-FIELDS = {
+NAMES = {
     "collection_id": "collection",
     "user_id": "user_id",
     "agent_id": "agent_id",
@@ -31,15 +50,66 @@ FIELDS = {
     "tags": "tag",
     "source_type": "source_type",
 }
-LIST_FIELDS = ("tags",)
+TEXTS = ("source", "source_reference", "title")
+TIMES = ("created_at", "occurred_at", "updated_at", "expires_at")
+FIELDS = (*NAMES, *TEXTS, *TIMES, "importance", "conflict_status", "content", "metadata.<path>")
+METADATA = "metadata."
+COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
 
 Loc = tuple[str | int, ...]
+Span = tuple[Anything, Anything]  # the lowest and the highest value of a field that count
 
 
 def compile_filter(ctx: ReadContext, condition: Anything, loc: Loc) -> Filter:
     """The condition as a Filter. Raises ValidationFailed with the offending loc; {} holds for everything."""
     return _Compiler(ctx).condition(condition, loc)
+
+
+def facet_of(name: str) -> str | None:
+    """The bitmap field whose values a facet of this name counts; None where there is none."""
+    return "metadata" if name.startswith(METADATA) and len(name) > len(METADATA) else NAMES.get(name) or (name if name in TEXTS else None)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A time of the memory lies in [low, high], Unix milliseconds, None for no bound."""
+
+    ctx: ReadContext
+    name: str
+    low: int | None
+    high: int | None
+
+    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
+        return told_between(self.ctx, universe, self.name, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """A stored text of the bitmap field, among the values from low to high, passes the test."""
+
+    field: str
+    span: Span
+    test: Callable[[str], bool]
+
+    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
+        return bound.where(self.field, *self.span, self.test) & universe
+
+
+@dataclass(frozen=True)
+class ContentHolds:
+    """The memory's content passes the test. Evaluate it last: it reads every memory of the universe."""
+
+    ctx: ReadContext
+    test: Callable[[str], bool]
+    loc: Loc
+
+    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
+        if len(universe) > CONTENTS_READ_MAX:
+            problem = f"would read more than {CONTENTS_READ_MAX} memories; narrow the search by other fields, or search for the text"
+            raise ValidationFailed.at(self.loc, problem, "too_long")
+        rows = self.ctx[MEMORIES].get_many([(ordinal,) for ordinal in universe])
+        return BitMap(row.ordinal for row in rows if row is not None and self.test(row.content))
 
 
 class _Compiler:
@@ -53,55 +123,162 @@ class _Compiler:
             raise ValidationFailed.at(loc, f"a filter may have at most {FILTER_NODES_MAX} conditions", "too_long")
         if not isinstance(condition, dict):
             raise ValidationFailed.at(loc, "must be an object", "dict_type")
-        return All(*(self._entry(name, value, (*loc, name)) for name, value in condition.items()))
+        # What reads contents comes after what narrows.
+        entries = sorted(condition.items(), key=lambda entry: entry[0] == "content")
+        return All(*(self._entry(name, value, (*loc, name)) for name, value in entries))
 
     def _entry(self, name: str, value: Anything, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
             return (All if name == "AND" else Any)(*self._list(value, loc))
         if name == "NOT":
             return Not(Any(*self._list(value, loc)) if isinstance(value, list) else self.condition(value, loc))
-        if name not in FIELDS:
+        known = name in FIELDS or (name.startswith(METADATA) and len(name) > len(METADATA))
+        if not known or name == FIELDS[-1]:
             raise ValidationFailed.at(
                 _shown(loc), f"there is no such filter field; use {', '.join(FIELDS)}, AND, OR or NOT", "unknown_field"
             )
         if not isinstance(value, dict):
-            return self._any_of(name, value, loc)
+            return self._operator(name, "in" if isinstance(value, list) else "eq", value, loc)
         return All(*(self._operator(name, operator, operand, (*loc, operator)) for operator, operand in value.items()))
 
     def _operator(self, name: str, operator: str, operand: Anything, loc: Loc) -> Filter:
-        operators: dict[str, Callable[[], Filter]] = {
-            "eq": lambda: self._equals(name, operand, loc),
-            "ne": lambda: Not(self._equals(name, operand, loc)),
-            "in": lambda: self._any_of(name, self._operands(operand, loc), loc),
-            "nin": lambda: Not(self._any_of(name, self._operands(operand, loc), loc)),
-        }
-        if name in LIST_FIELDS:
-            operators["contains"] = operators["eq"]
+        operators = _operators_of(name)
         if operator not in operators:
             raise ValidationFailed.at(_shown(loc), f"this field has no such operator; use {', '.join(operators)}", "unknown_operator")
-        return operators[operator]()
-
-    def _any_of(self, name: str, value: Anything, loc: Loc) -> Filter:
-        """A bare value, or a list of which one must match."""
-        values = value if isinstance(value, list) else [value]
-        return Any(*(self._equals(name, item, (*loc, i) if isinstance(value, list) else loc) for i, item in enumerate(values)))
+        if operator in ("ne", "nin"):
+            return Not(self._operator(name, "eq" if operator == "ne" else "in", operand, loc))
+        if operator == "in":
+            return Any(*(self._equals(name, item, (*loc, i)) for i, item in enumerate(_listed(operand, loc))))
+        if operator == "exists":
+            if not isinstance(operand, bool):
+                raise ValidationFailed.at(loc, "must be true or false", "bool_type")
+            return self._exists(name) if operand else Not(self._exists(name))
+        if operator in ("contains", "icontains"):
+            return self._contains(name, operand, operator == "icontains", loc)
+        return self._equals(name, operand, loc) if operator == "eq" else self._compared(name, operator, operand, loc)
 
     def _equals(self, name: str, value: Anything, loc: Loc) -> Filter:
-        if not isinstance(value, str):
-            raise ValidationFailed.at(loc, "must be a text", "string_type")
+        if value is None and "exists" in _operators_of(name):
+            missing = Not(self._exists(name))
+            return Any(missing, Equals("metadata", metadata_value(_path(name), None))) if name.startswith(METADATA) else missing
+        if value == "*" and "exists" in _operators_of(name):
+            return self._exists(name)
+        if name.startswith(METADATA):
+            return Equals("metadata", metadata_value(_path(name), _scalar(value, loc)))
+        if name == "importance":
+            return Equals("importance", number_text(_number(value, loc)))
+        if name in TIMES:
+            at = _instant(value, loc)
+            return Told(self._ctx, name, at, at)
+        text = _text(value, loc)
         if name == "collection_id":
-            return Equals("collection", require_collection(self._ctx, value).number)
-        return Equals(FIELDS[name], value)
+            return Equals("collection", require_collection(self._ctx, text).number)
+        if name == "conflict_status":
+            superseded = Equals("superseded", 1)
+            return superseded if text == "superseded" else Not(superseded) if text == "none" else Any()
+        return Equals(NAMES.get(name, name), text)
 
-    def _operands(self, operand: Anything, loc: Loc) -> list[Anything]:
-        if not isinstance(operand, list):
-            raise ValidationFailed.at(loc, "must be a list", "list_type")
-        return operand
+    def _exists(self, name: str) -> Filter:
+        if name.startswith(METADATA):
+            return Between("metadata", *metadata_span(_path(name)))
+        if name == "expires_at":
+            return Told(self._ctx, name, None, None)
+        if name in (*TIMES, "conflict_status"):
+            return All()
+        return Between(NAMES.get(name, name))
+
+    def _compared(self, name: str, operator: str, operand: Anything, loc: Loc) -> Filter:
+        if name in TIMES:
+            at = _instant(operand, loc)
+            low, high = {"gt": (at + 1, None), "gte": (at, None), "lt": (None, at - 1), "lte": (None, at)}[operator]
+            return Told(self._ctx, name, low, high)
+        if name == "importance":
+            field, value, span = "importance", number_text(_number(operand, loc)), (None, None)
+        elif name.startswith(METADATA):
+            scalar = _scalar(operand, loc)
+            if isinstance(scalar, bool):
+                raise ValidationFailed.at(loc, "must be a number or a text", "value_error")
+            kind = "s" if isinstance(scalar, str) else "n"
+            field, value, span = "metadata", metadata_value(_path(name), scalar), metadata_span(_path(name), kind)
+        else:
+            field, value, span = name, _text(operand, loc), (None, None)
+        between = Between(field, value, span[1]) if operator in ("gt", "gte") else Between(field, span[0], value)
+        return All(between, Not(Equals(field, value))) if operator in ("gt", "lt") else between
+
+    def _contains(self, name: str, operand: Anything, folded: bool, loc: Loc) -> Filter:
+        if name == "tags":
+            return self._equals(name, operand, loc)
+        if name.startswith(METADATA) and not isinstance(operand, str):
+            return self._equals(name, operand, loc)
+        needle = _text(operand, loc)
+        wanted = needle.casefold() if folded else needle
+
+        def holds(text: str) -> bool:
+            return wanted in (text.casefold() if folded else text)
+
+        if name == "content":
+            return ContentHolds(self._ctx, holds, loc)
+        if name.startswith(METADATA):
+            path = _path(name)
+            return Holds("metadata", metadata_span(path, "s"), lambda stored: holds(metadata_text(stored, path) or ""))
+        return Holds(name, (None, None), holds)
 
     def _list(self, value: Anything, loc: Loc) -> list[Filter]:
         if not isinstance(value, list):
             raise ValidationFailed.at(loc, "must be a list of conditions", "list_type")
         return [self.condition(item, (*loc, i)) for i, item in enumerate(value)]
+
+
+def _operators_of(name: str) -> tuple[str, ...]:
+    equality = ("eq", "ne", "in", "nin")
+    if name == "content":
+        return ("contains", "icontains")
+    if name == "importance":
+        return (*equality, *COMPARISONS)
+    if name in TIMES:
+        return ("eq", *COMPARISONS, "exists")
+    if name == "tags":
+        return (*equality, "exists", "contains")
+    if name in NAMES or name == "conflict_status":
+        return (*equality, "exists")
+    return (*equality, *COMPARISONS, "exists", "contains", "icontains")
+
+
+def _path(name: str) -> str:
+    return name[len(METADATA) :]
+
+
+def _listed(operand: Anything, loc: Loc) -> list[Anything]:
+    if not isinstance(operand, list):
+        raise ValidationFailed.at(loc, "must be a list", "list_type")
+    return operand
+
+
+def _text(value: Anything, loc: Loc) -> str:
+    if not isinstance(value, str):
+        raise ValidationFailed.at(loc, "must be a text", "string_type")
+    return value
+
+
+def _number(value: Anything, loc: Loc) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValidationFailed.at(loc, "must be a number", "float_type")
+    return float(value)
+
+
+def _scalar(value: Anything, loc: Loc) -> str | float | bool:
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, int | float) and abs(value) < float("inf"):
+        return float(value)
+    raise ValidationFailed.at(loc, "must be a text, a number, true or false", "value_error")
+
+
+def _instant(value: Anything, loc: Loc) -> int:
+    try:
+        return parse(_text(value, loc))
+    except ValueError as error:
+        raise ValidationFailed.at(loc, "must be an ISO 8601 time", "datetime_parsing") from error
 
 
 def _shown(loc: Loc) -> Loc:

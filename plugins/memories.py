@@ -31,7 +31,6 @@ from plugins.memory_store import (
     TABLES,
     Indexed,
     MemoryRow,
-    created_between,
     get_row,
     live_bitmap,
     memory_view,
@@ -39,6 +38,7 @@ from plugins.memory_store import (
     update_memory,
     versions,
 )
+from plugins.memory_times import told_between
 from plugins.memory_views import (
     DELETE_ALL_CONFIRMATION,
     EXAMPLE,
@@ -83,7 +83,8 @@ def list_memories(ctx: ReadContext, body: None) -> dict[str, Any]:
         if value is not None:
             found &= fields.of(name, value)
     if asked.created_after is not None or asked.created_before is not None:
-        found = created_between(ctx, found, asked.created_after, asked.created_before)
+        after, before = asked.created_after, asked.created_before
+        found = told_between(ctx, found, "created_at", None if after is None else after + 1, None if before is None else before - 1)
     page, following = newest_first(ctx, found)
     rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in page])
     return envelope(ctx, [memory_view(row) for row in rows], following, len(found))

@@ -45,6 +45,7 @@ from pyroaring import BitMap
 
 from plugins.collections import CollectionRow, adjust_count, require_collection
 from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked, words_of_name
+from plugins.memory_facets import FACET_FIELDS, facet_marks
 from runtime.errors import NotFound
 from runtime.limits import EXPIRY_DELAY_MS
 from runtime.operation import Event, ReadContext, View, WriteContext
@@ -190,7 +191,7 @@ MEMORY_FIELDS = BitmapIndex(
     "memory_fields",
     fields=(
         "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "tier", "tag", "source_type", "superseded", "pending",
-        "created_hour", "occurred_day",
+        "created_hour", "updated_hour", "occurred_day", *FACET_FIELDS,
     ),
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
@@ -284,27 +285,6 @@ def scope_filter(ctx: ReadContext, asked: Any, *, include_superseded: bool = Fal
         value = getattr(asked, name, None)
         if value is not None:
             found &= fields.of(name, value)
-    return found
-
-
-def created_between(ctx: ReadContext, universe: BitMap, after: int | None, before: int | None) -> BitMap:
-    """Those of `universe` created after and before these instants (Unix milliseconds, both exclusive, None for no bound).
-
-    Hours decide, and in the two hours at the edges each memory's own time.
-    """
-    low = None if after is None else after // HOUR_MS
-    high = None if before is None else before // HOUR_MS
-    fields = ctx.index(MEMORY_FIELDS)
-    found = universe & fields.range("created_hour", low, high)
-    edges = found & fields.any_of("created_hour", [hour for hour in (low, high) if hour is not None])
-    if edges:
-        at = cue_columns(ctx, np.asarray(edges.to_array()))["created_at"]
-        kept = np.ones(len(at), dtype=bool)
-        if after is not None:
-            kept &= at > after
-        if before is not None:
-            kept &= at < before
-        found -= BitMap(np.asarray(edges.to_array(), dtype=np.uint32)[~kept])
     return found
 
 
@@ -570,6 +550,7 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
         ("source_type", row.source_type),
         ("created_hour", row.created_at // HOUR_MS),
         ("occurred_day", row.occurred_at // DAY_MS),
+        *facet_marks(row.metadata, row.importance, row.source, row.source_reference, row.title),
     }
     marks.update(("tag", tag) for tag in row.tags)
     marks.update((name, value) for name in (*SCOPES, "speaker") if (value := getattr(row, name)) is not None)
@@ -577,6 +558,8 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
         marks.update(("speaker_word", word) for word in words_of_name(row.speaker))
     if row.session_id is not None:
         marks.add(("session", session_mark(ctx, row)))
+    if row.updated_at != row.created_at:
+        marks.add(("updated_hour", row.updated_at // HOUR_MS))
     if row.superseded:
         marks.add(("superseded", 1))
     if not row.searchable:

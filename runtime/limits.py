@@ -53,6 +53,8 @@ SEARCH_ITEMS_DEFAULT = 10
 SEARCH_ITEMS_MAX = 100
 SEARCH_OFFSET_MAX = 10_000
 FILTER_NODES_MAX = 256
+CONTENTS_READ_MAX = 20_000  # memories whose contents one filter may read
+METADATA_VALUES_INDEXED_MAX = 256  # of one memory
 CANDIDATES_PER_CHANNEL_MAX = 200
 
 # --- idempotency ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ Invariant: a stored bitmap is never empty, so the values of a field are exactly 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -100,6 +100,13 @@ class BoundBitmaps:
         kinds = tuple({type(bound) for bound in bounds}) or (int, str)
         found |= _union(raw for key, raw in self._table.scan(field, after=after, before=before) if isinstance(key[1], kinds))
         return found
+
+    def where(self, field: str, low: Value | None, high: Value | None, test: Callable[[Value], bool]) -> BitMap:
+        """The ordinals with a value in [low, high] that passes the test. Costs one read and one call per distinct value in the range."""
+        after = (field, _stored(low)) if low is not None else None
+        before = (field, _stored(high)) if high is not None else None
+        found = self._table.scan(self._checked(field), after=after, before=before)
+        return _union([raw for (_, value, _), raw in found if test(value)])
 
     def values(self, field: str, limit: int, within: BitMap | None = None) -> list[tuple[Value, int]]:
         """Up to `limit` values and how many ordinals (of `within`, when given) carry each: most first, then in value order.
