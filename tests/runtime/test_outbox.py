@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import orjson
-
 from runtime.limits import OUTBOX_RETENTION_SECONDS
 from runtime.outbox import OUTBOX
 from tests.worlds import desk_of, example_plugin
@@ -35,7 +33,8 @@ def test_an_event_is_kept_for_a_week(tmp_path: Path) -> None:
 
         def stored() -> list[str]:
             with desk.shard.store.snapshot() as snapshot:
-                return [orjson.loads(row.data)["url"] for _, row in snapshot.bind(OUTBOX, scope).scan()]
+                urls = {item["id"]: item["url"] for item in desk("bookmarks.list", who=me).body["items"]}
+                return [urls[row.resource_id] for _, row in snapshot.bind(OUTBOX, scope).scan()]
 
         desk("bookmarks.create", {"url": "first"}, who=me)
         desk.now_ms += OUTBOX_RETENTION_SECONDS * 1000 - 1_000

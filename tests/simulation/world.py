@@ -68,8 +68,8 @@ class SteppedJobs(JobLoop):
         """Run the most overdue job; False when none is due."""
         if not self._heap or self._heap[0][0] > self._now_ms():
             return False
-        _, slot, number, job_id = heapq.heappop(self._heap)
-        await self._run_one(slot, number, job_id)
+        due = heapq.heappop(self._heap)
+        await self._run_one(due.slot, due.tenant, due.job_id)
         return True
 
 
