@@ -72,6 +72,7 @@ WEBHOOK_ATTEMPTS_KEPT_MAX = 50
 DELIVERED_RETENTION_SECONDS = 7 * 24 * 3600
 UNDELIVERED_RETENTION_SECONDS = 30 * 24 * 3600
 DELIVERIES_REPLAYED_MAX = 1_000
+DELIVERIES_EXAMINED_MAX = 10_000
 DELIVERIES_ERASED_PER_STEP = 500
 
 # --- requests to addresses that users give ----------------------------------------------------------------------------
