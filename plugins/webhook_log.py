@@ -192,7 +192,8 @@ def detail(ctx: ReadContext, webhook: WebhookRow, row: DeliveryRow) -> dict[str,
         }
         for _, attempt in ctx[ATTEMPTS].scan(row.ordinal)
     ]
-    body = ctx[BODIES].get(row.ordinal)
+    # What was deleted is shown to nobody, even while the receiver has still to be told.
+    body = None if row.is_gone else ctx[BODIES].get(row.ordinal)
     return {**view(webhook, row), "attempts": attempts, "payload": None if body is None else orjson.loads(body)}
 
 

@@ -210,7 +210,7 @@ def parse(url: str) -> Target:
     try:
         parsed = httpx.URL(url)
         host = parsed.raw_host.decode("ascii")
-        port = parsed.port or (443 if parsed.scheme == "https" else 80)
+        port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
     except (httpx.InvalidURL, ValueError, TypeError):
         raise Refused("This is no URL.") from None
     if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(host):
