@@ -52,7 +52,7 @@ from plugins.webhook_store import (
 from runtime import signatures
 from runtime.inference import Models
 from runtime.jobs import Again
-from runtime.limits import DELIVERIES_ERASED_PER_STEP, WEBHOOK_ATTEMPTS_MAX, WEBHOOK_BACKOFF_JITTER, WEBHOOK_BACKOFF_SECONDS_MAX
+from runtime.limits import DELIVERIES_ERASED_PER_STEP, WEBHOOK_ATTEMPTS_MAX, WEBHOOK_BACKOFF_JITTER_SHARE, WEBHOOK_BACKOFF_SECONDS_MAX
 from runtime.operation import ReadContext, WriteContext
 from runtime.outbound import Answer, Outbound
 from runtime.plugin import Job
@@ -206,7 +206,7 @@ def wait_ms(base_seconds: float, tries: int, chance: float, asked_ms: int | None
     asked_ms      what the receiver asked for; it counts up to twice the wait
     """
     base = min(base_seconds * 2 ** (tries - 1), WEBHOOK_BACKOFF_SECONDS_MAX) * 1000
-    wait = base * (1 + WEBHOOK_BACKOFF_JITTER * chance)
+    wait = base * (1 + WEBHOOK_BACKOFF_JITTER_SHARE * chance)
     if asked_ms is not None:
         wait = max(wait, min(asked_ms, 2 * base))
     return int(min(wait, WEBHOOK_BACKOFF_SECONDS_MAX * 1000))

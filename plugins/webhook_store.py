@@ -47,7 +47,7 @@ from runtime.limits import (
     EXPIRED_ROWS_SWEPT_PER_WRITE,
     UNDELIVERED_RETENTION_SECONDS,
     WEBHOOK_ATTEMPTS_KEPT_MAX,
-    WEBHOOK_PENDING_MAX,
+    WEBHOOK_DELIVERIES_PENDING_MAX,
 )
 from runtime.operation import ReadContext, WriteContext
 from storage.bitmap_index import BitmapIndex
@@ -218,7 +218,7 @@ def add_delivery(
         resource_id=resource_id,
         idempotency_key=f"{kind}:{resource_id}:{uuid.UUID(bytes=ctx.random(16), version=4)}:{webhook.id}",
         created_at=ctx.now,
-        status=PENDING if webhook.status == ACTIVE and state.pending < WEBHOOK_PENDING_MAX else SKIPPED,
+        status=PENDING if webhook.status == ACTIVE and state.pending < WEBHOOK_DELIVERIES_PENDING_MAX else SKIPPED,
     )
     envelope = {
         "id": event_id,
