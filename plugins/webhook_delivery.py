@@ -113,6 +113,8 @@ def settle(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | None:
     if row is None or webhook is None or row.status not in UNDER_WAY:
         return None
     answer: Answer | None = ctx.prepared
+    if answer is None and webhook.status == ACTIVE:
+        return Again(payload)  # it was enabled while this looked away
     state = state_of(ctx, webhook.ordinal)
     again = _skipped(ctx, row) if answer is None else _attempted(ctx, row, webhook, state, answer)
     if again is None:

@@ -18,9 +18,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from runtime import jobs
-from runtime.errors import ApiError
+from runtime.errors import ApiError, Unavailable
 from runtime.job_lanes import Due, JobLanes
-from runtime.limits import JOB_PREPARE_SECONDS_MAX, LANE_STOP_SECONDS
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, LANE_STOP_SECONDS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -112,10 +112,15 @@ class JobLoop:
                     await self._wake.wait()
 
     def _ended(self, task: asyncio.Task) -> None:
-        self._lanes.done(self._running.pop(task))
+        due = self._running.pop(task)
+        self._lanes.done(due)
         self._wake.set()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a job could not record its end", exc_info=task.exception())
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            log.error("a job could not record its end", exc_info=failure)
+        if isinstance(failure, Unavailable):
+            # The disk is full, or too many writes wait: the row is as it was, and must not be forgotten until the next start.
+            self.add([due._replace(run_at=self._now_ms() + JOB_PUT_BACK_MS)])
 
     async def _run_one(self, slot: int, number: int, job_id: str) -> None:
         with self._snapshot() as snapshot:

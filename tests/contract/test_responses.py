@@ -212,6 +212,13 @@ def test_both_ends_of_rule_w_were_seen(tour: Tour) -> None:
         assert {answer.status_code for answer in tour.answers[name]} == set(tour.service.registry.operations[name].statuses)
 
 
+def test_metrics_count_what_was_delivered(tour: Tour) -> None:
+    text = tour.service.request("GET", "/metrics").text
+    figures = dict(re.findall(r'^mneme_shard_(\w+)\{shard="0"\} (\S+)$', text, re.MULTILINE))
+    assert float(figures["outbound_attempts"]) >= float(figures["outbound_failed"]) >= 5
+    assert {"outbound_2xx", "outbound_timeout", "lanes_waiting", "lanes_oldest_age_ms", "jobs_waiting"} <= set(figures)
+
+
 def test_texts_come_back_exactly_as_sent(tour: Tour) -> None:
     created = tour.answers["memories.create"][0].json()
     expected = {**FULL, "occurred_at": "2026-05-08T13:56:00.123Z", "expires_at": "2999-01-01T00:00:00.000Z", "session_id": "run-1"}

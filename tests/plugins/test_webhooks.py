@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from pydantic import Field
 from standardwebhooks import Webhook as StandardWebhook
 
-from plugins import accounts, collections, memories, search, webhooks
+from plugins import accounts, collections, memories, search, webhook_store, webhooks
 from plugins.webhook_delivery import retry_after_ms, wait_ms
 from plugins.webhook_store import BODIES, DELIVERIES, EVENT_KINDS, TABLES
 from runtime import limits, signatures
@@ -24,6 +25,7 @@ from runtime.operation import Body, Event, Idempotency, Kind, Operation, View
 from runtime.outbox import OUTBOX
 from runtime.plugin import Plugin
 from runtime.settings import Settings
+from runtime.timestamps import parse
 from storage.table import Table
 from tests.plugins import CHEAP, JOBS_SECONDS_MAX, Answer, Desk
 from tests.plugins.embedding import WordEmbedder
@@ -70,13 +72,10 @@ def at(tmp_path: Path) -> Iterator[Desk]:
 
 def until(at: Desk, holds: Callable[[], Any]) -> None:
     """Let the shard run until the condition holds."""
-
-    async def wait() -> None:
-        async with asyncio.timeout(JOBS_SECONDS_MAX):
-            while not holds():
-                await asyncio.sleep(0.002)
-
-    at._runner.run(wait())
+    deadline = time.monotonic() + JOBS_SECONDS_MAX
+    while not holds():
+        at._runner.run(asyncio.sleep(0.002))
+        assert time.monotonic() < deadline
 
 
 def hook(at: Desk, who: str, to: Receiver | str, *events: str, **fields: Any) -> dict[str, Any]:
@@ -258,6 +257,31 @@ def test_five_attempts_then_a_dead_letter_then_a_replay(at: Desk) -> None:
         assert at("webhooks.dead_letters.list", who=me).body["items"] == []
         after = at("webhooks.get", who=me, id=webhook["id"]).body
         assert after["failure_count"] == 0 and after["last_delivery_at"] is not None
+
+
+def test_a_receiver_says_when_to_come_back(tmp_path: Path) -> None:
+    with desk(tmp_path, backoff_seconds_min=100) as at, receiver(503, headers={"Retry-After": "150"}) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        at("memories.create", {"content": "x"}, who=me)
+        until(at, lambda: deliveries(at, me, webhook, status="retrying"))
+        (row,) = deliveries(at, me, webhook)
+        (attempt,) = detail(at, me, webhook, row)["attempts"]
+        assert parse(row["next_attempt_at"]) - parse(attempt["at"]) == 150_000
+
+
+def test_with_too_much_waiting_events_are_kept_as_skipped(at: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_store, "WEBHOOK_DELIVERIES_PENDING_MAX", 2)
+    with receiver(hangs=True) as there:
+        me = at.register()
+        webhook = hook(at, me, there, "memory.created")
+        at("memories.create_batch", {"memories": [{"content": f"number {n}"} for n in range(3)]}, who=me)
+        assert len(deliveries(at, me, webhook, status="skipped")) == 1
+        there.let_go.set()
+        at.settle()
+        at("memories.create", {"content": "there is room again"}, who=me)
+        at.settle()
+        assert len(deliveries(at, me, webhook, status="delivered")) == 3
 
 
 def test_a_redirect_is_not_followed(at: Desk) -> None:

@@ -7,7 +7,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from runtime import jobs
+import pytest
+
+from runtime import jobs, write_lane
 from runtime.errors import Unavailable
 from runtime.limits import JOBS_RETENTION_SECONDS, LANE_JOBS_AT_ONCE
 from runtime.operation import Body, Idempotency, Kind, Operation
@@ -147,3 +149,21 @@ def test_jobs_of_lanes_keep_their_lane_and_do_not_hold_up_a_stop(tmp_path: Path)
         desk.reopen()
         desk.settle()
         assert desk("work.effects", who=me).body["count"] == LANE_JOBS_AT_ONCE + 3
+
+
+def test_a_job_whose_writes_are_refused_for_a_while_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")})
+    soon = replace(
+        plugin.operations[0],
+        handler=lambda ctx, body: {"job_id": ctx.enqueue("work.run", {"step": 0}, delay_ms=int(time.time() * 1000) - ctx.now + 50)},
+    )
+    with desk_of(tmp_path, replace(plugin, operations=(soon, *plugin.operations[1:]))) as desk:
+        me, job_id = start(desk)
+        monkeypatch.setattr(write_lane, "WRITE_QUEUE_MAX", 0)
+        deadline = time.monotonic() + 5
+        while desk.shard._jobs._heap[0].run_at < time.time() * 1000 + 500:
+            desk("work.look", who=me, id=job_id)
+            assert time.monotonic() < deadline
+        monkeypatch.undo()
+        desk.settle()
+        assert desk("work.look", who=me, id=job_id).body["status"] == "completed"
