@@ -36,7 +36,7 @@ from plugins.webhook_store import (
 )
 from runtime import limits
 from runtime.errors import Conflict, NotFound, PermissionDenied
-from runtime.operation import Body, Idempotency, Kind, Operation, ReadContext, View, WriteContext
+from runtime.operation import Body, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
 from runtime.pagination import Page, PageQuery, envelope, newest_first
 from runtime.timestamps import Timestamp, iso
 
@@ -136,7 +136,7 @@ def get_delivery(ctx: ReadContext, body: None) -> dict[str, Any]:
     return detail(ctx, webhook, _of_webhook(ctx, webhook))
 
 
-def replay(ctx: WriteContext, body: None) -> dict[str, Any]:
+def replay(ctx: WriteContext, body: None) -> Reply:
     webhook = find_webhook(ctx, ctx.path["id"])
     row = _of_webhook(ctx, webhook)
     if row.status not in UNDER_WAY:
@@ -145,10 +145,20 @@ def replay(ctx: WriteContext, body: None) -> dict[str, Any]:
         if not ctx[BODIES].has(row.ordinal):
             raise Conflict("What this event told of was deleted, and its body with it.")
         row = send_again(ctx, webhook, row)
-    return view(webhook, row)
+    return Reply(202, view(webhook, row), look_again(webhook, row))
 
 
-def replay_many(ctx: WriteContext, body: ReplayMany) -> Replayed:
+def look_again(webhook: WebhookRow, row: DeliveryRow) -> dict[str, str]:
+    """The headers of a 202: where and when to see what became of it."""
+    return {"Location": f"/v1/webhooks/{webhook.id}/deliveries/{row.id}", "Retry-After": str(limits.RETRY_AFTER_SECONDS)}
+
+
+def replay_many(ctx: WriteContext, body: ReplayMany) -> Reply:
+    headers = {"Location": "/v1/webhooks/dead-letters", "Retry-After": str(limits.RETRY_AFTER_SECONDS)}
+    return Reply(202, _replayed(ctx, body), headers)
+
+
+def _replayed(ctx: WriteContext, body: ReplayMany) -> Replayed:
     if body.ids is not None:
         results = [_replay_id(ctx, delivery_id) for delivery_id in body.ids]
         return Replayed(replayed=sum(result.status == "replayed" for result in results), has_more=False, results=results)

@@ -223,7 +223,8 @@ def send_test(ctx: WriteContext, body: None) -> Reply:
     if row.status != ACTIVE:
         raise Conflict("The webhook is disabled; enable it with PUT /v1/webhooks/{id} first.")
     delivery = add_delivery(ctx, row, ctx.new_id("evt"), row.events[0], {"test": True, "id": row.id}, row.id)
-    return Reply(202, {"event_id": delivery.event_id, "delivery_id": delivery.id}, resource_id=delivery.id)
+    sent = {"event_id": delivery.event_id, "delivery_id": delivery.id}
+    return Reply(202, sent, webhook_log.look_again(row, delivery), resource_id=delivery.id)
 
 
 def make_secret(ctx: WriteContext) -> str:

@@ -79,7 +79,7 @@ DELIVERIES_ERASED_PER_STEP = 500
 OUTBOUND_ANSWER_BYTES_MAX = 16 * 1024
 OUTBOUND_ADDRESSES_TRIED_MAX = 4
 OUTBOUND_CONNECT_SECONDS_MAX = 10
-OUTBOUND_RESOLVER_THREADS_MAX = 128
+OUTBOUND_LOOKUP_THREADS_MAX = 128
 
 # --- idempotency ------------------------------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600

@@ -18,14 +18,15 @@ The table of blocked networks is our own: `ipaddress.is_global` passes addresses
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import re
 import socket
 import ssl
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import httpcore
@@ -35,7 +36,7 @@ from runtime.limits import (
     OUTBOUND_ADDRESSES_TRIED_MAX,
     OUTBOUND_ANSWER_BYTES_MAX,
     OUTBOUND_CONNECT_SECONDS_MAX,
-    OUTBOUND_RESOLVER_THREADS_MAX,
+    OUTBOUND_LOOKUP_THREADS_MAX,
 )
 
 PORTS = (80, 443)
@@ -104,10 +105,10 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Outbound:
-    """The way out for one shard. `close()` at the end.
+    """The way out for one shard, used from one event loop.
 
     allow_private_networks  the operator's switch: loopback and private addresses are allowed
-    resolve                 (host, port) -> addresses as texts, OSError when there are none; the system's resolver by default
+    resolve                 (host, port) -> addresses as texts; the system's resolver by default
     tls                     whom to trust; by default the usual authorities, or SSL_CERT_FILE
     """
 
@@ -116,7 +117,7 @@ class Outbound:
         self.resolve = resolve or self._ask_the_system
         self._outcomes: Counter[str] = Counter()
         self._under_way = 0
-        self._threads: ThreadPoolExecutor | None = None
+        self._lookups = asyncio.Semaphore(OUTBOUND_LOOKUP_THREADS_MAX)
         self._tls = tls
 
     async def check(self, url: str, seconds: float) -> None:
@@ -153,10 +154,6 @@ class Outbound:
         kinds = ("2xx", "3xx", "4xx", "5xx", "refused", "timeout", "failed")
         return {"under_way": self._under_way, "attempts": self._outcomes.total()} | {kind: self._outcomes[kind] for kind in kinds}
 
-    def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[str, dict]:
         target = parse(url)
         addresses = await self._judged(target)
@@ -175,10 +172,7 @@ class Outbound:
 
     async def _judged(self, target: Target) -> list[str]:
         """All addresses of the target's host. Raises Refused when one of them is blocked, Unresolved when there is none."""
-        try:
-            found = list(dict.fromkeys(await self.resolve(target.host, target.port)))
-        except (OSError, UnicodeError):
-            found = []
+        found = list(dict.fromkeys(await self.resolve(target.host, target.port)))
         if not found:
             raise Unresolved("The host name has no address.")
         if any(self._is_blocked(address) for address in found):
@@ -192,12 +186,26 @@ class Outbound:
         return any(_is_in(address, networks) for networks in (PRIVATE, METADATA, RESERVED))
 
     async def _ask_the_system(self, host: str, port: int) -> list[str]:
-        # Threads of its own: a name server that never answers must not hold up whoever else uses the loop's.
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(OUTBOUND_RESOLVER_THREADS_MAX, thread_name_prefix="mneme-resolver")
+        """The system's resolver, on a thread that nobody waits for: a name server that never answers must not hold up a shutdown."""
+        await self._lookups.acquire()
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        return [entry[4][0] for entry in found]
+        found: asyncio.Future[list[str]] = loop.create_future()
+
+        def settle(addresses: list[str]) -> None:
+            self._lookups.release()
+            if not found.done():
+                found.set_result(addresses)
+
+        def look_up() -> None:
+            try:
+                addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            except (OSError, UnicodeError):
+                addresses = []
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(settle, addresses)
+
+        threading.Thread(target=look_up, name="mneme-resolver", daemon=True).start()
+        return await found
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:

@@ -130,7 +130,6 @@ class Shard:
         await self.drain()
         await asyncio.to_thread(self._lane.close)
         self._reads.close()
-        self.environment.outbound.close()
         self.store.close()
 
     async def status(self) -> dict[str, Any]:

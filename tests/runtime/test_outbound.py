@@ -44,16 +44,11 @@ def is_refused(outbound: Outbound, url: str = "https://hooks.example.test/", sec
         asyncio.run(outbound.check(url, seconds))
     except Refused:
         return True
-    finally:
-        outbound.close()
     return False
 
 
 def post(outbound: Outbound, url: str, seconds: float = SECONDS) -> Answer:
-    try:
-        return asyncio.run(outbound.post(url, {"X-Test": "1"}, b"{}", seconds))
-    finally:
-        outbound.close()
+    return asyncio.run(outbound.post(url, {"X-Test": "1"}, b"{}", seconds))
 
 
 # --- who may be asked -------------------------------------------------------------------------------------------------
@@ -296,6 +291,5 @@ def test_outcomes_are_counted_by_their_kind() -> None:
         await outbound.post("http://127.0.0.1:1024/", {}, b"", SECONDS)
 
     asyncio.run(ask())
-    outbound.close()
     expected = {"under_way": 0, "attempts": 6, "2xx": 1, "3xx": 1, "4xx": 1, "5xx": 1, "refused": 1, "timeout": 0, "failed": 1}
     assert outbound.stats() == expected
