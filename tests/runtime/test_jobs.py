@@ -145,6 +145,8 @@ def test_jobs_of_lanes_keep_their_lane_and_do_not_hold_up_a_stop(tmp_path: Path)
             assert time.monotonic() < deadline
         assert sorted(ran) == ["a"] * LANE_JOBS_AT_ONCE + ["b"]
         assert desk.shard._jobs.lanes()["waiting"] == 2 and desk.shard._jobs.depth == LANE_JOBS_AT_ONCE + 2
+        with desk.shard.store.snapshot() as snapshot:
+            assert [due.lane for due in jobs.unfinished(snapshot, snapshot.slots())] == ["a"] * (LANE_JOBS_AT_ONCE + 2)
         hanging[0] = False
         desk.reopen()
         desk.settle()
