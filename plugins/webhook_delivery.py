@@ -96,7 +96,7 @@ def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Attempt | None:
     row, webhook = _found(ctx, payload)
     if row is None or webhook is None or webhook.status != ACTIVE or row.status not in UNDER_WAY:
         return None
-    body = ctx[BODIES].get(row.ordinal)
+    body = ctx[BODIES].get(row.ordinal).body
     signed = signatures.headers(row.event_id, body, secrets_of(ctx, webhook), ctx.now // 1000)
     headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT, **signed}
     return Attempt(ctx.outbound, webhook.url, headers, body, ctx.settings.webhooks.timeout_seconds)

@@ -203,8 +203,8 @@ def detail(ctx: ReadContext, webhook: WebhookRow, row: DeliveryRow) -> dict[str,
         for _, attempt in ctx[ATTEMPTS].scan(row.ordinal)
     ]
     # What was deleted is shown to nobody, even while the receiver has still to be told.
-    body = None if row.is_gone else ctx[BODIES].get(row.ordinal)
-    return {**view(webhook, row), "attempts": attempts, "payload": None if body is None else orjson.loads(body)}
+    kept = None if row.is_gone else ctx[BODIES].get(row.ordinal)
+    return {**view(webhook, row), "attempts": attempts, "payload": None if kept is None else orjson.loads(kept.body)}
 
 
 def _page(ctx: ReadContext, matching: BitMap) -> dict[str, Any]:

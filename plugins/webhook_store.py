@@ -24,7 +24,7 @@ Invariants
     webhook_states         (ordinal,)               -> StateRow          how it has gone lately
     deliveries             (ordinal,)               -> DeliveryRow
     delivery_ids           (delivery id,)           -> ordinal, 4 bytes big endian
-    delivery_bodies        (ordinal,)               -> the request's body
+    delivery_bodies        (ordinal,)               -> BodyRow           the request's body
     delivery_attempts      (ordinal, number)        -> AttemptRow        number counts from 1
     delivery_resources     (resource id, ordinal)   -> b""               deliveries whose body tells of it
     delivery_fields        bitmaps of ordinals: webhook, status
@@ -124,6 +124,12 @@ class DeliveryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     is_gone: bool = False
 
 
+class BodyRow(msgspec.Struct):
+    """The bytes that every attempt sends."""
+
+    body: bytes
+
+
 class AttemptRow(msgspec.Struct):
     """status_code is None, and error says why, when there was no answer. response_body: its first bytes."""
 
@@ -142,7 +148,7 @@ DELIVERIES: Table[DeliveryRow] = Table(
     "deliveries", key=("ordinal",), row=DeliveryRow, doc="events sent to webhooks: delivered ones for a week, others for 30 days"
 )
 DELIVERY_IDS: Table[bytes] = Table("delivery_ids", key=("delivery_id",), row=bytes, doc="delivery id to ordinal, 4 bytes big endian")
-BODIES: Table[bytes] = Table("delivery_bodies", key=("ordinal",), row=bytes, doc="what a delivery sends; erased with what it tells of")
+BODIES: Table[BodyRow] = Table("delivery_bodies", key=("ordinal",), row=BodyRow, doc="what a delivery sends; erased with what it tells of")
 ATTEMPTS: Table[AttemptRow] = Table("delivery_attempts", key=("ordinal", "number"), row=AttemptRow, doc="attempts of a delivery")
 RESOURCES: Table[bytes] = Table("delivery_resources", key=("resource_id", "ordinal"), row=bytes, doc="deliveries that tell of a resource")
 DELIVERY_FIELDS = BitmapIndex("delivery_fields", fields=("webhook", "status"))
@@ -227,7 +233,7 @@ def add_delivery(
         "data": data,
         "idempotency_key": row.idempotency_key,
     }
-    ctx[BODIES].put((row.ordinal,), orjson.dumps(envelope))
+    ctx[BODIES].put((row.ordinal,), BodyRow(orjson.dumps(envelope)))
     ctx[DELIVERY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
     ctx.index(DELIVERY_FIELDS).add(row.ordinal, "webhook", webhook.ordinal)
     if kind in TELLING:

@@ -335,7 +335,8 @@ OPERATIONS = (
         scope="write",
         idempotency=Idempotency.CACHED,
         summary="Replace a webhook's url, events, description and status",
-        description="Enabling a disabled webhook forgets its failures. What was skipped meanwhile can be replayed.",
+        description="What is still to be delivered goes to the new url. Enabling a disabled webhook forgets its failures; what was "
+        "skipped meanwhile can be replayed.",
         spec=_SPEC,
         example={**_NEW, "status": "active"},
         example_reply=_EXAMPLE,

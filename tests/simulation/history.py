@@ -217,7 +217,7 @@ class History:
         with self.world.shard.store.snapshot() as snapshot:
             scope = self._scope_of(account, snapshot)
             under_way = DELIVERY_FIELDS.bind(snapshot, scope).any_of("status", UNDER_WAY)
-            bodies = [json.loads(body) for _, body in snapshot.bind(BODIES, scope).scan()]
+            bodies = [json.loads(row.body) for _, row in snapshot.bind(BODIES, scope).scan()]
         kept = {body["data"]["id"] for body in bodies if "content" in body["data"]}
         alive = {memory.id for memory in account.readable(self.world.now_ms)}
         self._hold(not under_way and kept <= alive, f"{account.email}: {len(under_way)} under way, {kept - alive} still told of")
