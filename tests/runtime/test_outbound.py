@@ -189,6 +189,17 @@ def raw_server(speak: Callable[[socket.socket], None], tls: ssl.SSLContext | Non
         thread.join(SECONDS)
 
 
+def whole_request(connection: socket.socket) -> bytes:
+    """All of it: what closes a connection with bytes unread resets it, answer and all."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n{}"):
+        part = connection.recv(65_536)
+        if not part:
+            raise ConnectionError("gone before its end")
+        received += part
+    return received
+
+
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Long: "])
 def test_an_answer_that_drips_is_cut_off(head: bytes) -> None:
     stop = threading.Event()
@@ -215,7 +226,7 @@ BROKEN = [
 @pytest.mark.parametrize("said", BROKEN, ids=len)
 def test_a_broken_answer_is_a_failure(said: bytes) -> None:
     def speak(connection: socket.socket) -> None:
-        connection.recv(65_536)
+        whole_request(connection)
         connection.sendall(said)
 
     with raw_server(speak) as port:
@@ -225,7 +236,7 @@ def test_a_broken_answer_is_a_failure(said: bytes) -> None:
 
 def test_an_endless_answer_is_read_to_its_first_bytes() -> None:
     def speak(connection: socket.socket) -> None:
-        connection.recv(65_536)
+        whole_request(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         while True:
             connection.sendall(b"1000\r\n" + b"x" * 4_096 + b"\r\n")
@@ -265,7 +276,7 @@ def test_tls_speaks_with_the_name_and_checks_it(tmp_path: Path) -> None:
     tls.sni_callback = lambda connection, name, context: asked_for.append(name)
 
     def speak(connection: socket.socket) -> None:
-        heard.append(connection.recv(65_536))
+        heard.append(whole_request(connection))
         connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
     def ask(host: str, trust: ssl.SSLContext | None) -> Answer:
