@@ -46,6 +46,7 @@ from plugins.memory_store import (
     scope_filter,
 )
 from plugins.query_dates import find_dates, nearness, reference_day
+from plugins.search_events import SEARCH_COMPLETED, completed
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
@@ -212,7 +213,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     ranked = rank(ctx, candidates, terms, prepared, allowed, body)
     places = standing(ranked, body)
     page = places[body.offset : body.offset + body.limit]
-    return reply_of(
+    reply = reply_of(
         body.query,
         hits=hydrate(ctx, ranked, page, body, frozenset(terms)),
         total=len(places),
@@ -224,6 +225,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
     )
+    return completed(ctx, reply)
 
 
 def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -441,6 +443,7 @@ def _spoken(candidates: np.ndarray, marks: np.ndarray, people: list[BitMap]) -> 
 plugin = Plugin(
     name="search",
     requires=("memories", "collections"),
+    events=(SEARCH_COMPLETED,),
     operations=(
         Operation(
             name="search.search",

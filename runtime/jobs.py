@@ -11,7 +11,7 @@ commit leaves the job queued, a crash after it leaves nothing to do. A shard has
 
     jobs      (ordinal,)                    -> JobRow
     job_ids   (job_id,)                     -> ordinal
-    jobs_due  (run_at, tenant, job_id)      -> b""       of the slot: what the loop rebuilds its queue from when it starts
+    jobs_due  (run_at, tenant, job_id)      -> its lane  of the slot: what the loop rebuilds its queue from when it starts
     job_fields  bitmaps: status, name
 """
 
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from runtime.errors import NotFound
+from runtime.job_lanes import Due
 from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, JOBS_RETENTION_SECONDS
 from runtime.timestamps import iso
 from storage.bitmap_index import BitmapIndex
@@ -37,6 +38,8 @@ STATES = (QUEUED, PROCESSING, COMPLETED, FAILED)
 
 
 class JobRow(msgspec.Struct):
+    """lane: "" for the shard's own, see runtime/job_lanes.py."""
+
     id: str
     name: str
     payload: dict[str, Any]
@@ -49,6 +52,7 @@ class JobRow(msgspec.Struct):
     finished_at: int | None = None
     result: Any = None
     error: str | None = None
+    lane: str = ""
 
 
 JOBS: Table[JobRow] = Table("jobs", key=("ordinal",), row=JobRow, doc="background work and its results, a week long")
@@ -69,11 +73,11 @@ class Again:
     delay_ms: int = 0
 
 
-def enqueue(ctx: WriteContext, name: str, payload: Mapping[str, Any], *, delay_ms: int = 0) -> str:
+def enqueue(ctx: WriteContext, name: str, payload: Mapping[str, Any], *, delay_ms: int = 0, lane: str = "") -> str:
     """Add a job in this transaction; -> its id. Raises KeyError for a name no plugin declares."""
     job = ctx.registry.jobs[name]
     job_id, ordinal = ctx.new_id("job"), ctx.next_ordinal("jobs")
-    row = JobRow(job_id, job.name, dict(payload), QUEUED, created_at=ctx.now, run_at=ctx.now + delay_ms)
+    row = JobRow(job_id, job.name, dict(payload), QUEUED, created_at=ctx.now, run_at=ctx.now + delay_ms, lane=lane)
     ctx[JOB_IDS].put((job_id,), ordinal.to_bytes(4, "big"))
     fields = ctx.index(JOB_FIELDS)
     fields.add(ordinal, "all", 1)
@@ -111,6 +115,9 @@ def complete(ctx: WriteContext, job_id: str, run: Any) -> None:
         return
     ordinal, row = found
     result = run(ctx, row.payload)
+    if not isinstance(result, Again) and not ctx.registry.jobs[row.name].keep:
+        forget(ctx, ordinal, row)
+        return
     if isinstance(result, Again):
         ended = msgspec.structs.replace(
             row, status=QUEUED, payload=dict(result.payload), progress=result.progress, attempts=0, run_at=ctx.now + result.delay_ms
@@ -146,9 +153,9 @@ def _store(ctx: WriteContext, ordinal: int, row: JobRow, before: JobRow | None) 
     if before is not None:
         due.delete(before.run_at, ctx.scope.tenant, row.id)
     if row.status in (QUEUED, PROCESSING):
-        due.put((row.run_at, ctx.scope.tenant, row.id), b"")
+        due.put((row.run_at, ctx.scope.tenant, row.id), row.lane.encode())
     if row.status == QUEUED:
-        ctx.due.append((row.run_at, ctx.scope.slot, ctx.scope.tenant, row.id))
+        ctx.due.append(Due(row.run_at, ctx.scope.slot, ctx.scope.tenant, row.id, row.lane))
     ctx[JOBS].put((ordinal,), row)
 
 
@@ -172,12 +179,12 @@ def forget(ctx: WriteContext, ordinal: int, row: JobRow) -> None:
     ctx[JOBS].delete(ordinal)
 
 
-def unfinished(reader: Any, slots: Iterable[int]) -> list[tuple[int, int, int, str]]:
-    """(run_at, slot, tenant, job_id) of every unfinished job, for a loop that starts."""
+def unfinished(reader: Any, slots: Iterable[int]) -> list[Due]:
+    """Every unfinished job, for a loop that starts."""
     found = []
     for slot in slots:
         due = reader.bind(JOBS_DUE, Scope.of_slot(slot))
-        found += [(run_at, slot, tenant, job_id) for (run_at, tenant, job_id), _ in due.scan()]
+        found += [Due(run_at, slot, tenant, job_id, lane.decode()) for (run_at, tenant, job_id), lane in due.scan()]
     return found
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core.core_schema import ModelSchema
 
+from runtime import openapi_events
 from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Registry
@@ -80,7 +81,8 @@ def document(registry: Registry, version: str, further: Iterable[Operation] = ()
     further  operations that are no plugin's
     """
     operations = [operation for operation in (*registry.operations.values(), *further) if not operation.internal]
-    schemas = _Schemas(operations)
+    events = registry.events.values()
+    schemas = _Schemas(operations, [event.model for event in openapi_events.public(events)])
     paths: dict[str, Json] = {}
     for operation in operations:
         for number, path in enumerate((operation.path, *operation.aliases)):
@@ -96,6 +98,7 @@ def document(registry: Registry, version: str, further: Iterable[Operation] = ()
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in sorted({operation.tag for operation in operations})],
         "paths": dict(sorted(paths.items())),
+        "webhooks": openapi_events.described(events, lambda model: schemas.reference(model, "serialization")),
         "components": {
             "schemas": schemas.components(),
             "responses": {name: _error_response(status, text) for status, (name, text) in _ERRORS.items()} | {"Error": _any_error()},
@@ -132,10 +135,10 @@ def _with_null(schema: Json) -> Json:
 
 
 class _Schemas:
-    """The schemas of all models that the operations use, generated together so that their names stay apart."""
+    """The schemas of all models that operations and events use, generated together so that their names stay apart."""
 
-    def __init__(self, operations: list[Operation]):
-        wanted: list[tuple[type[BaseModel], Any]] = []
+    def __init__(self, operations: list[Operation], told: list[type[BaseModel]]):
+        wanted: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in told]
         for operation in operations:
             wanted += [(model, "validation") for model in (operation.body, operation.query) if model is not None]
             wanted += [(operation.response, "serialization")] if operation.response is not None else []
@@ -427,6 +430,7 @@ def page(described: Json) -> str:
         for method, operation in methods.items():
             by_tag[operation["tags"][0]].append(_entry(method, path, operation, described))
     info = described["info"]
+    by_tag["events"] = [_event(kind, item["post"], described) for kind, item in described["webhooks"].items()]
     links = " · ".join(f'<a href="#{html.escape(tag)}">{html.escape(tag)}</a>' for tag in by_tag)
     sections = "".join(f'<h2 id="{html.escape(tag)}">{html.escape(tag)}</h2>{"".join(entries)}' for tag, entries in by_tag.items())
     return (
@@ -450,6 +454,12 @@ def _entry(method: str, path: str, operation: Json, described: Json) -> str:
         content = response.get("content", {}).get("application/json", {})
         parts.append(_example(f"Response {status}", content.get("example")))
     return f"<details>{''.join(parts)}</details>"
+
+
+def _event(kind: str, operation: Json, described: Json) -> str:
+    envelope = operation["requestBody"]["content"]["application/json"]["schema"]
+    rows = _fields(envelope["properties"]["data"], described)
+    return f"<details><summary><b>event</b> <code>{html.escape(kind)}</code></summary><p>Its data:</p>{rows}</details>"
 
 
 def _marks(operation: Json) -> Iterable[str]:

@@ -31,6 +31,8 @@ from runtime.errors import ApiError, NotFound, PermissionDenied
 from storage.table import Table
 
 if TYPE_CHECKING:
+    from runtime.job_lanes import Due
+    from runtime.outbound import Outbound
     from runtime.plugin import Registry
     from runtime.secrets import Secrets
     from runtime.settings import Settings
@@ -255,6 +257,7 @@ class Environment:
     registry: Registry
     settings: Settings
     secrets: Secrets
+    outbound: Outbound
 
 
 class ReadContext:
@@ -276,6 +279,7 @@ class ReadContext:
         self.environment = environment
         self.principal = principal
         self.prepared = prepared
+        self.announced: list[tuple[Event, Mapping[str, Any], str]] = []
         self._bound: dict[str, Any] = {}
 
     @property
@@ -302,6 +306,11 @@ class ReadContext:
     def registry(self) -> Registry:
         return self.environment.registry
 
+    @property
+    def outbound(self) -> Outbound:
+        """The way to addresses that users give; for `load`, to hand on to `prepare`."""
+        return self.environment.outbound
+
     def __getitem__(self, table: Table) -> BoundTable:
         bound = self._bound.get(table.name)
         if bound is None:
@@ -317,6 +326,14 @@ class ReadContext:
     def share(self, other: ReadContext) -> None:
         """Use the tables and indexes another context of the same tenant and snapshot has bound, and what they remember."""
         self._bound = other._bound
+
+    def announce(self, event: Event, data: Callable[[], Mapping[str, Any]], resource_id: str) -> None:
+        """Emit an event after the reply, in a write of its own, if anyone waits for it; only then is `data` asked for.
+
+        The reply does not wait for that write, so a crash in between loses the event. What must not be lost belongs into a write.
+        """
+        if any(audience(self, event.kind) for audience in self.registry.audiences):
+            self.announced.append((event, data(), resource_id))
 
     def check_id(self, prefix: str, text: str, missing: ApiError | None = None) -> str:
         """The id itself when it could be this tenant's: 404 when malformed, 403 when its tag is another tenant's."""
@@ -343,7 +360,7 @@ class WriteContext(ReadContext):
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
         self._made = [0]
-        self.due: list[tuple[int, int, int, str]] = []
+        self.due: list[Due] = []
 
     def random(self, count: int) -> bytes:
         """`count` (≤ 64) bytes derived from the call's seed; for ids and secrets."""
@@ -364,9 +381,9 @@ class WriteContext(ReadContext):
         """Record an event in this transaction and run its subscribers; -> the event's id."""
         return outbox.emit(self, event, data, resource_id)
 
-    def enqueue(self, job: str, payload: Mapping[str, Any], *, delay_ms: int = 0) -> str:
-        """Add a job row in this transaction; it runs after the commit. -> the job's id."""
-        return jobs.enqueue(self, job, payload, delay_ms=delay_ms)
+    def enqueue(self, job: str, payload: Mapping[str, Any], *, delay_ms: int = 0, lane: str = "") -> str:
+        """Add a job row in this transaction; it runs after the commit, in its lane if it has one. -> the job's id."""
+        return jobs.enqueue(self, job, payload, delay_ms=delay_ms, lane=lane)
 
 
 from runtime import jobs, outbox  # noqa: E402  (both build on the contexts above and are reached through them)

@@ -17,6 +17,8 @@ from pydantic import BaseModel
 from runtime.operation import Event, Idempotency, Kind, Operation
 from storage.table import Table
 
+EVERY_EVENT = "*"
+
 
 class RegistryError(Exception):
     """The set of plugins is inconsistent; the message names the plugin and the offending declaration."""
@@ -51,6 +53,7 @@ class Job:
     handler(ctx: WriteContext, payload) -> result      one transaction, together with the job's completion: its effect
                                                        happens once; `ctx.prepared` holds what prepare made
     failed(ctx: WriteContext, payload, reason)         optional; runs when the last attempt failed
+    keep      whether a completed job can be looked at for a week; off where its effect is its record
     """
 
     name: str
@@ -59,6 +62,7 @@ class Job:
     prepare: Callable[..., Any] | None = None
     failed: Callable[..., Any] | None = None
     retry: RetryStrategy = RetryStrategy()
+    keep: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,10 @@ class Plugin:
     name, requires  identity and floor: it may use the tables and functions of the plugins it requires, and no others
     tables, indexes what it stores; each must be covered by `erase` and `export` (a test enumerates them)
     events          kinds it emits
-    subscribe       event kind -> function(ctx: WriteContext, event_id, kind, data, resource_id), in the same transaction
+    subscribe       event kind -> function(ctx: WriteContext, event_id, kind, data, resource_id), in the same transaction;
+                    the kind "*" stands for every event but the internal ones
+    audience        (ctx: ReadContext, kind) -> whether anyone of this tenant waits for events of a kind; without such a plugin,
+                    what a read announces is written nowhere
     jobs            background work
     retrievers      search extensions
     erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record)
@@ -93,6 +100,7 @@ class Plugin:
     indexes: tuple[Any, ...] = ()
     events: tuple[Event, ...] = ()
     subscribe: Mapping[str, Callable[..., None]] = field(default_factory=dict)
+    audience: Callable[..., bool] | None = None
     jobs: tuple[Job, ...] = ()
     retrievers: tuple[Retriever, ...] = ()
     erase: Callable[..., Any] | None = None
@@ -111,6 +119,7 @@ class Registry:
     indexes: Mapping[str, Any]
     events: Mapping[str, Event]
     subscribers: Mapping[str, tuple[Callable[..., None], ...]]
+    audiences: tuple[Callable[..., bool], ...]
     jobs: Mapping[str, Job]
     retrievers: tuple[Retriever, ...]
 
@@ -128,10 +137,12 @@ class Registry:
         events = _unique("event", [e for p in ordered for e in p.events], key="kind")
         subscribers: dict[str, list[Callable[..., None]]] = {}
         for plugin in ordered:
-            for kind, function in plugin.subscribe.items():
-                if kind not in events:
-                    raise RegistryError(f"plugin {plugin.name!r} subscribes to {kind!r}, which no plugin declares")
-                subscribers.setdefault(kind, []).append(function)
+            for wanted, function in plugin.subscribe.items():
+                if wanted != EVERY_EVENT and wanted not in events:
+                    raise RegistryError(f"plugin {plugin.name!r} subscribes to {wanted!r}, which no plugin declares")
+                public = [kind for kind in events if not kind.startswith("internal.")]
+                for kind in public if wanted == EVERY_EVENT else [wanted]:
+                    subscribers.setdefault(kind, []).append(function)
         operations = _unique("operation", [o for p in ordered for o in p.operations])
         _check_routes(operations.values())
         return cls(
@@ -141,6 +152,7 @@ class Registry:
             indexes=MappingProxyType(indexes),
             events=MappingProxyType(events),
             subscribers=MappingProxyType({kind: tuple(functions) for kind, functions in subscribers.items()}),
+            audiences=tuple(plugin.audience for plugin in ordered if plugin.audience is not None),
             jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
             retrievers=tuple(r for p in ordered for r in p.retrievers),
         )

@@ -200,6 +200,19 @@ class Jobs(Section):
     at_once: int = Field(16, ge=1, le=256, description="Background jobs a shard runs at the same time.")
 
 
+class Webhooks(Section):
+    allow_private_networks: bool = Field(
+        False, description="Let webhooks reach loopback and private addresses, for receivers on this machine or network."
+    )
+    backoff_seconds_min: float = Field(
+        4.0, gt=0, le=3_600, description="Seconds before the second attempt of a delivery; each further wait is twice as long."
+    )
+    timeout_seconds: float = Field(30.0, gt=0, le=30, description="Seconds one attempt may take, looking up the name included.")
+    disable_after_seconds: int = Field(
+        120 * 3600, ge=1, le=366 * 24 * 3600, description="Seconds of nothing but failures after which a webhook is disabled."
+    )
+
+
 class Log(Section):
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severity that is logged.")
     format: Literal["json", "text"] = Field("text", description="One JSON object per line, or text for people.")
@@ -234,6 +247,7 @@ class Settings(Section):
     billing: Billing = Billing()
     auth: Auth = Auth()
     jobs: Jobs = Jobs()
+    webhooks: Webhooks = Webhooks()
     log: Log = Log()
     clock: Clock = Clock()
     storage: Storage = Storage()

@@ -24,8 +24,9 @@ from runtime.admission import Admission
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
-from runtime.limits import READ_THREADS_MAX, SLOW_CALLS_MAX
+from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READ_THREADS_MAX, SLOW_CALLS_MAX
 from runtime.operation import COUNTERS, Call, Environment, Idempotency, Kind, Operation, Principal, ReadContext, Reply, WriteContext
+from runtime.outbound import Outbound
 from runtime.plugin import Registry
 from runtime.read_pool import ReadPool
 from runtime.secrets import Secrets
@@ -49,10 +50,12 @@ class Shard:
         self.settings = settings
         self.models = models
         self.identity = identity
-        self.environment = Environment(registry, settings, secrets)
+        outbound = Outbound(allow_private_networks=settings.webhooks.allow_private_networks)
+        self.environment = Environment(registry, settings, secrets, outbound)
         self._admission = Admission(settings)
         self._running: dict[tuple[int, int, bytes], bytes] = {}
         self._slow = 0
+        self._announcing: set[asyncio.Task] = set()
         self._draining = False
         self.store: Store
 
@@ -64,7 +67,7 @@ class Shard:
             identity=self.identity,
             create=create,
             map_bytes=self.settings.storage.map_bytes,
-            migrations={key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
+            migrations=outbox.MIGRATIONS | {key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)
@@ -119,7 +122,7 @@ class Shard:
         """Refuse new calls, finish what runs, leave queued jobs for the next start."""
         self._draining = True
         await self._jobs.stop()
-        while self._lane.depth or self._slow:
+        while self._lane.depth or self._slow or self._announcing:
             await asyncio.sleep(0.005)
 
     async def close(self) -> None:
@@ -139,6 +142,8 @@ class Shard:
             "slow_calls": self._slow,
             "jobs_waiting": self._jobs.depth,
             "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
+            "lanes": self._jobs.lanes(),
+            "outbound": self.environment.outbound.stats(),
             "store": self.store.stat(),
             "residents": self.store.residents.stats(),
         }
@@ -151,7 +156,9 @@ class Shard:
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
             if operation.load is not None:
                 ctx.prepared = operation.load(ctx, call.body)
-            return formed(operation, operation.handler(ctx, call.body))
+            reply = formed(operation, operation.handler(ctx, call.body))
+        self._announce(ctx)
+        return reply
 
     async def _slow_read(self, operation: Operation, call: Call) -> Reply:
         if self._slow >= SLOW_CALLS_MAX:
@@ -163,13 +170,40 @@ class Shard:
                 loaded = self._load(snapshot, operation, call, *admitted)
             prepared = await operation.prepare(call, loaded, self.models)
             principal, scope = admitted
+            made: list[ReadContext] = []
 
             def make(snapshot: Snapshot) -> ReadContext:
-                return ReadContext(snapshot, scope, call, self.environment, principal, prepared)
+                made.append(ReadContext(snapshot, scope, call, self.environment, principal, prepared))
+                return made[-1]
 
-            return await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            self._announce(made[-1])
+            return reply
         finally:
             self._slow -= 1
+
+    def _announce(self, read: ReadContext) -> None:
+        """Have the events of a read written, once its reply is on its way. Under overload they are dropped, never the reply."""
+        if not read.announced or len(self._announcing) >= ANNOUNCEMENTS_WAITING_MAX:
+            return
+
+        def work(transaction: Transaction) -> Outcome:
+            found = auth.tenant(transaction, read.scope.slot, read.scope.tenant)
+            if found is None:
+                return Outcome(Reply())  # the account was erased meanwhile
+            ctx = WriteContext(transaction, read.scope, read.call, self.environment, found[0])
+            for event, data, resource_id in read.announced:
+                ctx.emit(event, data, resource_id)
+            return Outcome(Reply(), ctx.due)
+
+        task = asyncio.get_running_loop().create_task(self._lane.submit(work, f"announce {read.call.operation}"))
+        self._announcing.add(task)
+        task.add_done_callback(self._announced)
+
+    def _announced(self, task: asyncio.Task) -> None:
+        self._announcing.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("an event of a read could not be written", exc_info=task.exception())
 
     # --- writes -------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from runtime.errors import ApiError, InternalError, Unavailable
+from runtime.job_lanes import Due
 from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
 from runtime.operation import Reply
 from runtime.plugin import Registry
@@ -33,10 +34,10 @@ class StorageFailed(Exception):
 
 @dataclass(slots=True)
 class Outcome:
-    """What a task made: its reply and the jobs it enqueued, as (run_at, slot, tenant, job_id)."""
+    """What a task made: its reply and the jobs it enqueued."""
 
     reply: Reply
-    due: list[tuple[int, int, int, str]] = field(default_factory=list)
+    due: list[Due] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -11,18 +11,21 @@ import random
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.crashes import Books, write_until
+from tests.receivers import receiver
 from tests.served import Served, refusal, served
 
 ROUNDS = 3
 ACKNOWLEDGEMENTS = (10, 60)  # before each kill, at random between these
 FILL_ATTEMPTS_MAX = 60
+DELIVERED_SECONDS_MAX = 60
 DISK_BYTES = 64 << 20  # a new data directory takes 25 MB, most of it the model's graph
 
 
@@ -77,6 +80,47 @@ def test_a_file_cut_short_is_refused_and_the_whole_one_has_everything(tmp_path: 
     with served(tmp_path / "data") as service:
         books.url = service.url
         asyncio.run(books.audit())
+
+
+@pytest.mark.slow
+def test_every_event_is_delivered_across_kills(tmp_path: Path) -> None:
+    """Killed while some deliveries are done, some under way and some waiting; the receiver hears of every memory at least once."""
+    told = {"webhooks__allow_private_networks": True, "webhooks__backoff_seconds_min": 0.05}
+    batch = {"memories": [{"content": f"Memory number {n}."} for n in range(100)]}
+    headers: dict[str, str] = {}
+    made: list[str] = []
+    with receiver() as there:
+        for _ in range(2):
+            with served(tmp_path / "data", **told) as service:
+                if not headers:
+                    headers = {"Authorization": f"Bearer {service.register()}"}
+                    webhook = {"url": there.url, "events": ["memory.created"]}
+                    assert service.http.post("/v1/webhooks", json=webhook, headers=headers).status_code == 201
+                heard = len(there.received)
+                made += service.http.post("/v1/memories/batch", json=batch, headers=headers).json()["memory_ids"]
+                while len(there.received) < heard + 20:
+                    assert service.process.poll() is None
+                there.let_go.clear()
+                service.kill()
+                there.let_go.set()
+        with served(tmp_path / "data", **told) as service:
+            wait_until(lambda: delivered(service, headers) == len(made))
+    assert {received.event["data"]["id"] for received in there.received} == set(made)
+    bodies = {received.event["idempotency_key"]: received.body for received in there.received}
+    assert len(bodies) == len(made) == 200
+    assert all(received.body == bodies[received.event["idempotency_key"]] for received in there.received)
+
+
+def delivered(service: Served, headers: dict[str, str]) -> int:
+    (webhook,) = service.http.get("/v1/webhooks", headers=headers).json()["items"]
+    return service.http.get(f"/v1/webhooks/{webhook['id']}/deliveries?status=delivered", headers=headers).json()["total_count"]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DELIVERED_SECONDS_MAX
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 class Disk:

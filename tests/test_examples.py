@@ -8,15 +8,18 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 import serve_app
 from runtime.cli import parser
 from runtime.settings import known_settings
 from runtime.settings_table import with_table
+from runtime.signatures import headers
 from tests.served import Served, served
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +29,8 @@ SECONDS_MAX = 60
 
 # (language of the fence, text inside it)
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-PYTHON = [text for language, text in FENCED if language == "python"]
+RECEIVER = next(text for language, text in FENCED if language == "python" and "class Receiver" in text)
+PYTHON = [text for language, text in FENCED if language == "python" and text != RECEIVER]
 # A curl command and the answer printed after it.
 CURLS = [(text, FENCED[at + 1][1]) for at, (language, text) in enumerate(FENCED) if language == "bash" and text.startswith("curl")]
 
@@ -90,6 +94,30 @@ def test_the_quickstart_tells_its_story_and_cleans_up(service: Served, api_key: 
     assert "version 2: The farmhouse has ten beds" in told
     names = [item["name"] for item in service.http.get("/v1/collections", headers={"Authorization": f"Bearer {api_key}"}).json()["items"]]
     assert "Quickstart" not in names
+
+
+def test_the_receiver_takes_what_is_genuine_and_nothing_else() -> None:
+    """In a process of its own, on a free port, as printed but for the port."""
+    secret, body = "whsec_" + "C" * 43, b'{"event_type": "memory.created", "data": {"id": "mem_1"}}'
+    assert len([line for line in RECEIVER.splitlines() if line.strip()]) <= 15
+    script = RECEIVER.replace('(("127.0.0.1", 9000), Receiver).serve_forever()', '(("127.0.0.1", 0), Receiver)')
+    script += "print(made.server_port, flush=True)\nmade.serve_forever()\n"
+    script = script.replace("http.server.HTTPServer(", "made = http.server.HTTPServer(")
+    environment = {**os.environ, "WEBHOOK_SIGNING_SECRET": secret}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    )
+    try:
+        url = f"http://127.0.0.1:{process.stdout.readline().strip()}/"
+        signed = headers("evt_1", body, [secret], int(time.time()))
+        assert httpx.post(url, content=body + b" ", headers=signed).status_code == 401
+        assert httpx.post(url, content=body, headers=headers("evt_1", body, [secret], int(time.time()) - 400)).status_code == 401
+        assert httpx.post(url, content=body).status_code == 401
+        assert httpx.post(url, content=body, headers=signed).status_code == 204
+        assert process.stdout.readline() == "memory.created mem_1\n"
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_the_table_of_settings_is_the_code_s() -> None:

@@ -46,13 +46,17 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with in_process(tmp_path_factory.mktemp("stage")) as service:
+    with in_process(tmp_path_factory.mktemp("stage"), webhooks__allow_private_networks=True) as service:
         token, stranger = service.register("ada@example.com"), service.register("eve@example.com")
         memory = service.request("POST", "/v1/memories", {"content": "Eve's secret.", "wait_for_index": True}, who=stranger).json()
         collection = service.request("POST", "/v1/collections", {"name": "Eve's"}, who=stranger).json()
         doomed = service.request("POST", "/v1/collections", {"name": "Eve's, deleted"}, who=stranger).json()
         job = service.request("DELETE", f"/v1/collections/{doomed['id']}", who=stranger).json()["cleanup"]["job_id"]
+        target = {"url": "http://127.0.0.1:1024/hook", "events": ["collection.updated"]}
+        webhook = service.request("POST", "/v1/webhooks", target, who=stranger).json()["id"]
         foreign = {"mem": memory["id"], "col": collection["id"], "key": service.mint(stranger, "read")["id"], "job": job}
+        sent = service.request("POST", f"/v1/webhooks/{webhook}/test", who=stranger).json()
+        foreign |= {"whk": webhook, "dlv": sent["delivery_id"]}
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
         yield Stage(service, token, keys, stranger, foreign)
 
@@ -144,6 +148,7 @@ def test_the_operator_is_no_tenant_and_a_tenant_no_operator(stage: Stage) -> Non
 # --- what belongs to others -----------------------------------------------------------------------------------------
 
 PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "jobs": "job", "memory-jobs": "job", "similar": "mem"}
+PREFIX_OF_PATH |= {"webhooks": "whk", "deliveries": "dlv"}
 
 
 def with_ids(path: str, foreign: dict[str, str]) -> str:
@@ -175,6 +180,7 @@ def test_a_foreign_id_in_the_path_is_forbidden(stage: Stage, operation: Operatio
         ("POST", "/v1/search", {"query": "secret", "collection_id": "{col}"}),
         ("POST", "/v1/search", {"query": "secret", "filters": {"OR": [{"collection_id": "{col}"}, {"speaker": "Eve"}]}}),
         ("DELETE", "/v1/memories/all?confirm=delete-all-memories&collection_id={col}", None),
+        ("GET", "/v1/webhooks/dead-letters?webhook_id={whk}", None),
     ],
 )
 def test_a_foreign_id_in_the_request_is_forbidden(stage: Stage, method: str, path: str, body: Any) -> None:

@@ -46,6 +46,14 @@ ENDPOINTS = {
         POST   /v1/collections/bulk-delete
         DELETE /v1/collections/all
     """,
+    "Webhooks": """
+        POST   /v1/webhooks
+        GET    /v1/webhooks
+        GET    /v1/webhooks/{id}
+        PUT    /v1/webhooks/{id}
+        DELETE /v1/webhooks/{id}
+        POST   /v1/webhooks/{id}/test
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """

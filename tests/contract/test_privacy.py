@@ -29,6 +29,9 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     """A desk whose account has used everything there is, and its token."""
     desk = Desk(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
     me = desk.register()
+    desk.shard.environment.outbound.allow_private_networks = True
+    hooked = {"url": "http://127.0.0.1:1024/hook", "events": ["memory.created", "memory.updated"], "description": "told of it all"}
+    desk("webhooks.create", hooked, who=me)
     collection = desk("collections.create", {"name": "work"}, who=me).body["id"]
     kept = desk("memories.create", {"content": "kept", "session_id": "s", "tags": ["a"], "expires_at": "2999-01-01"}, who=me, key="k").body[
         "id"
@@ -76,4 +79,9 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
     contents = {record["content"] for kind, record in records if kind == "memory"}
     assert contents == {"kept, and changed", "also kept", "one of a batch"}
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
+    assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]
+    told = [record["payload"] for kind, record in records if kind == "webhook_delivery"]
+    assert {payload["event_type"] for payload in told if payload is not None} == {"memory.created", "memory.updated"}
+    assert None in told, "a memory that was deleted is told of no more"
+    assert "whsec_" not in repr(records)
     assert "argon2" not in repr(records), "a password hash is nobody's to take along"

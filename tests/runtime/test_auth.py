@@ -222,7 +222,7 @@ def test_a_number_that_went_to_another_account_opens_nothing(store: Store) -> No
 
 def test_a_logged_out_token_is_refused_and_forgotten_once_expired(store: Store) -> None:
     def revoke(jti: str, exp: int, now_ms: int) -> None:
-        environment = Environment(registry=None, settings=None, secrets=SECRETS)
+        environment = Environment(registry=None, settings=None, secrets=SECRETS, outbound=None)
         call = Call("auth.logout", SLOT, now_ms, b"", "")
         scope = auth.scope_of(SLOT, ACCOUNT)
         store.write(lambda t: auth.revoke_token(WriteContext(t, scope, call, environment, None), {"jti": jti, "exp": exp}))

@@ -40,6 +40,7 @@ def refusal(capsys, *arguments: str) -> str:
         (("serve", "--set", "http.prt=1"), "mneme serve: http.prt in the command line is not a setting; the nearest is http.port."),
         (("serve", "--port", "eighty"), "mneme serve: http.port in the command line is not valid: input should be a valid integer"),
         (("serve", "--config", "gone.yaml"), "mneme serve: The configuration file gone.yaml does not exist."),
+        (("webhooks", "listen", "--port", "65536"), "mneme webhooks: --port must be 0 to 65535."),
         (("doctor", "--set", "x"), "mneme doctor: --set x must have the form section.key=value."),
         (
             ("serve", "--demo-account", "--set", "environment=production"),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from runtime import jobs
+import pytest
+
+from runtime import jobs, write_lane
 from runtime.errors import Unavailable
-from runtime.limits import JOBS_RETENTION_SECONDS
+from runtime.limits import JOBS_RETENTION_SECONDS, LANE_JOBS_AT_ONCE
 from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Job, Plugin, RetryStrategy
 from tests.plugins import Desk
 from tests.worlds import desk_of
+
+HOUR_MS = 3_600_000
 
 
 def work(handler, **fields) -> Plugin:
@@ -108,3 +114,60 @@ def test_jobs_that_ended_long_ago_are_forgotten(tmp_path: Path) -> None:
         desk.now_ms += JOBS_RETENTION_SECONDS * 1000 + 120_000
         desk("work.start", {}, who=me)
         assert desk("work.look", who=me, id=job_id).status == 404
+
+
+def test_a_job_that_keeps_no_record_is_gone_when_it_is_done(tmp_path: Path) -> None:
+    with desk_of(tmp_path, work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")}, keep=False)) as desk:
+        me, job_id = start(desk)
+        desk.settle()
+        assert desk("work.look", who=me, id=job_id).status == 404
+        assert desk("work.effects", who=me).body["count"] == 1
+
+
+def test_jobs_of_lanes_keep_their_lane_and_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+    """The second lane's job runs although the first one's hangs; both are there again after a restart."""
+    hanging, ran = [True], []
+
+    async def prepare(loaded, payload, models):
+        ran.append(payload["lane"])
+        if payload["lane"] == "a" and hanging[0]:
+            await asyncio.Event().wait()
+
+    def begin(ctx, body):
+        for lane in ["a"] * (LANE_JOBS_AT_ONCE + 2) + ["b"]:
+            ctx.enqueue("work.run", {"lane": lane}, lane=lane)
+
+    plugin = work(lambda ctx, payload: ctx.next_ordinal("effects"), prepare=prepare)
+    begins = replace(plugin.operations[0], handler=begin)
+    with desk_of(tmp_path, replace(plugin, operations=(begins, *plugin.operations[1:]))) as desk:
+        me = desk.register()
+        desk("work.start", {}, who=me)
+        deadline = time.monotonic() + 5
+        while desk("work.look", who=me, id="job_1").status != 404 or desk.shard._jobs.lanes()["open"] != 1:
+            assert time.monotonic() < deadline
+        assert sorted(ran) == ["a"] * LANE_JOBS_AT_ONCE + ["b"]
+        assert desk.shard._jobs.lanes()["waiting"] == 2 and desk.shard._jobs.depth == LANE_JOBS_AT_ONCE + 2
+        with desk.shard.store.snapshot() as snapshot:
+            assert [due.lane for due in jobs.unfinished(snapshot, snapshot.slots())] == ["a"] * (LANE_JOBS_AT_ONCE + 2)
+        hanging[0] = False
+        desk.reopen()
+        desk.settle()
+        assert desk("work.effects", who=me).body["count"] == LANE_JOBS_AT_ONCE + 3
+
+
+def test_a_job_whose_writes_are_refused_for_a_while_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")})
+    later = replace(plugin.operations[0], handler=lambda ctx, body: {"job_id": ctx.enqueue("work.run", {"step": 0}, delay_ms=HOUR_MS)})
+    with desk_of(tmp_path, replace(plugin, operations=(later, *plugin.operations[1:]))) as desk:
+        me, job_id = start(desk)
+        loop = desk.shard._jobs
+        due = loop._heap.pop()
+        monkeypatch.setattr(write_lane, "WRITE_QUEUE_MAX", 0)
+        loop.add([due._replace(run_at=0)])
+        deadline = time.monotonic() + 5
+        while not (loop._heap and loop._heap[0].run_at > 0):
+            desk("work.look", who=me, id=job_id)
+            assert time.monotonic() < deadline
+        monkeypatch.undo()
+        desk.settle()
+        assert desk("work.look", who=me, id=job_id).body["status"] == "completed"

@@ -11,6 +11,7 @@ UNITS = {
     *("BYTES", "CHARS", "SECONDS", "MS", "ITEMS", "CALLS", "REQUESTS", "JOBS", "KEYS", "ROWS", "SLOTS", "TAGS", "TEXTS", "THREADS"),
     *("TOKENS", "MESSAGES", "MEMORIES", "COLLECTIONS", "FIELDS", "FINDINGS", "NODES", "DEPTH", "OFFSET", "EVENTS", "HASHES"),
     *("CHANNEL", "QUEUE", "DELETE", "ATTEMPTS", "BATCHES", "CONNECTIONS", "STEPS", "WORDS", "TERMS", "FILES"),
+    *("WEBHOOKS", "DELIVERIES", "ADDRESSES", "ANNOUNCEMENTS", "SHARE"),
 }
 
 
@@ -66,6 +67,17 @@ def test_defaults_lie_within_their_maxima():
 def test_a_lane_batch_fits_into_its_queue_and_into_a_group_commit():
     assert limits.LANE_CALLS_MAX <= limits.GROUP_COMMIT_CALLS_MAX <= limits.WRITE_QUEUE_MAX
     assert limits.LANE_CALLS_MAX <= limits.LANE_QUEUE_MAX
+
+
+def test_one_account_cannot_keep_all_lanes_busy():
+    assert 2 * limits.WEBHOOKS_PER_TENANT_MAX * limits.LANE_JOBS_AT_ONCE <= limits.LANES_JOBS_MAX
+
+
+def test_webhooks_follow_the_specification():
+    webhooks = Settings().webhooks
+    assert (limits.WEBHOOK_ATTEMPTS_MAX, limits.WEBHOOK_BACKOFF_SECONDS_MAX) == (5, 3_600)
+    assert (webhooks.backoff_seconds_min, webhooks.timeout_seconds) == (4, 30)
+    assert webhooks.timeout_seconds < limits.JOB_PREPARE_SECONDS_MAX
 
 
 def test_a_call_outlives_every_wait_inside_it():

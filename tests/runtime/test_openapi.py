@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runtime import openapi
 from runtime.errors import ApiError
-from runtime.operation import Body, Idempotency, Kind, Operation, Patch, View
+from runtime.operation import Body, Event, Idempotency, Kind, Operation, Patch, View
 from runtime.pagination import Page, PageQuery
 from runtime.plugin import Plugin, Registry
 
@@ -33,6 +33,10 @@ class NoteView(View):
     id: str
     content: str = Field(description="What was said.")
     parts: list[Part] = Field(default_factory=list)
+
+
+class NoteAdded(View):
+    id: str = Field(description="Which note it is.")
 
 
 class NoteQuery(PageQuery):
@@ -76,7 +80,8 @@ OPERATIONS = (
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    registry = Registry.build([Plugin("notes", operations=OPERATIONS)])
+    events = (Event("note.added", NoteAdded), Event("internal.noted", NoteView))
+    registry = Registry.build([Plugin("notes", operations=OPERATIONS, events=events)])
     return openapi.document(registry, "1.2.3", [operation("service.page", "GET", "/page", Kind.FLOW, response=None, scope="public")])
 
 
@@ -206,6 +211,17 @@ class Balanced(HTMLParser):
     def handle_endtag(self, tag):
         if tag not in self.OPTIONAL:
             assert self.open.pop() == tag
+
+
+def test_events_are_described_as_webhooks(document):
+    (kind, item), *others = document["webhooks"].items()
+    assert kind == "note.added" and not others, "internal signals are nobody's business"
+    envelope = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert envelope["required"] == ["id", "event_type", "timestamp", "data", "idempotency_key"]
+    assert envelope["properties"]["event_type"] == {"const": "note.added"}
+    assert envelope["properties"]["data"] == {"$ref": "#/components/schemas/NoteAdded"}
+    assert "X-Webhook-Signature-256" in [parameter["name"] for parameter in item["post"]["parameters"]]
+    assert "Which note it is." in openapi.page(document)
 
 
 def test_the_page_shows_every_operation_and_needs_nothing_else(document):

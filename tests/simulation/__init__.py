@@ -2,6 +2,7 @@
 
     world.py    the shard, its clock, its embedder, and the ways in which it dies
     model.py    what the documentation says the answers are, in plain Python objects
+    ears.py     the receivers of webhooks
     script.py   which requests a seed makes
     history.py  one seed: ask both, compare, look at everything now and then
 

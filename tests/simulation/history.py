@@ -9,6 +9,7 @@ not be there at all when it had not.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import tempfile
@@ -27,9 +28,11 @@ from plugins.memory_store import (
     MEMORY_TEXT,
     MEMORY_VECTORS,
 )
+from plugins.webhook_store import BODIES, DELIVERY_FIELDS, EVENT_KINDS, UNDER_WAY
 from runtime.auth import read_authorization, resolve
 from runtime.errors import ApiError
 from runtime.operation import Call, Idempotency
+from storage.table import Scope, Snapshot
 from tests.plugins import Answer
 from tests.simulation.model import Access, Account, Expected, Memory, Model, Request
 from tests.simulation.script import HOUR_MS, MINUTE_MS, Script
@@ -58,6 +61,7 @@ class History:
         self.crashes = 0
         self._digest = hashlib.sha256()
         self._access: list[Access] = []
+        self._hooked: dict[Account, str] = {}
         self._page: tuple[Request, str, Memory] | None = None
 
     @property
@@ -67,6 +71,7 @@ class History:
     def run(self, steps: int) -> None:
         for email in ("ada@example.com", "grace@example.com"):
             self._one(Request("auth.register", body={"email": email, "password": "correct horse", "full_name": "Somebody"}))
+            self._hook(self.model.accounts[email])
         self._look()
         actions = {
             self._request: 60,
@@ -168,6 +173,7 @@ class History:
         self._embedder_mode = "up"
         self._mode("up")
         self._note("settle")
+        self.world.ears.willing = True
         for _ in range(3):
             self.world.now_ms += 2 * MINUTE_MS
             self.world.run_jobs(JOBS_MAX)
@@ -181,6 +187,40 @@ class History:
         for account in self._accounts():
             self._search_all(account)
             self._count_rows(account)
+        for account, url in self._hooked.items():
+            self._compare_heard(account, url)
+        self.world.ears.willing = False
+
+    # --- webhooks -----------------------------------------------------------------------------------------------------
+
+    def _hook(self, account: Account) -> None:
+        """The account wants to hear of every write, from the beginning. (What a read tells may be lost.)"""
+        url = self._hooked[account] = f"http://{len(self._hooked)}.example.test/"
+        answer = self.world(
+            "webhooks.create", {"url": url, "events": [k for k in EVENT_KINDS if k != "search.completed"]}, who=self._session(account).text
+        )
+        self._hold(answer.status == 201, "webhook", answer)
+        self.world.ears.secrets[url] = answer.body["signing_secret"]
+
+    def _compare_heard(self, account: Account, url: str) -> None:
+        """Every committed change was told, nothing else was, and nothing that was deleted is still on record."""
+        told: dict[str, set[str]] = {"memory.created": set(), "memory.updated": set(), "memory.deleted": set()}
+        for event in self.world.ears.events(url):
+            if event["event_type"] in told:
+                told[event["event_type"]].add(event["data"].get("content") or event["data"]["id"])
+        created = {memory.versions[0][1] for memory in account.memories}
+        updated = {content for memory in account.memories for _, content in memory.versions[1:]}
+        for kind, contents in (("memory.created", created), ("memory.updated", updated)):
+            self._hold(told[kind] == contents, f"{account.email}: {kind} differs in {told[kind] ^ contents}")
+        gone = sum(memory.is_gone for memory in account.memories)
+        self._hold(len(told["memory.deleted"]) == gone, f"{account.email}: {len(told['memory.deleted'])} of {gone} deletions were told")
+        with self.world.shard.store.snapshot() as snapshot:
+            scope = self._scope_of(account, snapshot)
+            under_way = DELIVERY_FIELDS.bind(snapshot, scope).any_of("status", UNDER_WAY)
+            bodies = [json.loads(row.body) for _, row in snapshot.bind(BODIES, scope).scan()]
+        kept = {body["data"]["id"] for body in bodies if "content" in body["data"]}
+        alive = {memory.id for memory in account.readable(self.world.now_ms)}
+        self._hold(not under_way and kept <= alive, f"{account.email}: {len(under_way)} under way, {kept - alive} still told of")
 
     # --- asking and comparing -----------------------------------------------------------------------------------------
 
@@ -372,9 +412,8 @@ class History:
     def _count_rows(self, account: Account) -> None:
         """With nothing left to do, the tables hold what can be seen and nothing else."""
         alive = account.readable(self.world.now_ms)
-        credential, slot = read_authorization(f"Bearer {self._session(account).text}", self.world.secrets, self.world.now_ms)
         with self.world.shard.store.snapshot() as snapshot:
-            _, scope = resolve(snapshot, slot, credential, self.world.now_ms, self.world.secrets)
+            scope = self._scope_of(account, snapshot)
             rows = {table.name: snapshot.bind(table, scope).count() for table in (MEMORIES, MEMORY_IDS, MEMORIES_HIDDEN, MEMORY_EXPIRY)}
             rows |= {table.name: snapshot.bind(table, scope).count() for table in (MEMORY_HISTORY, DROPPED_COLLECTIONS)}
             rows["text"] = MEMORY_TEXT.bind(snapshot, scope).stats().documents
@@ -388,6 +427,10 @@ class History:
         expected["memory_history"] = sum(len(memory.versions) - 1 for memory in alive)
         self._hold(rows == expected, f"{account.email}: rows {rows}, not {expected}")
         self._hold(ids == collections, f"{account.email}: {ids} collection ids for {collections} collections")
+
+    def _scope_of(self, account: Account, snapshot: Snapshot) -> Scope:
+        credential, slot = read_authorization(f"Bearer {self._session(account).text}", self.world.secrets, self.world.now_ms)
+        return resolve(snapshot, slot, credential, self.world.now_ms, self.world.secrets)[1]
 
     # --- the trace ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ and a new one opens the copy. What the old one still had in memory is lost as it
     torn       its pages have reached the file, the meta page that makes them count has not
     committed  it is on disk; no index in memory has learnt of it
     fed        indexes have learnt of it; nobody has been answered
-    embedding  between the steps of a call or a job, while its text is embedded
+    embedding  between the steps of a call or a job, while its text is embedded or its event is sent
 
 Jobs are run one at a time, when the history says so, and never by the clock.
 """
@@ -22,6 +22,7 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -45,9 +46,15 @@ from storage.directory import DATA_FILE, LOCK_FILE
 from storage.table import Committed, Identity, Transaction
 from tests.plugins import CHEAP, Answer, Desk, _answer
 from tests.plugins.embedding import WordEmbedder
+from tests.simulation.ears import Ears
 
 START_MS = 1_790_000_000_000
-TIMES = {"write": {"ready_wait_ms": 4}, "search": {"embedding_wait_ms": 4}, "auth": {**CHEAP["auth"], "token_seconds": 3 * 24 * 3600}}
+TIMES = {
+    "write": {"ready_wait_ms": 4},
+    "search": {"embedding_wait_ms": 4},
+    "auth": {**CHEAP["auth"], "token_seconds": 3 * 24 * 3600},
+    "webhooks": {"disable_after_seconds": 366 * 24 * 3600},
+}
 SURVIVES = {"before": False, "inside": False, "torn": False, "committed": True, "fed": True, "embedding": False}
 META_BYTES = 2 * 4096  # LMDB's two meta pages
 JOBS_MAX = 500
@@ -68,8 +75,8 @@ class SteppedJobs(JobLoop):
         """Run the most overdue job; False when none is due."""
         if not self._heap or self._heap[0][0] > self._now_ms():
             return False
-        _, slot, number, job_id = heapq.heappop(self._heap)
-        await self._run_one(slot, number, job_id)
+        due = heapq.heappop(self._heap)
+        await self._run_one(due.slot, due.tenant, due.job_id)
         return True
 
 
@@ -142,6 +149,7 @@ class World(Desk):
         self.registry = serve_app.registry()
         self.now_ms = START_MS
         self.embedder = MortalEmbedder(self)
+        self.ears = Ears(self, random.Random(f"ears {seed}"))
         self._models = Models(self.embedder)
         self.arm(None)
         self.crashed = False
@@ -157,6 +165,7 @@ class World(Desk):
     def _open(self, *, create: bool) -> None:
         identity = Identity("", 0, 1, 4096, 1)
         self.shard = MortalShard(self, self._directory, self.registry, self.settings, self._models, identity, self.secrets)
+        self.shard.environment = replace(self.shard.environment, outbound=self.ears)
         self._runner.run(self.shard.open(create=create))
 
     def close(self) -> None:

@@ -1,0 +1,403 @@
+"""Webhooks: where an account wants to be told what happens (specification part 6).
+
+Owns the webhook itself: its target, the events it takes, its signing secret and whether it is active. What is stored lives in
+plugins/webhook_store.py, the way of an event to its receiver in plugins/webhook_delivery.py, and what became of it in
+plugins/webhook_log.py.
+
+A target must be one that a request may be made to: an address inside the operator's network is refused when it is given, and
+again at each attempt (runtime/outbound.py). A name that has no address yet is accepted, and judged when there is something to
+deliver.
+
+The signing secret is in the answer that created or rotated it, and nowhere else. A rotation leaves the secret before in force for a grace
+period, in which each request carries both signatures. PUT replaces the webhook: what is left out of url, events, description and
+status takes its default, so a PUT without status enables a disabled webhook, and forgets its failures.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import AfterValidator, Field
+
+from plugins import webhook_log
+from plugins.webhook_delivery import JOBS, hear, is_awaited
+from plugins.webhook_store import (
+    ACTIVE,
+    DELIVERY_FIELDS,
+    DISABLED,
+    STATES,
+    TABLES,
+    WEBHOOKS,
+    EventKind,
+    StateRow,
+    WebhookRow,
+    add_delivery,
+    find_webhook,
+    put_webhook,
+    remove_webhook,
+    seal,
+    state_of,
+)
+from runtime import limits
+from runtime.errors import BadRequest, Conflict, ValidationFailed
+from runtime.inference import Models
+from runtime.operation import Body, Call, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
+from runtime.outbound import Outbound, Refused
+from runtime.pagination import Page, PageQuery, envelope, position
+from runtime.plugin import EVERY_EVENT, Plugin
+from runtime.signatures import SECRET_PREFIX
+from runtime.timestamps import iso
+
+SECRET_BYTES = 32
+SECRET_DRAWS_MAX = 1_000
+OWNERS_REASON = "Disabled by its owner."
+
+# --- requests and responses -------------------------------------------------------------------------------------------
+
+Url = Annotated[
+    str, Field(min_length=1, max_length=limits.WEBHOOK_URL_CHARS_MAX, description="Where to deliver to: a public http or https address.")
+]
+Events = Annotated[
+    list[EventKind],
+    Field(min_length=1, max_length=100, description="The kinds of events to deliver."),
+    AfterValidator(lambda kinds: list(dict.fromkeys(kinds))),
+]
+Description = Annotated[str, Field(max_length=limits.DESCRIPTION_CHARS_MAX, description="What the webhook is for.")]
+SigningSecret = Annotated[
+    str,
+    Field(
+        min_length=limits.WEBHOOK_SECRET_CHARS_MIN,
+        max_length=limits.WEBHOOK_SECRET_CHARS_MAX,
+        description="A signing secret of your own; one is made when it is absent.",
+    ),
+]
+
+
+class NewWebhook(Body):
+    url: Url
+    events: Events
+    description: Description | None = None
+    signing_secret: SigningSecret | None = Field(None, repr=False)
+
+
+class WebhookReplacement(Body):
+    url: Url
+    events: Events
+    description: Description | None = None
+    status: Literal["active", "disabled"] = Field(ACTIVE, description="active forgets earlier failures.")
+
+
+class Rotation(Body):
+    grace_seconds: int = Field(
+        limits.WEBHOOK_GRACE_SECONDS_DEFAULT,
+        ge=0,
+        le=limits.WEBHOOK_GRACE_SECONDS_MAX,
+        description="How long requests are signed with the secret before as well.",
+    )
+    signing_secret: SigningSecret | None = Field(None, repr=False)
+
+
+class Webhook(View):
+    id: str = Field(description="The webhook's id.")
+    url: str = Field(description="Where it delivers to.")
+    events: list[EventKind] = Field(description="The kinds of events it takes.")
+    description: str | None = Field(description="What it is for.")
+    status: Literal["active", "disabled"] = Field(description="A disabled webhook delivers nothing; its events are kept as skipped.")
+    disabled_reason: str | None = Field(description="Why it is disabled.")
+    created_at: str = Field(description="When it was created (ISO 8601).")
+    updated_at: str = Field(description="When it was last changed (ISO 8601).")
+    last_delivery_at: str | None = Field(description="When it last took an event with a 2xx.")
+    failure_count: int = Field(description="Failed attempts since then.")
+
+
+class WebhookWithSecret(Webhook):
+    signing_secret: str = Field(description="Verifies deliveries. It is shown this once.")
+
+
+class RotatedWebhook(WebhookWithSecret):
+    previous_secret_expires_at: str = Field(description="Until when the secret before signs as well (ISO 8601).")
+
+
+class DeletedWebhook(View):
+    id: str = Field(description="The webhook's id.")
+    deleted: Literal[True] = Field(description="It delivers nothing any more, and its deliveries are being removed.")
+
+
+class TestEvent(View):
+    event_id: str = Field(description="The test event's id.")
+    delivery_id: str = Field(description="Its delivery; look at it under /v1/webhooks/{id}/deliveries/{delivery_id}.")
+
+
+# --- handlers ---------------------------------------------------------------------------------------------------------
+
+
+def load_target(ctx: ReadContext, body: NewWebhook | WebhookReplacement) -> Outbound:
+    """The way out, which knows what may be asked for. A webhook that is not there is said so before any name is looked up."""
+    if "id" in ctx.path:
+        find_webhook(ctx, ctx.path["id"])
+    return ctx.outbound
+
+
+async def check_target(call: Call, outbound: Outbound, models: Models) -> None:
+    """Refuse a target inside the operator's network."""
+    try:
+        await outbound.check(call.body.url, limits.WEBHOOK_CHECK_SECONDS_MAX)
+    except Refused as refused:
+        raise ValidationFailed.at(("body", "url"), str(refused)) from None
+
+
+def create(ctx: WriteContext, body: NewWebhook) -> Reply:
+    if ctx[WEBHOOKS].count() >= limits.WEBHOOKS_PER_TENANT_MAX:
+        raise BadRequest(f"An account has at most {limits.WEBHOOKS_PER_TENANT_MAX} webhooks; delete one first.")
+    webhook_id, secret = ctx.new_id("whk"), body.signing_secret or make_secret(ctx)
+    row = WebhookRow(
+        id=webhook_id,
+        ordinal=ctx.next_ordinal("webhooks"),
+        url=body.url,
+        events=tuple(body.events),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+        secret=seal(ctx, webhook_id, secret),
+        description=body.description,
+    )
+    put_webhook(ctx, row)
+    return Reply(201, {**view(ctx, row), "signing_secret": secret}, resource_id=row.id)
+
+
+def get(ctx: ReadContext, body: None) -> dict[str, Any]:
+    return view(ctx, find_webhook(ctx, ctx.path["id"]))
+
+
+def list_webhooks(ctx: ReadContext, body: None) -> dict[str, Any]:
+    limit = ctx.query.limit
+    found = list(ctx[WEBHOOKS].scan(before=position(ctx), reverse=True, limit=limit + 1))
+    page = found[:limit]
+    items = [view(ctx, row) for _, row in page]
+    return envelope(ctx, items, page[-1][0] if len(found) > limit else None, ctx[WEBHOOKS].count())
+
+
+def replace(ctx: WriteContext, body: WebhookReplacement) -> dict[str, Any]:
+    before = find_webhook(ctx, ctx.path["id"])
+    after = msgspec.structs.replace(
+        before,
+        url=body.url,
+        events=tuple(body.events),
+        description=body.description,
+        status=body.status,
+        disabled_reason=None if body.status == ACTIVE else before.disabled_reason or OWNERS_REASON,
+        updated_at=ctx.now,
+    )
+    if before.status == DISABLED and after.status == ACTIVE:
+        state = state_of(ctx, before.ordinal)
+        ctx[STATES].put((before.ordinal,), StateRow(state.pending, last_delivery_at=state.last_delivery_at))
+    put_webhook(ctx, after)
+    return view(ctx, after)
+
+
+def delete(ctx: WriteContext, body: None) -> DeletedWebhook:
+    row = find_webhook(ctx, ctx.path["id"])
+    remove_webhook(ctx, row)
+    return DeletedWebhook(id=row.id, deleted=True)
+
+
+def rotate(ctx: WriteContext, body: Rotation) -> dict[str, Any]:
+    before = find_webhook(ctx, ctx.path["id"])
+    secret = body.signing_secret or make_secret(ctx)
+    until = ctx.now + body.grace_seconds * 1000
+    after = msgspec.structs.replace(
+        before,
+        secret=seal(ctx, before.id, secret),
+        previous_secret=before.secret if body.grace_seconds else b"",
+        previous_until=until,
+        updated_at=ctx.now,
+    )
+    put_webhook(ctx, after)
+    return {**view(ctx, after), "signing_secret": secret, "previous_secret_expires_at": iso(until)}
+
+
+def send_test(ctx: WriteContext, body: None) -> Reply:
+    row = find_webhook(ctx, ctx.path["id"])
+    if row.status != ACTIVE:
+        raise Conflict("The webhook is disabled; enable it with PUT /v1/webhooks/{id} first.")
+    delivery = add_delivery(ctx, row, ctx.new_id("evt"), row.events[0], {"test": True, "id": row.id}, row.id)
+    sent = {"event_id": delivery.event_id, "delivery_id": delivery.id}
+    return Reply(202, sent, webhook_log.look_again(row, delivery), resource_id=delivery.id)
+
+
+def make_secret(ctx: WriteContext) -> str:
+    """A new signing secret, of more than 250 random bits. It has neither "-" nor "_", so that base64 in either alphabet reads it."""
+    for _ in range(SECRET_DRAWS_MAX):
+        text = base64.urlsafe_b64encode(ctx.random(SECRET_BYTES)).rstrip(b"=").decode()
+        if text.isalnum():
+            return SECRET_PREFIX + text
+    raise RuntimeError("no secret without - and _ was drawn")
+
+
+def view(ctx: ReadContext, row: WebhookRow) -> dict[str, Any]:
+    """A Webhook, as the API shows it."""
+    state = state_of(ctx, row.ordinal)
+    return {
+        "id": row.id,
+        "url": row.url,
+        "events": list(row.events),
+        "description": row.description,
+        "status": row.status,
+        "disabled_reason": row.disabled_reason,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+        "last_delivery_at": None if state.last_delivery_at is None else iso(state.last_delivery_at),
+        "failure_count": state.failures,
+    }
+
+
+# --- privacy ----------------------------------------------------------------------------------------------------------
+
+
+def erase(ctx: WriteContext) -> dict[str, int]:
+    """Remove all webhooks and deliveries. Counts of rows by table."""
+    return {table.name: ctx[table].delete_prefix() for table in (*TABLES, *DELIVERY_FIELDS.tables)}
+
+
+def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The webhooks, without secrets, and their deliveries: ("webhook" | "webhook_delivery", record)."""
+    for _, row in ctx[WEBHOOKS].scan():
+        yield "webhook", view(ctx, row)
+    yield from webhook_log.export(ctx)
+
+
+# --- the plugin -------------------------------------------------------------------------------------------------------
+
+_ID = "whk_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"
+_NEW = {"url": "https://hooks.example.com/mneme", "events": ["memory.created", "memory.deleted"]}
+_EXAMPLE = {
+    "id": _ID, **_NEW, "description": None, "status": "active", "disabled_reason": None, "created_at": "2026-05-08T13:56:00.000Z",
+    "updated_at": "2026-05-08T13:56:00.000Z", "last_delivery_at": None, "failure_count": 0,
+}  # fmt: skip
+_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYq"
+_SPEC = "part 4, Webhooks; part 2, Webhook"
+
+OPERATIONS = (
+    Operation(
+        name="webhooks.create",
+        method="POST",
+        path="/v1/webhooks",
+        kind=Kind.WRITE,
+        handler=create,
+        load=load_target,
+        prepare=check_target,
+        body=NewWebhook,
+        response=WebhookWithSecret,
+        statuses=(201,),
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Create a webhook",
+        description="The signing secret is in this answer only. An address in a private or reserved network is 422.",
+        spec=_SPEC,
+        example=_NEW,
+        example_reply={**_EXAMPLE, "signing_secret": _SECRET},
+    ),
+    Operation(
+        name="webhooks.list",
+        method="GET",
+        path="/v1/webhooks",
+        kind=Kind.READ,
+        handler=list_webhooks,
+        query=PageQuery,
+        response=Page[Webhook],
+        summary="List webhooks",
+        spec="part 4, Webhooks; rule P",
+        example_reply={"items": [_EXAMPLE], "next_cursor": None, "has_more": False, "total_count": 1},
+    ),
+    Operation(
+        name="webhooks.get",
+        method="GET",
+        path="/v1/webhooks/{id}",
+        kind=Kind.READ,
+        handler=get,
+        response=Webhook,
+        summary="Get a webhook",
+        spec=_SPEC,
+        example_reply=_EXAMPLE,
+    ),
+    Operation(
+        name="webhooks.update",
+        method="PUT",
+        path="/v1/webhooks/{id}",
+        kind=Kind.WRITE,
+        handler=replace,
+        load=load_target,
+        prepare=check_target,
+        body=WebhookReplacement,
+        response=Webhook,
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Replace a webhook's url, events, description and status",
+        description="What is still to be delivered goes to the new url. Enabling a disabled webhook forgets its failures; what was "
+        "skipped meanwhile can be replayed.",
+        spec=_SPEC,
+        example={**_NEW, "status": "active"},
+        example_reply=_EXAMPLE,
+    ),
+    Operation(
+        name="webhooks.delete",
+        method="DELETE",
+        path="/v1/webhooks/{id}",
+        kind=Kind.WRITE,
+        handler=delete,
+        response=DeletedWebhook,
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Delete a webhook",
+        description="With its deliveries, those under way included. Again is 404.",
+        spec=_SPEC,
+        example_reply={"id": _ID, "deleted": True},
+    ),
+    Operation(
+        name="webhooks.test",
+        method="POST",
+        path="/v1/webhooks/{id}/test",
+        kind=Kind.WRITE,
+        handler=send_test,
+        response=TestEvent,
+        statuses=(202,),
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Send a test event",
+        description="Of the first kind the webhook takes, with the data `{test: true, id: <webhook id>}`. A disabled webhook is 409.",
+        spec="part 4, Webhooks",
+        example_reply={"event_id": "evt_06a1kz0c9j3s5d7p9f1w3y5a7c9e2g4h", "delivery_id": "dlv_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j"},
+    ),
+    Operation(
+        name="webhooks.rotate_secret",
+        method="POST",
+        path="/v1/webhooks/{id}/rotate-secret",
+        kind=Kind.WRITE,
+        handler=rotate,
+        body=Rotation,
+        response=RotatedWebhook,
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Rotate the signing secret",
+        description="The new secret signs X-Webhook-Signature-256 at once; until the grace is over the old one signs the header "
+        "X-Webhook-Signature-256-Previous beside it.",
+        spec="part 6, Signature verification",
+        example={"grace_seconds": 86_400},
+        example_reply={**_EXAMPLE, "signing_secret": _SECRET, "previous_secret_expires_at": "2026-05-09T13:56:00.000Z"},
+    ),
+    *webhook_log.OPERATIONS,
+)
+
+plugin = Plugin(
+    name="webhooks",
+    operations=OPERATIONS,
+    tables=TABLES,
+    indexes=(DELIVERY_FIELDS,),
+    subscribe={EVERY_EVENT: hear},
+    audience=is_awaited,
+    jobs=JOBS,
+    erase=erase,
+    export=export,
+)

@@ -1,0 +1,264 @@
+"""Requests to addresses that users give: nothing inside the operator's network is ever reached through them.
+
+Owns which addresses are allowed, and how a request gets to exactly the address that was judged. It does not know what is sent
+or why. One request is one connection:
+
+    parse    http or https, no user name, port 80, 443 or from 1024 on
+    resolve  once; numbers in any spelling (0x7f000001, 2130706433, 127.1) become addresses here
+    judge    every address of the name; a single blocked one refuses the request, for a name that mixes is an attack
+    connect  to the judged address; Host header and TLS name stay those of the URL
+    answer   the status and the first OUTBOUND_ANSWER_BYTES_MAX bytes; a redirect is an answer like any other, and not followed
+
+So a name that resolves to something else a moment later (rebinding) changes nothing, and no proxy of the environment is asked.
+The time allowed covers all of it, so that neither a slow name server nor an answer that drips holds anyone longer.
+
+The table of blocked networks is our own: `ipaddress.is_global` passes addresses that embed a loopback one (NAT64, 6to4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import re
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from runtime.limits import (
+    OUTBOUND_ADDRESSES_TRIED_MAX,
+    OUTBOUND_ANSWER_BYTES_MAX,
+    OUTBOUND_CONNECT_SECONDS_MAX,
+    OUTBOUND_LOOKUP_THREADS_MAX,
+)
+
+PORTS = (80, 443)
+UNPRIVILEGED_PORT_MIN, PORT_MAX = 1_024, 65_535
+_HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(word) for word in text.split())
+
+
+# Where cloud platforms hand out credentials to whoever asks from inside.
+METADATA = _networks("169.254.169.254/32 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fd00:ec2::/32 fd20:ce::254/128")
+# What the operator may open, for receivers on the same machine or in the same building.
+PRIVATE = _networks("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.0/8 100.64.0.0/10 ::1/128 fc00::/7")
+# What stays closed: this network, link-local, special purposes, benchmarks, documentation, multicast, reserved.
+RESERVED = _networks(
+    "0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
+    # Global unicast is 2000::/3. The rest holds unspecified, mapped and translated IPv4, NAT64, discard, link-local and multicast.
+    " ::/3 4000::/2 8000::/1"
+    # Inside it: protocol assignments with Teredo and ORCHID, documentation, 6to4.
+    " 2001::/23 2001:db8::/32 2002::/16 3fff::/20"
+)
+
+
+class Refused(Exception):
+    """The request must not be made; the message is one sentence for whoever gave the URL."""
+
+
+class Unresolved(Exception):
+    """The name has no address (now)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that may be asked for, in parts. host: ASCII, without brackets."""
+
+    url: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request.
+
+    status       the HTTP status, or None without an answer
+    error        why there is none, in words; None with an answer
+    kind         "2xx" … "5xx", "refused", "timeout" or "failed"
+    body         its first bytes
+    retry_after  the Retry-After header, as it came
+    """
+
+    kind: str
+    duration_ms: int
+    status: int | None = None
+    error: str | None = None
+    body: bytes = b""
+    retry_after: str | None = None
+
+
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+
+
+class Outbound:
+    """The way out for one shard, used from one event loop.
+
+    allow_private_networks  the operator's switch: loopback and private addresses are allowed
+    resolve                 (host, port) -> addresses as texts; the system's resolver by default
+    tls                     whom to trust; by default the usual authorities, or SSL_CERT_FILE
+    """
+
+    def __init__(self, *, allow_private_networks: bool = False, resolve: Resolver | None = None, tls: ssl.SSLContext | None = None):
+        self.allow_private_networks = allow_private_networks
+        self.resolve = resolve or self._ask_the_system
+        self._outcomes: Counter[str] = Counter()
+        self._under_way = 0
+        self._lookups = asyncio.Semaphore(OUTBOUND_LOOKUP_THREADS_MAX)
+        self._tls = tls
+
+    async def check(self, url: str, seconds: float) -> None:
+        """Whether a request to this URL would be made now. Raises Refused; a name without an address passes, it may get one."""
+        target = parse(url)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._judged(target)
+        except (Unresolved, TimeoutError):
+            return
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer:
+        """One POST request; -> what came of it, whatever that is. seconds: for everything together."""
+        started = time.perf_counter()
+        self._under_way += 1
+        try:
+            async with asyncio.timeout(seconds):
+                kind, fields = await self._post(url, headers, body)
+        except TimeoutError:
+            kind, fields = "timeout", {"error": f"No complete answer within {seconds:g} seconds."}
+        except Refused as refused:
+            kind, fields = "refused", {"error": str(refused)}
+        except Unresolved as unresolved:
+            kind, fields = "failed", {"error": str(unresolved)}
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError, ssl.SSLError) as error:
+            kind, fields = "failed", {"error": _told(error)}
+        finally:
+            self._under_way -= 1
+        self._outcomes[kind] += 1
+        return Answer(kind, round((time.perf_counter() - started) * 1000), **fields)
+
+    def stats(self) -> dict[str, int]:
+        """Requests under way, made, and answered by kind; for metrics."""
+        kinds = ("2xx", "3xx", "4xx", "5xx", "refused", "timeout", "failed")
+        return {"under_way": self._under_way, "attempts": self._outcomes.total()} | {kind: self._outcomes[kind] for kind in kinds}
+
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[str, dict]:
+        target = parse(url)
+        addresses = await self._judged(target)
+        tls = self._tls_context() if target.url.startswith("https:") else None
+        connection = httpcore.AsyncConnectionPool(ssl_context=tls, max_connections=1, network_backend=_Pinned(addresses))
+        sent = [*headers.items(), ("Connection", "close")]
+        async with connection, connection.stream("POST", target.url, headers=sent, content=body) as response:
+            kept = bytearray()
+            async for part in response.aiter_stream():
+                kept += part
+                if len(kept) >= OUTBOUND_ANSWER_BYTES_MAX:
+                    break
+        retry_after = next((value.decode("latin-1") for name, value in response.headers if name.lower() == b"retry-after"), None)
+        fields = {"status": response.status, "body": bytes(kept[:OUTBOUND_ANSWER_BYTES_MAX]), "retry_after": retry_after}
+        return f"{response.status // 100}xx", fields
+
+    async def _judged(self, target: Target) -> list[str]:
+        """All addresses of the target's host. Raises Refused when one of them is blocked, Unresolved when there is none."""
+        found = list(dict.fromkeys(await self.resolve(target.host, target.port)))
+        if not found:
+            raise Unresolved("The host name has no address.")
+        if any(self._is_blocked(address) for address in found):
+            raise Refused("The host is in a private or reserved network.")
+        return found
+
+    def _is_blocked(self, text: str) -> bool:
+        address = ipaddress.ip_address(text.partition("%")[0])  # without the interface of a link-local one
+        if self.allow_private_networks and _is_in(address, PRIVATE):
+            return _is_in(address, METADATA)
+        return any(_is_in(address, networks) for networks in (PRIVATE, METADATA, RESERVED))
+
+    async def _ask_the_system(self, host: str, port: int) -> list[str]:
+        """The system's resolver, on a thread that nobody waits for: a name server that never answers must not hold up a shutdown."""
+        await self._lookups.acquire()
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[list[str]] = loop.create_future()
+
+        def settle(addresses: list[str]) -> None:
+            self._lookups.release()
+            if not found.done():
+                found.set_result(addresses)
+
+        def look_up() -> None:
+            try:
+                addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            except (OSError, UnicodeError):
+                addresses = []
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(settle, addresses)
+
+        threading.Thread(target=look_up, name="mneme-resolver", daemon=True).start()
+        return await found
+
+    def _tls_context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = httpx.create_ssl_context()  # made once, since it reads all certificate authorities
+        return self._tls
+
+
+def parse(url: str) -> Target:
+    """The URL's parts. Raises Refused for what is no http(s) URL, or has a user name or a port that may not be asked for."""
+    try:
+        parsed = httpx.URL(url)
+        host = parsed.raw_host.decode("ascii")
+        port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
+    except (httpx.InvalidURL, ValueError, TypeError):
+        raise Refused("This is no URL.") from None
+    if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(host):
+        raise Refused("The URL must begin with http:// or https:// and name a host.")
+    if parsed.userinfo:
+        raise Refused("The URL must not carry a user name or password.")
+    if port not in PORTS and not UNPRIVILEGED_PORT_MIN <= port <= PORT_MAX:
+        raise Refused(f"The port must be 80, 443 or at least {UNPRIVILEGED_PORT_MIN}.")
+    return Target(str(parsed.copy_with(fragment=None)), host, port)
+
+
+def _is_in(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+class _Pinned(httpcore.AsyncNetworkBackend):
+    """Connects to the given addresses, one after the other, whatever host it is asked for."""
+
+    def __init__(self, addresses: Iterable[str]):
+        self._addresses = list(addresses)[:OUTBOUND_ADDRESSES_TRIED_MAX]
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        for number, address in enumerate(self._addresses, 1):
+            try:
+                return await self._network.connect_tcp(address, port, OUTBOUND_CONNECT_SECONDS_MAX, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if number == len(self._addresses):
+                    raise
+        raise httpcore.ConnectError("no address")
+
+
+def _told(error: Exception) -> str:
+    """An error of the connection, in one sentence that fits a log."""
+    text = " ".join(str(error).split())[:200]
+    return f"The connection failed: {text or type(error).__name__}."

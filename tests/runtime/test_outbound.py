@@ -1,0 +1,306 @@
+"""Requests to addresses that users give, against real sockets: which are made, to whom, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from runtime.outbound import Answer, Outbound, Refused, parse
+from tests.receivers import receiver
+
+SECONDS = 5
+PUBLIC = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "8.8.8.8", "1.1.1.1"]
+PRIVATE = ["127.0.0.1", "127.8.8.8", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "::1", "fc00::1", "fdff::1"]
+CLOSED = [
+    "0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.0.1", "168.63.129.16", "100.100.100.200", "192.0.0.1", "192.0.0.192", "192.0.2.1",
+    "192.88.99.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1",
+    "255.255.255.255", "::", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1", "64:ff9b::127.0.0.1",
+    "64:ff9b::8.8.8.8", "64:ff9b:1::1", "100::1", "2001::1", "2001:0:4136:e378::1", "2001:10::1", "2001:20::1", "2001:db8::1",
+    "2002:7f00:1::", "2002:808:808::", "3fff::1", "4000::1", "5f00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
+]  # fmt: skip
+
+
+def named(*addresses: str) -> Callable:
+    async def resolve(host: str, port: int) -> list[str]:
+        return list(addresses)
+
+    return resolve
+
+
+def is_refused(outbound: Outbound, url: str = "https://hooks.example.test/", seconds: float = SECONDS) -> bool:
+    try:
+        asyncio.run(outbound.check(url, seconds))
+    except Refused:
+        return True
+    return False
+
+
+def post(outbound: Outbound, url: str, seconds: float = SECONDS) -> Answer:
+    return asyncio.run(outbound.post(url, {"X-Test": "1"}, b"{}", seconds))
+
+
+# --- who may be asked -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_may_be_asked(address: str) -> None:
+    assert not is_refused(Outbound(resolve=named(address)))
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_private_addresses_are_the_operator_s_to_open(address: str) -> None:
+    assert is_refused(Outbound(resolve=named(address)))
+    assert not is_refused(Outbound(resolve=named(address), allow_private_networks=True))
+
+
+@pytest.mark.parametrize("address", CLOSED)
+def test_reserved_addresses_stay_closed(address: str) -> None:
+    for allowed in (False, True):
+        assert is_refused(Outbound(resolve=named(address), allow_private_networks=allowed))
+
+
+def test_one_blocked_address_among_good_ones_is_enough() -> None:
+    assert is_refused(Outbound(resolve=named(*PUBLIC, "127.0.0.1")))
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "localhost", "[::1]", "[::ffff:7f00:1]"]
+)
+def test_any_spelling_of_loopback_is_loopback(host: str) -> None:
+    """By the system's own resolver."""
+    assert is_refused(Outbound(), f"http://{host}:8000/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.com/", "file:///etc/passwd", "example.com", "//example.com/", "http:///x", "http://", "", "http://a b/",
+        "http://user@example.com/", "http://user:secret@example.com/", "http://:@example.com@127.0.0.1/", "http://example.com:22/",
+        "http://example.com:0/", "http://example.com:65536/", "http://example.com:port/", "http://%6c/", "http://a%00b/", "http://[fe80::1%25lo]/",
+        "http://exa\tmple.com/", "http://example.com\r\nHost: inside/", "http://a\\@inside/",
+    ],
+)  # fmt: skip
+def test_what_is_no_plain_url_is_refused(url: str) -> None:
+    with pytest.raises(Refused):
+        parse(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("http://example.com", "example.com", 80), ("https://example.com/x?y#z", "example.com", 443),
+        ("http://[2606::1]:8080/", "2606::1", 8080), ("https://exämple.com/", "xn--exmple-cua.com", 443),
+    ],
+)  # fmt: skip
+def test_a_url_is_taken_apart_once(url: str, host: str, port: int) -> None:
+    target = parse(url)
+    assert (target.host, target.port) == (host, port) and "#" not in target.url
+
+
+def test_a_name_that_has_no_address_passes_and_fails_when_asked() -> None:
+    assert not is_refused(Outbound(resolve=named()))
+    answer = post(Outbound(resolve=named()), "http://hooks.example.test/")
+    assert (answer.kind, answer.error) == ("failed", "The host name has no address.")
+
+
+def test_a_name_server_that_does_not_answer_costs_the_time_allowed_and_no_more() -> None:
+    async def never(host: str, port: int) -> list[str]:
+        await asyncio.Event().wait()
+
+    assert not is_refused(Outbound(resolve=never), seconds=0.05)
+    assert post(Outbound(resolve=never), "http://hooks.example.test/", 0.05).kind == "timeout"
+
+
+# --- how they are asked -----------------------------------------------------------------------------------------------
+
+
+def test_the_judged_address_is_the_one_connected_to() -> None:
+    """The name resolves once; what it would resolve to a moment later does not matter. Its own name stays in the Host header."""
+    asked = []
+
+    async def rebinding(host: str, port: int) -> list[str]:
+        asked.append((host, port))
+        return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
+
+    with receiver() as there:
+        port = int(there.url.rpartition(":")[2].partition("/")[0])
+        answer = post(Outbound(resolve=rebinding, allow_private_networks=True), f"http://hooks.example.test:{port}/hook?a=b")
+        assert (answer.kind, answer.status, answer.body) == ("2xx", 200, b"ok")
+        assert asked == [("hooks.example.test", port)]
+        (received,) = there.received
+        assert (received.headers["host"], received.path) == (f"hooks.example.test:{port}", "/hook?a=b")
+
+
+def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiver() as proxy, receiver() as there:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert post(Outbound(allow_private_networks=True), there.url).status == 200
+        assert (len(proxy.received), len(there.received)) == (0, 1)
+
+
+def test_the_next_address_is_tried_when_one_refuses() -> None:
+    with receiver() as there:
+        outbound = Outbound(resolve=named("127.0.0.9", "127.0.0.1"), allow_private_networks=True)
+        assert post(outbound, there.url.replace("127.0.0.1", "hooks.example.test")).status == 200
+
+
+def test_what_nobody_answers_is_a_failure_in_words() -> None:
+    answer = post(Outbound(allow_private_networks=True), "http://127.0.0.1:1024/")
+    assert (answer.kind, answer.status) == ("failed", None) and answer.error.startswith("The connection failed: ")
+
+
+@contextmanager
+def raw_server(speak: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """A socket that says what it is told to each caller; -> its port."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            try:
+                with connection if tls is None else tls.wrap_socket(connection, server_side=True) as talking:
+                    speak(talking)
+            except OSError:
+                continue
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join(SECONDS)
+
+
+def whole_request(connection: socket.socket) -> bytes:
+    """All of it: what closes a connection with bytes unread resets it, answer and all."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n{}"):
+        part = connection.recv(65_536)
+        if not part:
+            raise ConnectionError("gone before its end")
+        received += part
+    return received
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Long: "])
+def test_an_answer_that_drips_is_cut_off(head: bytes) -> None:
+    stop = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.sendall(head or b"H")
+        while not stop.wait(0.01):
+            connection.sendall(b"a")
+
+    with raw_server(drip) as port:
+        answer = post(Outbound(allow_private_networks=True), f"http://127.0.0.1:{port}/", 0.2)
+        stop.set()
+    assert (answer.kind, answer.status) == ("timeout", None)
+
+
+BROKEN = [
+    b"",
+    b"garbage\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+    b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 40_000,
+]
+
+
+@pytest.mark.parametrize("said", BROKEN, ids=len)
+def test_a_broken_answer_is_a_failure(said: bytes) -> None:
+    def speak(connection: socket.socket) -> None:
+        whole_request(connection)
+        connection.sendall(said)
+
+    with raw_server(speak) as port:
+        answer = post(Outbound(allow_private_networks=True), f"http://127.0.0.1:{port}/")
+    assert (answer.kind, answer.status) == ("failed", None)
+
+
+def test_an_endless_answer_is_read_to_its_first_bytes() -> None:
+    def speak(connection: socket.socket) -> None:
+        whole_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            connection.sendall(b"1000\r\n" + b"x" * 4_096 + b"\r\n")
+
+    with raw_server(speak) as port:
+        answer = post(Outbound(allow_private_networks=True), f"http://127.0.0.1:{port}/")
+    assert (answer.status, answer.body) == (200, b"x" * 16_384)
+
+
+def certificate(directory: Path, name: str) -> tuple[Path, Path]:
+    """A self-signed certificate for a name, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = directory / "cert.pem", directory / "key.pem"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    return files
+
+
+def test_tls_speaks_with_the_name_and_checks_it(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "hooks.example.test")
+    asked_for, heard = [], []
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    tls.sni_callback = lambda connection, name, context: asked_for.append(name)
+
+    def speak(connection: socket.socket) -> None:
+        heard.append(whole_request(connection))
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    def ask(host: str, trust: ssl.SSLContext | None) -> Answer:
+        outbound = Outbound(resolve=named("127.0.0.1"), allow_private_networks=True, tls=trust)
+        return post(outbound, f"https://{host}:{port}/")
+
+    with raw_server(speak, tls) as port:
+        assert ask("hooks.example.test", ssl.create_default_context(cafile=str(cert))).status == 204
+        assert asked_for == ["hooks.example.test"] and b"Host: hooks.example.test:" in heard[0]
+        assert ask("other.example.test", ssl.create_default_context(cafile=str(cert))).kind == "failed", "another's certificate"
+        assert ask("hooks.example.test", None).kind == "failed", "nobody vouches for it"
+    assert len(heard) == 1
+
+
+def test_outcomes_are_counted_by_their_kind() -> None:
+    outbound = Outbound(allow_private_networks=True)
+
+    async def ask() -> None:
+        with receiver(200, 302, 404, 500) as there:
+            for _ in range(4):
+                await outbound.post(there.url, {}, b"", SECONDS)
+        await outbound.post("http://169.254.169.254/", {}, b"", SECONDS)
+        await outbound.post("http://127.0.0.1:1024/", {}, b"", SECONDS)
+
+    asyncio.run(ask())
+    expected = {"under_way": 0, "attempts": 6, "2xx": 1, "3xx": 1, "4xx": 1, "5xx": 1, "refused": 1, "timeout": 0, "failed": 1}
+    assert outbound.stats() == expected
