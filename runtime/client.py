@@ -14,7 +14,6 @@ import httpx
 from runtime.limits import CALL_SECONDS_MAX
 from runtime.settings import Settings
 
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
@@ -69,6 +68,4 @@ class Client:
 
 def local_base_url(settings: Settings) -> str:
     """Where a service with these settings is reached from this machine."""
-    scheme = "https" if settings.http.tls_certfile else "http"
-    host = _ANY_ADDRESS.get(settings.http.host, settings.http.host)
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.http.port}"
+    return settings.http.base_url

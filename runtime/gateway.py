@@ -47,7 +47,7 @@ from runtime.errors import (
     UriTooLong,
 )
 from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
-from runtime.operation import Call, Credential, Kind, Operation, Reply, View
+from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
 from runtime.routes import Routes
 from runtime.secrets import Secrets
@@ -142,7 +142,7 @@ class Gateway:
         self._described: tuple[bytes, bytes] | None = None
         self._unfinished: set[asyncio.Future[Reply]] = set()
         self._own = self._own_operations()
-        routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
+        routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own) if operation.path]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
         self._constant_headers = (
             (b"x-service-version", self.version.encode()),
@@ -246,7 +246,10 @@ class Gateway:
             call.prefer = validation.preferences(prefer)
         if route.query is not None:
             call.query = route.query.read(scope["query_string"])
-        if route.body is not None:
+        if route.operation.signed_by is not None:
+            signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
+            call.body = Signed(await _body(headers, receive), signature)
+        elif route.body is not None:
             call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
         if call.idempotency_key is not None:
             call.fingerprint = validation.fingerprint(self._secrets.pepper, route.operation, call.path, call.query, call.body)

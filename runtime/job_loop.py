@@ -16,7 +16,7 @@ from typing import Any
 
 from runtime import jobs
 from runtime.errors import ApiError
-from runtime.limits import JOB_PREPARE_SECONDS_MAX
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOBS_WAITING_SECONDS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -67,8 +67,9 @@ class JobLoop:
 
     @property
     def depth(self) -> int:
-        """Jobs queued or running."""
-        return len(self._heap) + len(self._running)
+        """Jobs running, and those queued for the next minute; alarms set for later do not wait for anything."""
+        soon = self._now_ms() + JOBS_WAITING_SECONDS * 1000
+        return sum(item[0] <= soon for item in self._heap) + len(self._running)
 
     def oldest_age_ms(self) -> int:
         """How long the most overdue queued job has waited, in milliseconds."""

@@ -79,7 +79,7 @@ def document(registry: Registry, version: str, further: Iterable[Operation] = ()
     version  of the service
     further  operations that are no plugin's
     """
-    operations = [operation for operation in (*registry.operations.values(), *further) if not operation.internal]
+    operations = [operation for operation in (*registry.operations.values(), *further) if operation.path and not operation.internal]
     schemas = _Schemas(operations)
     paths: dict[str, Json] = {}
     for operation in operations:

@@ -92,7 +92,8 @@ class Operation:
     """One endpoint.
 
     name         "memories.create"; unique, and how flows call it
-    method,path  "POST", "/v1/memories/{id}"; `aliases` are further paths of the same operation
+    method,path  "POST", "/v1/memories/{id}"; `aliases` are further paths of the same operation. Without a path it has no route:
+                 flows alone compose it
     kind         READ, WRITE or FLOW
     handler      see the module docstring
     body,query   pydantic models of the request, or None
@@ -104,8 +105,10 @@ class Operation:
     scope        "public", "read", "write" or "admin"
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
-    credits      base weight in credits, or (body) -> int
-    feature      key of the tier feature that gates it, or None
+    credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
+    feature      key of the tier feature that gates it (runtime/limits.py), (body) -> key or None, or None
+    fresh_usage  what was counted in memory is written down first, so that the operation sees usage up to this very request
+    signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
     example      a request body for the OpenAPI document
@@ -132,7 +135,9 @@ class Operation:
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
     credits: int | Callable[[Any], int] = 0
-    feature: str | None = None
+    feature: str | Callable[[Any], str | None] | None = None
+    fresh_usage: bool = False
+    signed_by: str | None = None
     stability: str = "ga"
     deprecated: bool = False
     internal: bool = False
@@ -192,6 +197,8 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
+    flow     name of the flow that composed this call; the flow was admitted and is paid for as a whole, so this call is neither
+             counted nor charged (runtime/flows.py)
     """
 
     operation: str
@@ -209,6 +216,15 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
+    flow: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The body of a request that carries a signature over its bytes: what was sent, and the signing header as it came."""
+
+    content: bytes
+    signature: str
 
 
 @dataclass(slots=True)
@@ -337,13 +353,19 @@ class ReadContext:
 class WriteContext(ReadContext):
     """A ReadContext inside the one write transaction, with effects.
 
-    Everything done through it commits together or not at all: rows, postings, events, jobs, the idempotency record.
+    Everything done through it commits together or not at all: rows, postings, events, jobs, usage, the idempotency record.
+
+    credits   what this call will be charged; set to the operation's weight before the handler runs, 0 in jobs. A handler that did
+              less, or a job that did something, sets it
+    metered   by how much this transaction raised what its tenant has used or reserved
     """
 
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
         self._made = [0]
         self.due: list[tuple[int, int, int, str]] = []
+        self.credits = 0
+        self.metered = 0
 
     def random(self, count: int) -> bytes:
         """`count` (≤ 64) bytes derived from the call's seed; for ids and secrets."""
