@@ -1,8 +1,7 @@
 """Usage: what an account has used of its month, and used before.
 
 Shows what runtime/metering.py counts, and owns no table of its own: the figures are written in the transactions of the effects
-they stand for, whatever the feature. It also gives flows the three operations by which they are admitted and paid for, which have
-no path: runtime/flows.py composes them.
+they stand for, whatever the feature.
 
 Choices where the interface leaves room:
 - `credits.used` includes what is reserved for work under way, so that `remaining` is what can still be asked for.
@@ -108,11 +107,6 @@ class Audit(View):
     consistent: bool
 
 
-class Granted(View):
-    reservation: str
-    credits: int
-
-
 # --- handlers ---------------------------------------------------------------------------------------------------------
 
 
@@ -207,26 +201,6 @@ def audit(ctx: ReadContext, body: AuditQuery) -> Audit:
     return Audit(email=body.email, periods=periods, consistent=all(period.consistent for period in periods))
 
 
-# --- what flows compose -----------------------------------------------------------------------------------------------
-
-
-def reserve(ctx: WriteContext, body: Any) -> Granted:
-    """Admission of the flow `ctx.call.flow` has passed when this runs; `ctx.credits` is what it asked for."""
-    credits, ctx.credits = ctx.credits, 0
-    return Granted(reservation=metering.reserve(ctx, ctx.call.flow, credits).hex(), credits=credits)
-
-
-def settle(ctx: WriteContext, body: None) -> Granted:
-    credits = int(ctx.path["credits"])
-    charged = metering.settle(ctx, bytes.fromhex(ctx.path["reservation"]), ctx.call.flow, credits)
-    return Granted(reservation=ctx.path["reservation"], credits=credits if charged else 0)
-
-
-def release(ctx: WriteContext, body: None) -> Granted:
-    metering.release(ctx, bytes.fromhex(ctx.path["reservation"]))
-    return Granted(reservation=ctx.path["reservation"], credits=0)
-
-
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
@@ -246,14 +220,6 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
 
 _SPEC = "part 4, Usage and billing"
 _START = "2026-05-01T00:00:00.000Z"
-_FOR_FLOWS = {
-    "method": "POST",
-    "path": "",
-    "kind": Kind.WRITE,
-    "response": Granted,
-    "scope": "read",
-    "spec": "part 8, monthly credits",
-}
 
 OPERATIONS = (
     Operation(
@@ -325,9 +291,6 @@ OPERATIONS = (
             "consistent": True,
         },
     ),
-    Operation(name=metering.RESERVE, handler=reserve, summary="Admit a flow and set its credits aside", **_FOR_FLOWS),
-    Operation(name=metering.SETTLE, handler=settle, summary="Charge a flow", **_FOR_FLOWS),
-    Operation(name=metering.RELEASE, handler=release, summary="Give a flow's credits back", **_FOR_FLOWS),
 )  # fmt: skip
 
 plugin = Plugin(

@@ -11,7 +11,8 @@ unless all of it passes:
 
 The store knows what was used; a *tally* is the shard's running copy of it, together with what calls under way may still cost.
 A call holds its credits until its transaction has ended, and only the shard's event loop touches tallies, so the thousandth
-credit is given out once however many ask for it.
+credit is given out once however many ask for it. What a flow holds is parked between its beginning and its end, which are two
+calls; a flow whose gateway died is reaped after RESERVATION_SECONDS_MAX, and costs nothing.
 
 Public operations have no tenant; they are throttled by the caller's address, and by the account they name, so that neither
 one address can try many accounts nor many addresses one account.
@@ -28,7 +29,7 @@ from typing import Any
 
 from runtime import metering
 from runtime.errors import FeatureNotAvailable, RateLimited
-from runtime.limits import FEATURES, TALLIES_MAX, TIERS, WINDOW_SECONDS
+from runtime.limits import FEATURES, RESERVATION_SECONDS_MAX, TALLIES_MAX, TIERS, WINDOW_SECONDS
 from runtime.operation import Call, Operation, Principal
 from runtime.placement import normalise_email
 from runtime.settings import Settings
@@ -79,6 +80,7 @@ class Admission:
         self._tiers = {name: settings.tiers.terms(name) for name in TIERS}
         self._logs: OrderedDict[tuple, deque[float]] = OrderedDict()
         self._tallies: OrderedDict[tuple[int, int], Tally] = OrderedDict()
+        self._parked: dict[bytes, tuple[Ticket, float]] = {}
 
     def admit(self, principal: Principal | None, operation: Operation, call: Call) -> Ticket:
         """Count the request, or raise RateLimited or FeatureNotAvailable and count nothing. Credits are asked for by `hold`."""
@@ -115,6 +117,7 @@ class Admission:
         tally = self._tallies.get((scope.slot, scope.tenant))
         if tally is None or tally.period != period:
             tally = self._open_tally(reader, scope, now_ms)
+        self._reap()
         left = limit - tally.used - tally.held
         if ticket.credits > left:
             ticket.withdraw()
@@ -128,6 +131,25 @@ class Admission:
             )
         tally.held += ticket.credits
         ticket.tally = tally
+
+    def park(self, flow: bytes, ticket: Ticket) -> None:
+        """Keep the ticket of a flow, named by its call's seed, until it ends."""
+        self._reap()
+        self._parked[flow] = (ticket, self._clock() + RESERVATION_SECONDS_MAX)
+
+    def resume(self, flow: bytes) -> Ticket:
+        """The ticket of a flow that ends; an empty one when it was reaped or forgotten in a restart."""
+        return self._parked.pop(flow, (Ticket(), 0.0))[0]
+
+    def _reap(self) -> None:
+        """Release what flows hold that never ended; parked in the order of time."""
+        now = self._clock()
+        while self._parked:
+            flow, (ticket, until) = next(iter(self._parked.items()))
+            if until > now:
+                return
+            ticket.release()
+            del self._parked[flow]
 
     def metered(self, scope: Scope, metered: int, sequence: int) -> None:
         """A commit changed what this tenant has used; a tally that was read from the store after it knows already."""

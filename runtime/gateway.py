@@ -142,7 +142,7 @@ class Gateway:
         self._described: tuple[bytes, bytes] | None = None
         self._unfinished: set[asyncio.Future[Reply]] = set()
         self._own = self._own_operations()
-        routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own) if operation.path]
+        routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
         self._constant_headers = (
             (b"x-service-version", self.version.encode()),

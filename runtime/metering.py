@@ -6,8 +6,8 @@ the hour's, the operation's and the API key's. All of them change here, together
     Σ usage_events + what was folded away = usage_periods.credits = Σ shares by operation = Σ shares by key = Σ hours and days
 
 A period is a calendar month, UTC. Once it is closed its counters stand still: what is charged later belongs to the next one.
-Work whose price or fate is not known yet (a language model, a document) reserves first; the reservation counts against the
-month until it is settled, released, or reaped because whoever made it never came back.
+Work that goes on after its transaction and whose price or fate is not known yet (a document) reserves first; the reservation counts
+against the month until it is settled, released, or reaped because whoever made it never came back.
 
 Requests that change nothing have no transaction. What they cost and how many there were waits in memory for a moment
 (runtime/usage_buffer.py) and is written through the same functions.
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 OPERATION_ID_BYTES = 16
 _USAGE_SEED = 2**32  # a counter no handler reaches, so that the id is none of those it makes
-RESERVE, SETTLE, RELEASE = "usage.reserve", "usage.settle", "usage.release"  # what flows compose (runtime/flows.py)
 REAPER = "usage.reap"
 
 
@@ -237,19 +236,22 @@ def close(ctx: WriteContext, period: int) -> PeriodRow:
 # --- reservations -----------------------------------------------------------------------------------------------------
 
 
-def reserve(ctx: WriteContext, operation: str, credits: int) -> bytes:
-    """Set credits aside under the call's operation id; -> the id, to settle or release it under. Nothing is stored for 0."""
+def reserve(ctx: WriteContext, operation: str, credits: int, seconds_max: int = RESERVATION_SECONDS_MAX) -> bytes:
+    """Set credits aside under the call's operation id; -> the id, to settle or release it under. Nothing is stored for 0.
+
+    The call must not be charged as well: a handler that reserves what its operation declares sets `ctx.credits` to 0.
+    """
     charge_id = operation_id(ctx.call)
     if credits == 0:
         return charge_id
     period = _open_period(ctx, period_of(ctx.now))
-    expires_at = ctx.now + RESERVATION_SECONDS_MAX * 1000
+    expires_at = ctx.now + seconds_max * 1000
     ctx[USAGE_RESERVATIONS].put((charge_id,), ReservationRow(operation, key_of(ctx), credits, period, expires_at))
     row = _period(ctx, period)
     row.reserved += credits
     if not row.reaper_queued:
         row.reaper_queued = True
-        ctx.enqueue(REAPER, {"period": period}, delay_ms=RESERVATION_SECONDS_MAX * 1000)
+        ctx.enqueue(REAPER, {"period": period}, delay_ms=seconds_max * 1000)
     ctx[USAGE_PERIODS].put((period,), row)
     ctx.metered += credits
     return charge_id

@@ -92,12 +92,12 @@ class Operation:
     """One endpoint.
 
     name         "memories.create"; unique, and how flows call it
-    method,path  "POST", "/v1/memories/{id}"; `aliases` are further paths of the same operation. Without a path it has no route:
-                 flows alone compose it
+    method,path  "POST", "/v1/memories/{id}"; `aliases` are further paths of the same operation
     kind         READ, WRITE or FLOW
     handler      see the module docstring
     body,query   pydantic models of the request, or None
     response     View of the success body, or None for 204
+    produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
     load,prepare,together  optional steps before the handler
     idempotency  NONE, CACHED or CANONICAL
@@ -106,7 +106,7 @@ class Operation:
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
     credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
-    feature      key of the tier feature that gates it (runtime/limits.py), (body) -> key or None, or None
+    feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
     fresh_usage  what was counted in memory is written down first, so that the operation sees usage up to this very request
     signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
     internal     left out of the public OpenAPI document; takes the operator token only
@@ -134,6 +134,7 @@ class Operation:
     scope: str = "read"
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
+    produces: str | None = None
     credits: int | Callable[[Any], int] = 0
     feature: str | Callable[[Any], str | None] | None = None
     fresh_usage: bool = False
@@ -197,8 +198,7 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
-    flow     name of the flow that composed this call; the flow was admitted and is paid for as a whole, so this call is neither
-             counted nor charged (runtime/flows.py)
+    is_part  made by a flow that was admitted as a whole: it counts against no ceiling and costs nothing of its own
     """
 
     operation: str
@@ -216,7 +216,7 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
-    flow: str = ""
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)

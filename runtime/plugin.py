@@ -182,7 +182,7 @@ def _unique(what: str, items: list[Any], key: str = "name") -> dict[str, Any]:
 def _check_routes(operations: Iterable[Operation]) -> None:
     routes: dict[tuple[str, str], str] = {}
     for operation in operations:
-        for path in (operation.path, *operation.aliases) if operation.path else ():
+        for path in (operation.path, *operation.aliases):
             shape = "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
             other = routes.setdefault((operation.method, shape), operation.name)
             if other != operation.name:

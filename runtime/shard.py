@@ -291,24 +291,20 @@ class Shard:
     def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope, Ticket]:
         """Credential, scope of the operation, ceilings; then an error the gateway had already found.
 
-        What a flow composes was admitted with the flow, whose own admission is `usage.reserve`: that one is judged as the flow.
+        Part of a flow that was admitted as a whole passes without being counted, and costs nothing.
         """
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
             auth.authorise(principal, operation)
-        judged = operation
-        if call.flow:
-            if operation.name != metering.RESERVE:
-                return principal, scope, Ticket()
-            judged = self.registry.operations[call.flow]
-            auth.authorise(principal, judged)
+        if call.is_part:
+            return principal, scope, Ticket()
         try:
-            ticket = self._admission.admit(principal, judged, call)
+            ticket = self._admission.admit(principal, operation, call)
         except RateLimited:
             self._usage.refused(principal, call.now_ms)
             raise
         if not ticket.credits:
-            self._usage.request(principal, judged.name, call.now_ms)
+            self._usage.request(principal, operation.name, call.now_ms)
         if call.rejected is not None:
             raise call.rejected
         return principal, scope, ticket
@@ -323,7 +319,7 @@ class Shard:
         except RateLimited:
             self._usage.refused(principal, call.now_ms)
             raise
-        self._usage.request(principal, call.flow or call.operation, call.now_ms)
+        self._usage.request(principal, call.operation, call.now_ms)
 
     def _ended(self, ticket: Ticket, scope: Scope) -> Ended:
         """What the write lane calls when a call's transaction is over: what it held becomes what it used."""

@@ -23,7 +23,7 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "admission", "auth", "errors", "flows", "ids", "inference", "jobs", "limits", "metering", "operation", "pagination", "placement",
+    "admission", "auth", "errors", "ids", "inference", "jobs", "limits", "metering", "operation", "pagination", "placement",
     "plugin", "settings", "timestamps",
 }  # fmt: skip
 
