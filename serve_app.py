@@ -10,7 +10,7 @@ import os
 from functools import cache
 from typing import Any
 
-from plugins import accounts, collections, memories, memory_tools, search, usage
+from plugins import accounts, billing, collections, memories, memory_tools, operator, search, usage
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -23,7 +23,16 @@ from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin, usage.plugin)
+PLUGINS = (
+    accounts.plugin,
+    collections.plugin,
+    memories.plugin,
+    memory_tools.plugin,
+    search.plugin,
+    usage.plugin,
+    billing.plugin,
+    operator.plugin,
+)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, models.
+"""The `mneme` command: serve, demo, doctor, keys, admin, models.
 
 Owns argument parsing, and the promise that whatever goes wrong at start ends with one sentence on standard error and a
 non-zero status, never with a traceback. Each command is one function from parsed arguments to an exit status; the work is
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from runtime import demo, doctor
+from runtime import admin, demo, doctor
 from runtime.client import CallFailed, Client, local_base_url
 from runtime.layout import Layout, LayoutError
 from runtime.secrets import Secrets, SecretsError
@@ -69,6 +69,13 @@ def parser() -> argparse.ArgumentParser:
     create.add_argument("--name", default="operator", help="what the key is for (%(default)s)")
     create.add_argument("--scopes", default="read,write", help="comma-separated: read, write, admin (%(default)s)")
     _add_base_url(create)
+
+    office = commands.add_parser("admin", help="what the operator does").add_subparsers(dest="action", required=True, metavar="ACTION")
+    for command in admin.COMMANDS:
+        act = _command(office, command.name, administer, command.summary)
+        command.arguments(act)
+        _add_base_url(act)
+        act.set_defaults(admin=command)
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -155,6 +162,12 @@ def create_key(parsed: argparse.Namespace) -> int:
         minted = client.call("POST", "/v1/internal/keys", {"email": parsed.email, "name": parsed.name, "scopes": scopes})
     print(minted["key"])
     return OK
+
+
+def administer(parsed: argparse.Namespace) -> int:
+    settings = settings_of(parsed)
+    configure_logging(settings)
+    return parsed.admin.run(parsed, settings)
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:

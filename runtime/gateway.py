@@ -236,7 +236,7 @@ class Gateway:
         """Fill in what the request says. Raises ApiError, the first thing found wrong."""
         if route.changes:
             key = headers.get(b"idempotency-key")
-            if key is not None:
+            if key is not None and route.operation.signed_by is None:
                 call.idempotency_key = validation.idempotency_key(key)
             match = headers.get(b"if-match")
             if match is not None:

@@ -198,6 +198,7 @@ Tiers: type[_TierTerms] = create_model("Tiers", __base__=_TierTerms, **_tier_set
 class Billing(Section):
     default_tier: Literal["free", "starter", "pro", "scale", "enterprise"] = Field("free", description="Tier of a new account.")
     currency: str = Field("usd", pattern="^[a-z]{3}$", description="ISO 4217 code of the currency of all prices.")
+    issuer: str = Field("Mneme", max_length=255, description="Who issues the invoices: a name, and an address if you like.")
     metered_millicents: int = Field(0, ge=0, description="Thousandths of a cent that a credit costs on a tier with unlimited credits.")
     provider: Literal["manual", "stripe"] = Field("manual", description="Who collects invoices: the operator, or Stripe.")
     stripe_api_key: SecretStr | None = Field(None, description="Secret key of the Stripe account.")
