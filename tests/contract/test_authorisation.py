@@ -15,7 +15,7 @@ from runtime.operation import Operation
 from tests.in_process import PASSWORD, InProcess, in_process
 
 # What answers without a credential. Anything else is a decision to be made here, by a person.
-PUBLIC = {"auth.register", "auth.login"}
+PUBLIC = {"auth.register", "auth.login", "billing.tiers", "billing.stripe_events"}
 PUBLIC_PAGES = ("/v1/health", "/metrics", "/openapi.json", "/docs")
 
 OPERATIONS = list(serve_app.registry().operations.values())
@@ -52,7 +52,17 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         collection = service.request("POST", "/v1/collections", {"name": "Eve's"}, who=stranger).json()
         doomed = service.request("POST", "/v1/collections", {"name": "Eve's, deleted"}, who=stranger).json()
         job = service.request("DELETE", f"/v1/collections/{doomed['id']}", who=stranger).json()["cleanup"]["job_id"]
-        foreign = {"mem": memory["id"], "col": collection["id"], "key": service.mint(stranger, "read")["id"], "job": job}
+        operator = service.secrets.operator_token
+        service.request("POST", "/v1/internal/billing/set-tier", {"email": "eve@example.com", "tier": "free"}, who=operator)
+        invoice = service.request("POST", "/v1/billing/upgrade", {"tier": "pro"}, who=stranger).json()["invoice"]
+        service.request("POST", "/v1/internal/billing/set-tier", {"email": "eve@example.com", "tier": "enterprise"}, who=operator)
+        foreign = {
+            "inv": invoice["id"],
+            "mem": memory["id"],
+            "col": collection["id"],
+            "key": service.mint(stranger, "read")["id"],
+            "job": job,
+        }
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
         yield Stage(service, token, keys, stranger, foreign)
 
@@ -144,6 +154,7 @@ def test_the_operator_is_no_tenant_and_a_tenant_no_operator(stage: Stage) -> Non
 # --- what belongs to others -----------------------------------------------------------------------------------------
 
 PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "jobs": "job", "memory-jobs": "job", "similar": "mem"}
+PREFIX_OF_PATH |= {"invoices": "inv"}
 
 
 def with_ids(path: str, foreign: dict[str, str]) -> str:

@@ -46,6 +46,14 @@ ENDPOINTS = {
         POST   /v1/collections/bulk-delete
         DELETE /v1/collections/all
     """,
+    "Usage and billing": """
+        GET    /v1/usage
+        GET    /v1/usage/history
+        GET    /v1/billing/subscription
+        POST   /v1/billing/upgrade
+        POST   /v1/billing/downgrade
+        GET    /v1/billing/invoices
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """
