@@ -511,7 +511,7 @@ OPERATIONS = (
         response=Page[ListedApiKey],
         fresh_usage=True,
         summary="List the API keys",
-        description="Newest first, with what each was used for, this request included.",
+        description="Newest first, with what each was used for up to this request.",
         spec="part 4, rule P; part 5.3",
         example_reply={
             "items": [{**_KEY_EXAMPLE, "last_used_at": "2026-05-08T14:02:11.000Z", "usage": {"requests": 42, "credits": 17}}],

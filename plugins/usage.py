@@ -232,7 +232,7 @@ OPERATIONS = (
         response=Usage,
         fresh_usage=True,
         summary="What was used this month",
-        description="Credits and requests since the first of the month, UTC, this request included, by operation and by API key.",
+        description="Credits and requests since the first of the month, UTC, up to this request, by operation and by API key.",
         spec=_SPEC,
         example_reply={
             "period_start": _START,

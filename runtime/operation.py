@@ -107,7 +107,7 @@ class Operation:
     rate         name of the rate bucket, "default", "search", "batch", "media"
     credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
     feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
-    fresh_usage  what was counted in memory is written down first, so that the operation sees usage up to this very request
+    fresh_usage  what was counted in memory is written down first, so that the operation sees all usage before it
     signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
