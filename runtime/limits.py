@@ -88,7 +88,7 @@ FEATURES: dict[str, dict[str, str]] = {
 # --- usage ------------------------------------------------------------------------------------------------------------
 RESERVATION_SECONDS_MAX = 900
 USAGE_WRITTEN_AFTER_SECONDS = 1.0
-USAGE_UNWRITTEN_READS_MAX = 8_192
+USAGE_UNWRITTEN_EVENTS_MAX = 8_192
 USAGE_EVENTS_KEPT_SECONDS = 2 * 24 * 3600
 USAGE_HOURS_KEPT_SECONDS = 62 * 24 * 3600
 USAGE_DAYS_KEPT_SECONDS = 800 * 24 * 3600

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 from runtime import metering
 from runtime.errors import Unavailable
-from runtime.limits import USAGE_UNWRITTEN_READS_MAX, USAGE_WRITTEN_AFTER_SECONDS
+from runtime.limits import USAGE_UNWRITTEN_EVENTS_MAX, USAGE_WRITTEN_AFTER_SECONDS
 from runtime.operation import Call, Principal, WriteContext
 
 log = logging.getLogger("mneme.usage")
@@ -60,7 +60,7 @@ class UsageBuffer:
 
     def check_room(self) -> None:
         """Raises Unavailable when so much is unwritten that nothing more may be charged; the disk must be in trouble."""
-        if self._charged >= USAGE_UNWRITTEN_READS_MAX:
+        if self._charged >= USAGE_UNWRITTEN_EVENTS_MAX:
             raise Unavailable("Usage cannot be written down just now. Retry in a moment.")
 
     def charge(self, principal: Principal, operation: str, call: Call, credits: int) -> None:

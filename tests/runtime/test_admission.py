@@ -8,7 +8,7 @@ import pytest
 
 from runtime.admission import Admission, Tally, Ticket, credits_limit, require_feature
 from runtime.errors import RateLimited
-from runtime.limits import FEATURES, RESERVATION_SECONDS_MAX
+from runtime.limits import FEATURES, RESERVATION_SECONDS_MAX, TIERS
 from runtime.operation import Call, Kind, Operation, Principal
 from runtime.settings import Settings
 from tests.worlds import ROOT, settings
@@ -150,6 +150,7 @@ def test_production_keeps_to_the_table_of_the_specification(tier: str, expected:
     assert credits_limit(production, "enterprise") is None
     minute = {"free": 60, "starter": 300, "pro": 1_200, "scale": 2_000, "enterprise": 3_000}
     assert {name: production.tiers.terms(name)["requests_per_minute"] for name in minute} == minute
+    assert {name: production.tiers.terms(name)["price"] for name in TIERS} == {name: terms["price"] for name, terms in TIERS.items()}
     assert production.limits.requests_per_minute is None and production.limits.caps == {"search": 30, "media": 20, "batch": 30}
     assert (production.billing.default_tier, production.limits.features) == ("free", True)
 

@@ -69,7 +69,7 @@ def test_it_writes_by_itself_a_second_later(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_there_is_room_for_so_many_unwritten_charges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtime.usage_buffer.USAGE_UNWRITTEN_READS_MAX", 3)
+    monkeypatch.setattr("runtime.usage_buffer.USAGE_UNWRITTEN_EVENTS_MAX", 3)
 
     async def check(buffer: UsageBuffer, written: list) -> None:
         for number in range(3):
