@@ -189,6 +189,14 @@ class Credential:
     claims: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The body of a request that carries a signature over its bytes: what was sent, and the signing header as it came."""
+
+    content: bytes
+    signature: str
+
+
 @dataclass(slots=True)
 class Call:
     """One request on its way to a shard. Plain data: it pickles, and running it twice gives the same result.
@@ -198,7 +206,8 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
-    is_part  made by a flow that was admitted as a whole: it counts against no ceiling and costs nothing of its own
+    flow     name of the flow that made this call; the flow was admitted and is paid for as a whole, so this call is neither
+             counted nor charged
     """
 
     operation: str
@@ -216,15 +225,7 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
-    is_part: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """The body of a request that carries a signature over its bytes: what was sent, and the signing header as it came."""
-
-    content: bytes
-    signature: str
+    flow: str = ""
 
 
 @dataclass(slots=True)

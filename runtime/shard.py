@@ -296,7 +296,7 @@ class Shard:
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
             auth.authorise(principal, operation)
-        if call.is_part:
+        if call.flow:
             return principal, scope, Ticket()
         try:
             ticket = self._admission.admit(principal, operation, call)

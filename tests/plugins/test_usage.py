@@ -294,3 +294,12 @@ def test_storage_counts_what_is_there(ada: Metered) -> None:
     ada("memories.delete", id=made[0])
     after = ada("usage.get").body["storage"]
     assert after["memories"] == 2 and after["bytes"] < before["bytes"]
+
+
+def test_part_of_a_flow_is_neither_counted_nor_charged(ada: Metered) -> None:
+    part = ada.desk.form("work.do", {"credits": 5}, who=ada.token)
+    part.flow = "answers.reason"
+    (answer,) = ada.desk.together([part])
+    assert answer.status == 200
+    usage = ada("usage.get").body
+    assert (usage["credits"]["used"], usage["requests"]["used"]) == (0, 0)
