@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from plugins import usage
 from runtime import metering
 from runtime.limits import RESERVATION_SECONDS_MAX
 from runtime.timestamps import parse
@@ -34,15 +35,15 @@ def test_every_effect_is_one_event_on_every_counter(ada: Metered) -> None:
     ada("search.search", {"query": "key"}, who=key.body["key"])
     ada("memories.get", id=made)
     ada("memories.delete", id=made)
-    usage = ada("usage.get").body
-    assert usage["credits"] == {"used": 5, "limit": 1_000, "remaining": 995, "percentage": 0.5}
-    assert (usage["period_start"], usage["period_end"], usage["rate_limit_per_minute"]) == (MONTH, NEXT_MONTH, -1)
-    assert usage["by_operation"][0] == {"operation": "memories.create", "count": 2, "credits": 3}
+    shown = ada("usage.get").body
+    assert shown["credits"] == {"used": 5, "limit": 1_000, "remaining": 995, "percentage": 0.5}
+    assert (shown["period_start"], shown["period_end"], shown["rate_limit_per_minute"]) == (MONTH, NEXT_MONTH, -1)
+    assert shown["by_operation"][0] == {"operation": "memories.create", "count": 2, "credits": 3}
     assert operations(ada) == {
         "memories.create": (2, 3), "memories.update": (1, 1), "search.search": (1, 1), "memories.get": (1, 0),
         "memories.delete": (1, 0), "auth.api_keys.create": (1, 0), "usage.get": (1, 0),
     }  # fmt: skip
-    shares = {share["api_key_id"]: share["credits"] for share in usage["by_api_key"]}
+    shares = {share["api_key_id"]: share["credits"] for share in shown["by_api_key"]}
     assert shares == {None: 4, key.body["id"]: 1}
     (period,) = ada.audited()
     assert {period[name] for name in ("counter", "events", "by_operation", "by_key", "by_time")} == {5}
@@ -68,9 +69,9 @@ def test_what_fails_costs_nothing(ada: Metered) -> None:
     assert ada("memories.create", {"content": "x", "collection_id": "col_nowhere"}).status == 404
     assert ada.work(fails=True).status == 500
     assert ada("search.search", {"query": "x", "collection_id": "col_nowhere"}).status == 404
-    usage = ada("usage.get").body
-    assert usage["credits"]["used"] == 0
-    assert usage["requests"] == {"used": 3, "refused": 0}
+    shown = ada("usage.get").body
+    assert shown["credits"]["used"] == 0
+    assert shown["requests"] == {"used": 3, "refused": 0}
 
 
 @pytest.mark.parametrize("operation", ["memories.create", "work.do"])
@@ -99,9 +100,9 @@ def test_the_thousandth_credit_is_given_out_once(ada: Metered) -> None:
     refused = next(answer for answer in answers if answer.status != 201)
     assert (refused.status, refused.body["code"]) == (429, "quota_exceeded")
     assert refused.headers["X-RateLimit-Limit"] == "1000"
-    usage = ada("usage.get").body
-    assert usage["credits"] == {"used": 1_000, "limit": 1_000, "remaining": 0, "percentage": 100.0}
-    assert usage["requests"]["refused"] == 30
+    shown = ada("usage.get").body
+    assert shown["credits"] == {"used": 1_000, "limit": 1_000, "remaining": 0, "percentage": 100.0}
+    assert shown["requests"]["refused"] == 30
     assert ada("memories.list").status == 200, "what costs nothing goes on"
     ada.audited()
 
@@ -301,5 +302,18 @@ def test_part_of_a_flow_is_neither_counted_nor_charged(ada: Metered) -> None:
     part.flow = "answers.reason"
     (answer,) = ada.desk.together([part])
     assert answer.status == 200
-    usage = ada("usage.get").body
-    assert (usage["credits"]["used"], usage["requests"]["used"]) == (0, 0)
+    shown = ada("usage.get").body
+    assert (shown["credits"]["used"], shown["requests"]["used"]) == (0, 0)
+
+
+# --- privacy ----------------------------------------------------------------------------------------------------------
+
+
+def test_usage_can_be_taken_along_and_erased(ada: Metered) -> None:
+    ada.work(credits=3)
+    ada.work(credits=0, reserve=5)
+    exported = ada.write(lambda ctx: list(usage.plugin.export(ctx)))
+    assert ("usage_month", {"period_start": MONTH, "requests": 0, "credits": 3}) in exported
+    counts = ada.write(usage.plugin.erase)
+    assert counts["usage_events"] == counts["usage_periods"] == counts["usage_reservations"] == 1
+    assert ada.write(lambda ctx: [table.name for table in metering.TABLES if ctx[table].count()]) == []

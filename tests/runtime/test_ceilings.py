@@ -114,6 +114,8 @@ def test_credits_run_out_over_two_gateways_at_exactly_a_thousand(gateways: TwoGa
     refused = next(answer for answer in answers if answer.status_code != 201)
     assert (refused.status_code, refused.json()["error"]["code"], refused.headers["X-RateLimit-Limit"]) == (429, "quota_exceeded", "1000")
     assert 1 <= int(refused.headers["Retry-After"]) <= 31 * 24 * 3600
+    # Forty of the last sixty were served; the others took nothing of the minute.
+    assert statuses(gateways.at_once("GET", "/v1/memories", times=30)) == {200: 20, 429: 10}
     gateways.clock.now += 60
     credits = gateways.service.request("GET", "/v1/usage", who=gateways.token).json()["credits"]
     assert credits == {"used": 1_000, "limit": 1_000, "remaining": 0, "percentage": 100.0}
