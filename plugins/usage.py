@@ -21,6 +21,7 @@ from plugins.memory_store import MEMORIES
 from runtime import auth, metering
 from runtime.admission import credits_limit
 from runtime.errors import NotFound
+from runtime.limits import ROWS_MEASURED_MAX
 from runtime.metering import DAY_MS, HOUR_MS, RollupRow
 from runtime.operation import Body, Call, Kind, Operation, ReadContext, View, WriteContext
 from runtime.pagination import Page, PageQuery, envelope, position
@@ -68,7 +69,7 @@ class KeyShare(View):
 class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
-    bytes: int = Field(description="Bytes that the memories take in the store, without its indexes.")
+    bytes: int = Field(description="Bytes that the memories take, without indexes; estimated from the newest where there are very many.")
 
 
 class Usage(View):
@@ -149,7 +150,10 @@ def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupR
 
 def _stored(ctx: ReadContext) -> Stored:
     counts = [row for _, row in ctx[COLLECTION_COUNTS].scan()]
-    return Stored(memories=sum(row.memories for row in counts), documents=sum(row.documents for row in counts), bytes=ctx[MEMORIES].size())
+    memories = sum(row.memories for row in counts)
+    sample = ctx[MEMORIES].sizes(limit=ROWS_MEASURED_MAX)
+    size = sum(sample) if len(sample) < ROWS_MEASURED_MAX else round(sum(sample) / len(sample) * memories)
+    return Stored(memories=memories, documents=sum(row.documents for row in counts), bytes=size)
 
 
 def history(ctx: ReadContext, body: None) -> dict[str, Any]:

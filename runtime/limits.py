@@ -94,6 +94,7 @@ USAGE_HOURS_KEPT_SECONDS = 62 * 24 * 3600
 USAGE_DAYS_KEPT_SECONDS = 800 * 24 * 3600
 USAGE_SHARES_KEPT_SECONDS = 400 * 24 * 3600
 TALLIES_MAX = 100_000
+ROWS_MEASURED_MAX = 10_000
 
 # --- billing ----------------------------------------------------------------------------------------------------------
 PERIODS_CLOSED_PER_STEP = 24

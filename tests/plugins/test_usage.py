@@ -306,6 +306,14 @@ def test_part_of_a_flow_is_neither_counted_nor_charged(ada: Metered) -> None:
     assert (shown["credits"]["used"], shown["requests"]["used"]) == (0, 0)
 
 
+def test_very_many_memories_are_measured_by_the_newest(ada: Metered, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (10, 10, 1_000, 1_000):
+        ada("memories.create_raw", {"content": "x" * size})
+    whole = ada("usage.get").body["storage"]["bytes"]
+    monkeypatch.setattr(usage, "ROWS_MEASURED_MAX", 2)
+    assert ada("usage.get").body["storage"]["bytes"] > whole + 1_900
+
+
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
