@@ -10,7 +10,7 @@ import os
 from functools import cache
 from typing import Any
 
-from plugins import accounts, billing, collections, memories, memory_tools, operator, search, usage
+from plugins import account_list, accounts, billing, collections, memories, memory_tools, search, usage
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -31,7 +31,7 @@ PLUGINS = (
     search.plugin,
     usage.plugin,
     billing.plugin,
-    operator.plugin,
+    account_list.plugin,
 )
 
 

@@ -48,7 +48,7 @@ def list_accounts(ctx: ReadContext, body: AccountsOf) -> Accounts:
 
 
 plugin = Plugin(
-    name="operator",
+    name="account_list",
     operations=(
         Operation(
             name="internal.accounts.list",
