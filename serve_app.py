@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from plugins import accounts, collections, memories, memory_tools, search, webhooks
+from plugins import account_list, accounts, billing, collections, memories, memory_tools, search, usage, webhooks
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -25,8 +25,17 @@ from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin, webhooks.plugin)
-
+PLUGINS = (
+    accounts.plugin,
+    collections.plugin,
+    memories.plugin,
+    memory_tools.plugin,
+    search.plugin,
+    webhooks.plugin,
+    usage.plugin,
+    billing.plugin,
+    account_list.plugin,
+)
 
 SWITCH_SECONDS = 0.0002
 

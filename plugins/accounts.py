@@ -137,7 +137,7 @@ class MintedApiKey(ApiKey):
 
 
 class ListedApiKey(ApiKey):
-    last_used_at: str | None = Field(description="When it was last used, to within some seconds; null: never.")
+    last_used_at: str | None = Field(description="When it was last used (ISO 8601); null: never.")
     usage: KeyUsage = Field(description="What it was used for.")
 
 
@@ -509,8 +509,9 @@ OPERATIONS = (
         handler=list_api_keys,
         query=PageQuery,
         response=Page[ListedApiKey],
+        fresh_usage=True,
         summary="List the API keys",
-        description="Newest first, with what each was used for. Usage is written down every few seconds.",
+        description="Newest first, with what each was used for up to this request.",
         spec="part 4, rule P; part 5.3",
         example_reply={
             "items": [{**_KEY_EXAMPLE, "last_used_at": "2026-05-08T14:02:11.000Z", "usage": {"requests": 42, "credits": 17}}],

@@ -85,7 +85,7 @@ class CredentialRow(msgspec.Struct):
 
 
 class KeyUsageRow(msgspec.Struct):
-    """What an API key was used for, up to the shard's last flush."""
+    """What an API key was used for. Requests that change nothing are written down a second later."""
 
     requests: int = 0
     credits: int = 0

@@ -1,4 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, webhooks, models.
+"""The `mneme` command: serve, demo, doctor, keys, webhooks, admin, models.
 
 Owns argument parsing, and the promise that whatever goes wrong at start ends with one sentence on standard error and a
 non-zero status, never with a traceback. Each command is one function from parsed arguments to an exit status; the work is
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from runtime import demo, doctor
+from runtime import admin, demo, doctor
 from runtime.client import CallFailed, Client, local_base_url
 from runtime.layout import Layout, LayoutError
 from runtime.secrets import Secrets, SecretsError
@@ -78,6 +78,12 @@ def parser() -> argparse.ArgumentParser:
     receive.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     receive.add_argument("--port", type=int, default=9000, help="port to listen on; 0 takes a free one (%(default)s)")
     receive.add_argument("--secret", default=os.environ.get(SECRET_VARIABLE), help=f"the webhook's signing secret (${SECRET_VARIABLE})")
+    office = commands.add_parser("admin", help="what the operator does").add_subparsers(dest="action", required=True, metavar="ACTION")
+    for command in admin.COMMANDS:
+        act = _command(office, command.name, administer, command.summary)
+        command.arguments(act)
+        _add_base_url(act)
+        act.set_defaults(admin=command)
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -173,6 +179,12 @@ def listen_for_events(parsed: argparse.Namespace) -> int:
         raise CommandFailed(f"--port must be 0 to {PORT_MAX}.")
     event_receiver.listen(parsed.host, parsed.port, parsed.secret)
     return OK
+
+
+def administer(parsed: argparse.Namespace) -> int:
+    settings = settings_of(parsed)
+    configure_logging(settings)
+    return parsed.admin.run(parsed, settings)
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:

@@ -47,7 +47,7 @@ from runtime.errors import (
     UriTooLong,
 )
 from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
-from runtime.operation import Call, Credential, Kind, Operation, Reply, View
+from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
 from runtime.routes import Routes
 from runtime.secrets import Secrets
@@ -236,7 +236,7 @@ class Gateway:
         """Fill in what the request says. Raises ApiError, the first thing found wrong."""
         if route.changes:
             key = headers.get(b"idempotency-key")
-            if key is not None:
+            if key is not None and route.operation.signed_by is None:
                 call.idempotency_key = validation.idempotency_key(key)
             match = headers.get(b"if-match")
             if match is not None:
@@ -246,7 +246,10 @@ class Gateway:
             call.prefer = validation.preferences(prefer)
         if route.query is not None:
             call.query = route.query.read(scope["query_string"])
-        if route.body is not None:
+        if route.operation.signed_by is not None:
+            signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
+            call.body = Signed(await _body(headers, receive), signature)
+        elif route.body is not None:
             call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
         if call.idempotency_key is not None:
             call.fingerprint = validation.fingerprint(self._secrets.pepper, route.operation, call.path, call.query, call.body)

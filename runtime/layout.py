@@ -34,6 +34,10 @@ class LayoutError(Exception):
     """The data directory cannot be used; the message is one sentence that names the path."""
 
 
+class DirectoryInUse(LayoutError):
+    """A service runs on the data directory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What layout.json says. `complete` is False until every store of the first start was created."""
@@ -109,7 +113,7 @@ def shard_directory(data_dir: Path, number: int) -> Path:
 
 @contextmanager
 def held(data_dir: Path) -> Iterator[None]:
-    """Keep every other service off this directory, until the end of the block or of this process. Raises LayoutError."""
+    """Keep every other service off this directory, until the end of the block or of this process. Raises DirectoryInUse, LayoutError."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (data_dir / LOCK_FILE).open("a+", encoding="ascii")
@@ -120,7 +124,7 @@ def held(data_dir: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise LayoutError(f"{data_dir} is in use by process {file.read(32).strip() or 'unknown'}.") from None
+            raise DirectoryInUse(f"{data_dir} is in use by process {file.read(32).strip() or 'unknown'}.") from None
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

@@ -105,6 +105,34 @@ TIERS: dict[str, dict] = {
 # Endpoint caps, requests per minute, by rate bucket (specification part 8.2).
 ENDPOINT_CAPS: dict[str, int] = {"search": 30, "media": 20, "batch": 30}
 WINDOW_SECONDS = 60
+# What a tier must be to use a feature: the lowest tier that has it, and what to call it (specification part 7, 403).
+FEATURES: dict[str, dict[str, str]] = {
+    "graph_write": {"name": "Writing to the knowledge graph", "tier": "pro"},
+    "graph_query": {"name": "Deep queries and contradictions of the knowledge graph", "tier": "starter"},
+    "training": {"name": "Training the ranking", "tier": "pro"},
+    "media": {"name": "Audio and video documents", "tier": "starter"},
+}
+
+# --- usage ------------------------------------------------------------------------------------------------------------
+RESERVATION_SECONDS_MAX = 900
+USAGE_WRITTEN_AFTER_SECONDS = 1.0
+USAGE_UNWRITTEN_EVENTS_MAX = 8_192
+USAGE_EVENTS_KEPT_SECONDS = 2 * 24 * 3600
+USAGE_HOURS_KEPT_SECONDS = 62 * 24 * 3600
+USAGE_DAYS_KEPT_SECONDS = 800 * 24 * 3600
+USAGE_SHARES_KEPT_SECONDS = 400 * 24 * 3600
+TALLIES_MAX = 100_000
+ROWS_MEASURED_MAX = 10_000
+
+# --- billing ----------------------------------------------------------------------------------------------------------
+PERIODS_CLOSED_PER_STEP = 24
+PAYMENT_CALL_SECONDS_MAX = 20
+PAYMENT_CALL_RETRIES_MAX = 2
+PAYMENT_ATTEMPTS_MAX = 12
+PAYMENT_BACKOFF_MS_MAX = 6 * 3600 * 1000
+SIGNATURE_AGE_SECONDS_MAX = 300
+REASON_CHARS_MAX = 500
+ACCOUNTS_LISTED_MAX = 500
 
 # --- placement and shard ----------------------------------------------------------------------------------------------
 SLOTS = 4_096
@@ -117,6 +145,7 @@ SHARD_STATUS_SECONDS_MAX = 2
 GROUP_COMMIT_CALLS_MAX = 256
 JOB_PREPARE_SECONDS_MAX = 300
 JOB_PUT_BACK_MS = 1_000
+JOBS_WAITING_SECONDS = 60
 JOBS_RETENTION_SECONDS = 7 * 24 * 3600
 LANE_JOBS_AT_ONCE = 4
 LANES_JOBS_MAX = 256  # of all lanes together: twice what one account can keep busy

@@ -188,7 +188,7 @@ def _description(operation: Operation, number: int) -> str:
         sentences.append(f"The same as `{operation.method} {operation.path}`.")
     if operation.scope != "public":
         sentences.append(f"Needs the scope `{operation.scope}`.")
-    if operation.feature is not None:
+    if isinstance(operation.feature, str):
         sentences.append(f"Part of the feature `{operation.feature}`, which not every tier has.")
     if operation.idempotency is Idempotency.CANONICAL:
         sentences.append("A repeated Idempotency-Key answers with the same resource for as long as it exists.")
@@ -263,6 +263,8 @@ def _responses(operation: Operation, schemas: _Schemas) -> Json:
 def _success_content(operation: Operation, status: int, schemas: _Schemas) -> Json:
     if operation.response is None:
         return {"*/*": {}}
+    if operation.produces is not None:
+        return {operation.produces: {"schema": schemas.reference(operation.response, "serialization"), "example": operation.example_reply}}
     content: Json = {"schema": schemas.reference(operation.response, "serialization")}
     if operation.example_reply is not None and status == operation.statuses[0]:
         content["example"] = operation.example_reply

@@ -99,6 +99,7 @@ class Operation:
     handler      see the module docstring
     body,query   pydantic models of the request, or None
     response     View of the success body, or None for 204
+    produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
     load,prepare,together  optional steps before the handler
     idempotency  NONE, CACHED or CANONICAL
@@ -106,8 +107,10 @@ class Operation:
     scope        "public", "read", "write" or "admin"
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
-    credits      base weight in credits, or (body) -> int
-    feature      key of the tier feature that gates it, or None
+    credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
+    feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
+    fresh_usage  what was counted in memory is written down first, so that the operation sees all usage before it
+    signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
     example      a request body for the OpenAPI document
@@ -133,8 +136,11 @@ class Operation:
     scope: str = "read"
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
+    produces: str | None = None
     credits: int | Callable[[Any], int] = 0
-    feature: str | None = None
+    feature: str | Callable[[Any], str | None] | None = None
+    fresh_usage: bool = False
+    signed_by: str | None = None
     stability: str = "ga"
     deprecated: bool = False
     internal: bool = False
@@ -185,6 +191,14 @@ class Credential:
     claims: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The body of a request that carries a signature over its bytes: what was sent, and the signing header as it came."""
+
+    content: bytes
+    signature: str
+
+
 @dataclass(slots=True)
 class Call:
     """One request on its way to a shard. Plain data: it pickles, and running it twice gives the same result.
@@ -194,6 +208,8 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
+    flow     name of the flow that made this call; the flow was admitted and is paid for as a whole, so this call is neither
+             counted nor charged
     """
 
     operation: str
@@ -211,6 +227,7 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
+    flow: str = ""
 
 
 @dataclass(slots=True)
@@ -354,13 +371,19 @@ class ReadContext:
 class WriteContext(ReadContext):
     """A ReadContext inside the one write transaction, with effects.
 
-    Everything done through it commits together or not at all: rows, postings, events, jobs, the idempotency record.
+    Everything done through it commits together or not at all: rows, postings, events, jobs, usage, the idempotency record.
+
+    credits   what this call will be charged; set to the operation's weight before the handler runs, 0 in jobs. A handler that did
+              less, or a job that did something, sets it
+    metered   by how much this transaction raised what its tenant has used or reserved
     """
 
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
         self._made = [0]
         self.due: list[Due] = []
+        self.credits = 0
+        self.metered = 0
 
     def random(self, count: int) -> bytes:
         """`count` (≤ 64) bytes derived from the call's seed; for ids and secrets."""

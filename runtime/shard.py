@@ -2,7 +2,7 @@
 
 A call passes these stations, and only the write lane ever holds a write transaction:
 
-    credential → scope → ceilings → Idempotency-Key → load (snapshot) → prepare (async, remote work) → handler → commit → reply
+    credential → scope → ceilings → Idempotency-Key → credits → load (snapshot) → prepare (async, remote work) → handler → commit → reply
 
 Reads run on a snapshot right here on the event loop; reads that had to prepare something (searches) run on a few threads
 (runtime/read_pool.py). A known error is a Reply; a fault of the
@@ -14,14 +14,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runtime import auth, idempotency, jobs, outbox
-from runtime.admission import Admission
-from runtime.errors import ApiError, InternalError, Unavailable
+from runtime import auth, idempotency, jobs, metering, outbox
+from runtime.admission import Admission, Ticket
+from runtime.errors import ApiError, InternalError, RateLimited, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READ_THREADS_MAX, SLOW_CALLS_MAX
@@ -31,13 +32,14 @@ from runtime.plugin import Registry
 from runtime.read_pool import ReadPool
 from runtime.secrets import Secrets
 from runtime.settings import Settings
-from runtime.write_lane import Outcome, StorageFailed, WriteLane
+from runtime.usage_buffer import Tenant, UsageBuffer
+from runtime.write_lane import Ended, Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
 from storage.table import Identity, Reader, Scope, Snapshot, Store, Transaction
 
 log = logging.getLogger("mneme.shard")
 
-CORE_TABLES = (COUNTERS, *auth.CORE_TABLES, *idempotency.TABLES, *jobs.TABLES, *outbox.TABLES)
+CORE_TABLES = (COUNTERS, *auth.CORE_TABLES, *idempotency.TABLES, *jobs.TABLES, *outbox.TABLES, *metering.TABLES)
 CORE_INDEXES = (jobs.JOB_FIELDS,)
 
 
@@ -53,6 +55,7 @@ class Shard:
         outbound = Outbound(allow_private_networks=settings.webhooks.allow_private_networks)
         self.environment = Environment(registry, settings, secrets, outbound)
         self._admission = Admission(settings)
+        self._usage = UsageBuffer(self._write_usage)
         self._running: dict[tuple[int, int, bytes], bytes] = {}
         self._slow = 0
         self._announcing: set[asyncio.Task] = set()
@@ -98,6 +101,8 @@ class Shard:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
             if operation.kind is Kind.WRITE:
                 return await self._write(operation, call)
+            if operation.fresh_usage:
+                await self._usage.flush()
             if operation.prepare is None:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
@@ -124,6 +129,7 @@ class Shard:
         await self._jobs.stop()
         while self._lane.depth or self._slow or self._announcing:
             await asyncio.sleep(0.005)
+        await self._usage.close()
 
     async def close(self) -> None:
         """Drain, end the threads, close the store."""
@@ -152,24 +158,31 @@ class Shard:
 
     def _read(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
-            principal, scope = self._admit(snapshot, operation, call)
+            principal, scope, ticket = self._admit(snapshot, operation, call)
+            self._hold_credits(ticket, principal, snapshot, scope, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
-            if operation.load is not None:
-                ctx.prepared = operation.load(ctx, call.body)
-            reply = formed(operation, operation.handler(ctx, call.body))
+            try:
+                if operation.load is not None:
+                    ctx.prepared = operation.load(ctx, call.body)
+                reply = formed(operation, operation.handler(ctx, call.body))
+            except BaseException:
+                ticket.release()
+                raise
         self._announce(ctx)
+        self._charge_read(ticket, principal, operation, call)
         return reply
 
     async def _slow_read(self, operation: Operation, call: Call) -> Reply:
         if self._slow >= SLOW_CALLS_MAX:
             raise Unavailable("Too many searches are waiting. Retry in a moment.")
         self._slow += 1
+        ticket = Ticket()
         try:
             with self.store.snapshot() as snapshot:
-                admitted = self._admit(snapshot, operation, call)
-                loaded = self._load(snapshot, operation, call, *admitted)
+                principal, scope, ticket = self._admit(snapshot, operation, call)
+                self._hold_credits(ticket, principal, snapshot, scope, call)
+                loaded = self._load(snapshot, operation, call, principal, scope)
             prepared = await operation.prepare(call, loaded, self.models)
-            principal, scope = admitted
             made: list[ReadContext] = []
 
             def make(snapshot: Snapshot) -> ReadContext:
@@ -177,10 +190,20 @@ class Shard:
                 return made[-1]
 
             reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
-            self._announce(made[-1])
-            return reply
+        except BaseException:
+            ticket.release()
+            raise
         finally:
             self._slow -= 1
+        self._announce(made[-1])
+        self._charge_read(ticket, principal, operation, call)
+        return reply
+
+    def _charge_read(self, ticket: Ticket, principal: Principal | None, operation: Operation, call: Call) -> None:
+        """A read that succeeded costs what it held; the charge is written with the next second's usage."""
+        if ticket.credits:
+            self._usage.charge(principal, operation.name, call, ticket.credits)
+            ticket.release(used=True)
 
     def _announce(self, read: ReadContext) -> None:
         """Have the events of a read written, once its reply is on its way. Under overload they are dropped, never the reply."""
@@ -209,27 +232,37 @@ class Shard:
 
     async def _write(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
-            principal, scope = self._admit(snapshot, operation, call)
+            principal, scope, ticket = self._admit(snapshot, operation, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
             replayed = idempotency.replay(ctx, operation, call)
             if replayed is not None:
+                if ticket.credits:
+                    self._usage.request(principal, operation.name, call.now_ms)
                 return formed(operation, replayed)
             held = self._hold(ctx, operation, call)
             try:
+                self._hold_credits(ticket, principal, snapshot, scope, call)
                 loaded = self._load(snapshot, operation, call, principal, scope)
             except BaseException:
                 self._running.pop(held, None)
+                ticket.release()
                 raise
+        submitted = False
         try:
             prepared = loaded
             if operation.prepare is not None:
                 prepared = await operation.prepare(call, loaded, self.models)
-            work = self._transaction_of(operation, call, prepared)
-            return await self._lane.submit(work, operation.name)
+            work = self._transaction_of(operation, call, prepared, ticket.credits)
+            submitted = True
+            return await self._lane.submit(work, operation.name, self._ended(ticket, scope))
+        except BaseException:
+            if not submitted:
+                ticket.release()
+            raise
         finally:
             self._running.pop(held, None)
 
-    def _transaction_of(self, operation: Operation, call: Call, prepared: Any) -> Callable[[Transaction], Outcome]:
+    def _transaction_of(self, operation: Operation, call: Call, prepared: Any, credits: int) -> Callable[[Transaction], Outcome]:
         """The call as work for the write lane. Credential and key are looked at again: both may have changed meanwhile."""
 
         def work(transaction: Transaction) -> Outcome:
@@ -238,9 +271,11 @@ class Shard:
             replayed = idempotency.replay(ctx, operation, call)
             if replayed is not None:
                 return Outcome(formed(operation, replayed))
+            ctx.credits = credits
             reply = formed(operation, operation.handler(ctx, call.body))
             idempotency.remember(ctx, operation, call, reply)
-            return Outcome(reply, ctx.due)
+            metering.charge(ctx, operation.name, ctx.credits)
+            return Outcome(reply, ctx.due, ctx.metered)
 
         return work
 
@@ -261,21 +296,72 @@ class Shard:
         def run(transaction: Transaction) -> Outcome:
             ctx = WriteContext(transaction, scope, call, self.environment, principal)
             work(ctx)
-            return Outcome(Reply(), ctx.due)
+            metering.charge(ctx, call.operation.removeprefix("job:"), ctx.credits)
+            return Outcome(Reply(), ctx.due, ctx.metered)
 
-        return await self._lane.submit(run, label)
+        return await self._lane.submit(run, label, self._ended(Ticket(), scope))
+
+    async def _write_usage(self, records: dict[Tenant, Callable[[WriteContext], None]]) -> None:
+        """Run what the usage buffer has for each tenant that is still there, in one transaction."""
+        now_ms, seed = self._now_ms(), os.urandom(32)
+
+        def run(transaction: Transaction) -> Outcome:
+            outcome = Outcome(Reply())
+            for (slot, number), record in records.items():
+                found = auth.tenant(transaction, slot, number)
+                if found is not None:
+                    call = Call(operation="usage.write", slot=slot, now_ms=now_ms, seed=seed, request_id="usage")
+                    ctx = WriteContext(transaction, found[1], call, self.environment, found[0])
+                    record(ctx)
+                    outcome.due += ctx.due
+            return outcome
+
+        await self._lane.submit(run, "usage")
 
     # --- shared -------------------------------------------------------------------------------------------------------
 
-    def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope]:
-        """Credential, scope of the operation, ceilings; then an error the gateway had already found."""
+    def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope, Ticket]:
+        """Credential, scope of the operation, ceilings; then an error the gateway had already found.
+
+        Part of a flow that was admitted as a whole passes without being counted, and costs nothing.
+        """
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
             auth.authorise(principal, operation)
-        self._admission.admit(principal, operation, call)
+        if call.flow:
+            return principal, scope, Ticket()
+        try:
+            ticket = self._admission.admit(principal, operation, call)
+        except RateLimited:
+            self._usage.refused(principal, call.now_ms)
+            raise
+        if not ticket.credits:
+            self._usage.request(principal, operation.name, call.now_ms)
         if call.rejected is not None:
             raise call.rejected
-        return principal, scope
+        return principal, scope, ticket
+
+    def _hold_credits(self, ticket: Ticket, principal: Principal | None, reader: Reader, scope: Scope, call: Call) -> None:
+        """The month's part of admission; it comes after a repeated key was answered, since a replay costs nothing."""
+        if not ticket.credits:
+            return
+        self._usage.check_room()
+        try:
+            self._admission.hold(ticket, principal, reader, scope, call.now_ms)
+        except RateLimited:
+            self._usage.refused(principal, call.now_ms)
+            raise
+        self._usage.request(principal, call.operation, call.now_ms)
+
+    def _ended(self, ticket: Ticket, scope: Scope) -> Ended:
+        """What the write lane calls when a call's transaction is over: what it held becomes what it used."""
+
+        def ended(outcome: Outcome | None) -> None:
+            ticket.release()
+            if outcome is not None and outcome.metered:
+                self._admission.metered(scope, outcome.metered, outcome.sequence)
+
+        return ended
 
     def _principal(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope]:
         if operation.internal:

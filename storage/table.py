@@ -221,6 +221,10 @@ class BoundTable(Generic[Row]):
         """How many keys start with `prefix`; it walks them."""
         return sum(1 for _ in self._items(prefix, None, None, False, None, False))
 
+    def sizes(self, *prefix: Any, limit: int) -> list[int]:
+        """Bytes of each of the last `limit` rows under `prefix`, their keys included."""
+        return [len(key) + len(raw) for key, raw in self._items(prefix, None, None, True, limit, True)]
+
     def _items(
         self, prefix: Key, after: Key | None, before: Key | None, reverse: bool, limit: int | None, values: bool
     ) -> Iterator[tuple[bytes, bytes]]:

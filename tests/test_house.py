@@ -23,8 +23,8 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "auth", "errors", "ids", "inference", "jobs", "limits", "operation", "outbound", "pagination", "placement", "plugin", "settings",
-    "signatures", "timestamps",
+    "admission", "auth", "errors", "ids", "inference", "jobs", "limits", "metering", "operation", "outbound", "pagination",
+    "placement", "plugin", "settings", "signatures", "timestamps",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from runtime.operation import Operation
 from tests.in_process import PASSWORD, InProcess, in_process
 
 # What answers without a credential. Anything else is a decision to be made here, by a person.
-PUBLIC = {"auth.register", "auth.login"}
+PUBLIC = {"auth.register", "auth.login", "billing.tiers", "billing.stripe_events"}
 PUBLIC_PAGES = ("/v1/health", "/metrics", "/openapi.json", "/docs")
 
 OPERATIONS = list(serve_app.registry().operations.values())
@@ -54,9 +54,20 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         job = service.request("DELETE", f"/v1/collections/{doomed['id']}", who=stranger).json()["cleanup"]["job_id"]
         target = {"url": "http://127.0.0.1:1024/hook", "events": ["collection.updated"]}
         webhook = service.request("POST", "/v1/webhooks", target, who=stranger).json()["id"]
-        foreign = {"mem": memory["id"], "col": collection["id"], "key": service.mint(stranger, "read")["id"], "job": job}
         sent = service.request("POST", f"/v1/webhooks/{webhook}/test", who=stranger).json()
-        foreign |= {"whk": webhook, "dlv": sent["delivery_id"]}
+        operator = service.secrets.operator_token
+        service.request("POST", "/v1/internal/billing/set-tier", {"email": "eve@example.com", "tier": "free"}, who=operator)
+        invoice = service.request("POST", "/v1/billing/upgrade", {"tier": "pro"}, who=stranger).json()["invoice"]
+        service.request("POST", "/v1/internal/billing/set-tier", {"email": "eve@example.com", "tier": "enterprise"}, who=operator)
+        foreign = {
+            "mem": memory["id"],
+            "col": collection["id"],
+            "key": service.mint(stranger, "read")["id"],
+            "job": job,
+            "whk": webhook,
+            "dlv": sent["delivery_id"],
+            "inv": invoice["id"],
+        }
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
         yield Stage(service, token, keys, stranger, foreign)
 
@@ -149,6 +160,7 @@ def test_the_operator_is_no_tenant_and_a_tenant_no_operator(stage: Stage) -> Non
 
 PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "jobs": "job", "memory-jobs": "job", "similar": "mem"}
 PREFIX_OF_PATH |= {"webhooks": "whk", "deliveries": "dlv"}
+PREFIX_OF_PATH |= {"invoices": "inv"}
 
 
 def with_ids(path: str, foreign: dict[str, str]) -> str:

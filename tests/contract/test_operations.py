@@ -54,6 +54,14 @@ ENDPOINTS = {
         DELETE /v1/webhooks/{id}
         POST   /v1/webhooks/{id}/test
     """,
+    "Usage and billing": """
+        GET    /v1/usage
+        GET    /v1/usage/history
+        GET    /v1/billing/subscription
+        POST   /v1/billing/upgrade
+        POST   /v1/billing/downgrade
+        GET    /v1/billing/invoices
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """
@@ -65,6 +73,38 @@ CANONICAL = """
     POST /v1/corrections
     POST /v1/learning/decisions
     POST /v1/learning/decisions/{id}/outcomes
+"""
+# What a request costs in credits, as its example has it; everything else costs nothing.
+CREDITS = """
+    POST  /v1/memories                       1
+    POST  /v1/memories/raw                   1
+    POST  /v1/memories/batch                 1
+    POST  /v1/memories/process               5
+    PATCH /v1/memories/{id}                  1
+    POST  /v1/memory-tools/insert            1
+    POST  /v1/memory-tools/replace           1
+    POST  /v1/memory-tools/rethink           1
+    POST  /v1/search                         1
+    POST  /v1/search/advanced                2
+    GET   /v1/search/similar/{id}            1
+    POST  /v1/search/graph                   2
+    POST  /v1/search/reason                  10
+    POST  /v1/chat/completions               10
+    POST  /v1/profile/dialectic              10
+    POST  /v1/documents/upload               5
+    POST  /v1/knowledge-graph/entities       1
+    POST  /v1/knowledge-graph/relationships  1
+    POST  /v1/corrections                    1
+    GET   /v1/corrections/relevant           1
+    GET   /v1/confidence                     1
+    POST  /v1/decisions                      1
+    GET   /v1/decisions/similar              1
+    POST  /v1/learning/decisions             1
+    POST  /v1/learning/policies/{key}/evaluate  2
+    POST  /v1/feedback/relevance             1
+    POST  /v1/feedback/ranking               1
+    POST  /v1/feedback/missing               1
+    POST  /v1/rl/train                       10
 """
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 RATES = {"default", "search", "batch", "media", "register", "login"}
@@ -145,12 +185,22 @@ def test_canonical_are_the_writes_that_make_a_record() -> None:
 
 
 @each_operation
+def test_an_operation_costs_what_was_agreed(operation: Operation) -> None:
+    prices = {(method, shape(path)): int(credits) for method, path, credits in (line.split() for line in CREDITS.strip().splitlines())}
+    credits = operation.credits
+    if callable(credits):
+        credits = credits(operation.body.model_validate(operation.example))
+    assert credits == max(prices.get(route, 0) for route in routes(operation))
+
+
+@each_operation
 def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     if operation.internal or operation.scope == "public":
         return
     destroys_everything = operation.method == "DELETE" and operation.path.endswith("/all")
     rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
-    if destroys_everything or rules_over_keys:
+    rules_over_money = operation.path.startswith("/v1/billing") and operation.method != "GET"
+    if destroys_everything or rules_over_keys or rules_over_money:
         assert operation.scope == "admin"
     elif operation.kind is Kind.READ:
         assert operation.scope == "read"

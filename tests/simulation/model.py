@@ -16,6 +16,7 @@ from runtime.timestamps import iso, parse
 DAY_MS = 24 * 3600 * 1000
 IMPLIED = {"read": {"read"}, "write": {"read", "write"}, "admin": {"read", "write", "admin"}}
 CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert"}
+COST_ONE = {"memories.update", "memory_tools.replace", "memory_tools.rethink"}
 SHOWN = ("title", "tags", "metadata", "importance", "user_id", "session_id", "speaker")
 CLEARED = {"tags": [], "metadata": {}}
 
@@ -103,6 +104,7 @@ class Account:
     memories: list[Memory] = field(default_factory=list)
     keys: list[Access] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)
+    spent: int = 0  # credits of writes
 
     def readable(self, now: int) -> list[Memory]:
         return [memory for memory in self.memories if memory.readable(now)]
@@ -137,6 +139,7 @@ class Expected:
     """statuses: any of them. fields: what the body must say. apply(body, status): what changes; body None: the answer was lost.
 
     is_replay: `body` is to come again, word for word, unless it is None. found: ids a search must find; `also`: ids it may find too.
+    credits: what the write costs when it takes effect.
     """
 
     statuses: tuple[int, ...]
@@ -146,6 +149,7 @@ class Expected:
     is_replay: bool = False
     found: set[str] | None = None
     also: set[str] = field(default_factory=set)
+    credits: int = 0
 
 
 class Refused(Exception):
@@ -179,6 +183,10 @@ class Model:
             expected = self._of(request, account, now)
         except Refused as refused:
             return Expected((refused.status,))
+        if request.operation in COST_ONE:
+            expected.credits = 1
+        if expected.credits:
+            self._charge(account, expected)
         if idempotent and request.key:
             self._remember(account, request, expected, now)
         return expected
@@ -215,6 +223,15 @@ class Model:
 
         ids = [memory.id for memory in named]
         return Expected(statuses, {} if None in ids else {"memory_ids": ids}, apply)
+
+    def _charge(self, account: Account, expected: Expected) -> None:
+        change = expected.apply
+
+        def apply(body: Any, status: int | None) -> list[Memory] | None:
+            account.spent += expected.credits
+            return change(body, status) if change else None
+
+        expected.apply = apply
 
     def _remember(self, account: Account, request: Request, expected: Expected, now: int) -> None:
         """Bind the key when the request takes effect."""
@@ -412,7 +429,7 @@ class Model:
             account.memories += made
             return made
 
-        return Expected(_statuses(201, request.in_time if made else True), fields, apply)
+        return Expected(_statuses(201, request.in_time if made else True), fields, apply, credits=len(made))
 
     def memories_create_raw(self, account: Account, request: Request, now: int) -> Expected:
         made = self._made(request.body, self.collection(account, request.body.get("collection_id")), request, now)
