@@ -44,9 +44,6 @@ log = logging.getLogger("mneme.language_model")
 Message = Mapping[str, Any]
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
-# The client logs whole requests at debug; texts of users do not belong in a log.
-logging.getLogger("openai").setLevel(logging.WARNING)
-
 
 class CompletionFailed(Exception):
     """No usable answer. The message says why and holds neither prompt nor secret; `answer` is the error to pass on."""
