@@ -61,26 +61,30 @@ class Steps:
         self._call, self._registry, self._shards = call, registry, shards
         self._count = 0
 
+    def offers(self, method: str, path: str) -> str | None:
+        """The name of the operation at this route, if it is installed."""
+        return next((o.name for o in self._registry.operations.values() if (o.method, o.path) == (method, path)), None)
+
     async def run(self, name: str, body: Any = None, *, query: Any = None, **path: str) -> Any:
         """The success body of an operation, decoded. Raises the ApiError of a failure.
 
         body, query  mappings, read by the operation's own models
         """
-        operation, flow = self._registry.operations[name], self._call
+        operation, whole = self._registry.operations[name], self._call
         self._count += 1
         step = b"%d:" % self._count + name.encode()
-        key = flow.idempotency_key
+        key = whole.idempotency_key
         part = dataclasses.replace(
-            flow,
+            whole,
             operation=name,
-            seed=hashlib.sha256(flow.seed + step).digest(),
+            seed=hashlib.sha256(whole.seed + step).digest(),
             body=None if operation.body is None else operation.body.model_validate(body or {}),
             query=None if operation.query is None else operation.query.model_validate(query or {}),
             path=path,
             idempotency_key=None if key is None else hashlib.sha256(b"part:" + step + key.encode()).hexdigest(),
-            fingerprint=b"" if key is None else hashlib.sha256(flow.fingerprint + step).digest(),
+            fingerprint=b"" if key is None else hashlib.sha256(whole.fingerprint + step).digest(),
             prefer={},
-            is_part=True,
+            flow=whole.operation,
             loaded=None,
         )
         reply = await self._shards.execute(part)

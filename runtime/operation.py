@@ -195,7 +195,8 @@ class Call:
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
     stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply` what the flow ends with
-    is_part  made by a flow that was admitted as a whole: it counts against no ceiling and costs nothing of its own
+    flow     name of the flow that made this call; the flow was admitted and is paid for as a whole, so this call is neither
+             counted nor charged
     """
 
     operation: str
@@ -216,7 +217,7 @@ class Call:
     stage: str = ""
     loaded: Any = None
     reply: Reply | None = None
-    is_part: bool = False
+    flow: str = ""
 
 
 @dataclass(slots=True)

@@ -145,6 +145,11 @@ class Search(Section):
         return {name.removeprefix("weight_"): getattr(self, name) for name in Search.model_fields if name.startswith("weight_")}
 
 
+class Answers(Section):
+    confidence_min: float = Field(0.5, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
+    second_round_below: float = Field(0.6, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
+
+
 class Limits(Section):
     requests_per_minute: int | None = Field(None, ge=0, description="Replaces the tier's requests per minute; 0 lifts the limit.")
     endpoint_caps: bool = Field(True, description="Apply the per-endpoint caps as well as the tier's rate.")
@@ -195,6 +200,7 @@ class Settings(Section):
     write: Write = Write()
     memory: Memory = Memory()
     search: Search = Search()
+    answers: Answers = Answers()
     limits: Limits = Limits()
     billing: Billing = Billing()
     auth: Auth = Auth()

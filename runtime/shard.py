@@ -284,7 +284,7 @@ class Shard:
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
             auth.authorise(principal, operation)
-        if not call.is_part:
+        if not call.flow:
             self._admission.admit(principal, operation, call)
         if call.rejected is not None:
             raise call.rejected

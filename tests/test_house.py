@@ -23,8 +23,8 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "auth", "errors", "ids", "inference", "jobs", "language_model", "limits", "operation", "pagination", "placement", "plugin", "settings",
-    "timestamps",
+    "auth", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "operation", "pagination", "placement", "plugin",
+    "settings", "timestamps", "token_count",
 }  # fmt: skip
 
 
