@@ -31,7 +31,7 @@ from runtime.language_model import CompletionFailed, LanguageModel, Usage
 from runtime.limits import ANSWER_MEMORY_TOKENS_MAX, ANSWER_TOKENS_DEFAULT, ANSWER_TOKENS_MAX, SEARCH_ITEMS_MAX
 from runtime.operation import Call, Idempotency, Kind, Operation, ReadContext, View
 from runtime.plugin import Plugin
-from storage.analysis import query_terms
+from storage.analysis import analyze, query_terms
 
 REPHRASINGS_MAX = 3
 RANK_SMOOTHING = 60  # k of reciprocal rank fusion (Cormack et al., 2009)
@@ -152,7 +152,8 @@ async def search(call: Call, steps: Steps, model: LanguageModel | None) -> Found
 
 async def rephrase(query: str, found: Found, model: LanguageModel | None) -> list[str]:
     """Other queries for the same question: the model's, and the question's own words without those that say little."""
-    keywords = " ".join(dict.fromkeys(word for word in query.split() if query_terms(word)))
+    terms = frozenset(query_terms(query))
+    keywords = " ".join(dict.fromkeys(word for word in query.split() if not terms.isdisjoint(analyze(word))))
     others = [keywords] if keywords and keywords != query else []
     if model is None:
         return others

@@ -29,6 +29,7 @@ _WHEN = re.compile(r"\b(?:when|what (?:date|day|year|month|time)|how long|since 
 _COUNT = re.compile(r"\bhow (?:many|much|old|often|long|far|tall)\b|^(?:wie ?viele?|combien|cuánt)", re.IGNORECASE)
 _NAMED = re.compile(r"\b(?:who|where|which|whose)\b|^(?:wer|wo|qui|où|quién|dónde|chi|dove)\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"(?<=[^\W_] )[^\W\d_]\w*")
+_SAYS_NOTHING = frozenset(["yes", "no"])
 _SPACE = re.compile(r"\s+")
 _CURLY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
 
@@ -80,10 +81,11 @@ def verify(quote: str, content: str, place: int) -> Quote | None:
 def is_supported(claim: str, question: str, evidence: str) -> bool:
     """Whether a sentence says something that the evidence bears out: one of its terms that the question did not bring along.
 
-    A number is let pass, since a date may be worked out from "yesterday"; and so is a claim without terms of its own, such as "yes".
+    A claim with a number is let pass, since dates and sums are worked out ("yesterday"); so is one without terms of its own ("yes").
     """
-    own = frozenset(query_terms(claim)) - frozenset(query_terms(question))
-    own = frozenset(term for term in own if not any(char.isdigit() for char in term))
+    if any(char.isdigit() for char in claim):
+        return True
+    own = frozenset(query_terms(claim)) - frozenset(query_terms(question)) - _SAYS_NOTHING
     return not own or not own.isdisjoint(analyze(evidence))
 
 
