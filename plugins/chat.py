@@ -346,6 +346,7 @@ plugin = Plugin(
             response=ChatReply,
             idempotency=Idempotency.CACHED,
             credits=10,
+            streams=True,
             summary="Chat completion with memory",
             description="OpenAI's request and response. What memory knows about the user's last message is put in front of the "
             "conversation, fenced and marked as untrusted data. With `stream: true` the answer is a stream of server-sent events, "

@@ -107,6 +107,7 @@ class Operation:
     rate         name of the rate bucket, "default", "search", "batch", "media"
     credits      base weight in credits, or (body) -> int
     feature      key of the tier feature that gates it, or None
+    streams      whether the answer may also be a stream of server-sent events
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
     example      a request body for the OpenAPI document
@@ -137,6 +138,7 @@ class Operation:
     feature: str | None = None
     stability: str = "ga"
     deprecated: bool = False
+    streams: bool = False
     internal: bool = False
     aliases: tuple[str, ...] = ()
     description: str = ""
