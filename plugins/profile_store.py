@@ -171,10 +171,9 @@ def _current(ctx: ReadContext, user: bytes) -> list[tuple[FactRow, list[Evidence
     holding: list[tuple[FactRow, list[Evidence]]] = []
     for _, fact in ctx[PROFILE_FACTS].scan(user):
         evidence = [one for one in fact.evidence if one.ordinal in live]
-        last = max(evidence, key=lambda one: (one.at, one.ordinal), default=None)
-        if last is not None and last.holds:
+        if evidence and _last(evidence).holds:
             holding.append((fact, [one for one in evidence if one.holds]))
-    holding.sort(key=lambda item: _observed(item[1]), reverse=True)
+    holding.sort(key=lambda item: _order(_last(item[1])), reverse=True)
     shown, decided = [], set()
     for fact, evidence in holding:
         if is_functional(fact.key):
@@ -189,8 +188,13 @@ def is_functional(key: str) -> bool:
     return key in FUNCTIONAL or key.startswith("favorite.")
 
 
-def _observed(evidence: list[Evidence]) -> int:
-    return max(one.at for one in evidence)
+def _order(one: Evidence) -> tuple[int, int]:
+    """By when it happened; at the same moment by arrival."""
+    return one.at, one.ordinal
+
+
+def _last(evidence: list[Evidence]) -> Evidence:
+    return max(evidence, key=_order)
 
 
 def _view(fact: FactRow, evidence: list[Evidence]) -> dict[str, Any]:
@@ -200,8 +204,8 @@ def _view(fact: FactRow, evidence: list[Evidence]) -> dict[str, Any]:
         "key": fact.key,
         "value": fact.value,
         "confidence": round(1 - doubt, 4),
-        "evidence_memory_ids": [one.memory_id for one in sorted(evidence, key=lambda one: one.at, reverse=True)],
-        "observed_at": iso(_observed(evidence)),
+        "evidence_memory_ids": [one.memory_id for one in sorted(evidence, key=_order, reverse=True)],
+        "observed_at": iso(_last(evidence).at),
     }
 
 
@@ -255,7 +259,7 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
                 continue
             fact = FactRow(ctx.new_id("fct"), observation.key, observation.value, [], ctx.now)
         word = Evidence(row.id, row.ordinal, row.occurred_at, observation.confidence, observation.holds)
-        kept = sorted([*fact.evidence, word], key=lambda one: one.at)
+        kept = sorted([*fact.evidence, word], key=_order)
         for dropped in kept[:-FACT_EVIDENCE_MAX]:
             ctx[PROFILE_SOURCES].delete(dropped.memory_id, *key)
         fact.evidence, fact.updated_at = kept[-FACT_EVIDENCE_MAX:], ctx.now
