@@ -20,11 +20,12 @@ BYTES_PER_TOKEN_GUESSED = 4
 
 def count_tokens(text: str) -> int:
     """0 for "", else at least 1."""
-    size = len(text.encode("utf-8", "replace"))
+    encoded = text.encode("utf-8", "replace")
+    size = len(encoded)
     tokenizer = _tokenizer()
     if tokenizer is None:
         return -(-size // BYTES_PER_TOKEN_GUESSED)
-    return max(len(tokenizer.encode(text, add_special_tokens=False).ids), -(-size // BYTES_PER_TOKEN_AT_LEAST))
+    return max(len(tokenizer.encode(encoded.decode(), add_special_tokens=False).ids), -(-size // BYTES_PER_TOKEN_AT_LEAST))
 
 
 @cache
