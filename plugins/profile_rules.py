@@ -51,7 +51,7 @@ _PLACE = r"(?P<value>(?:the )?[A-Z][\w'’.-]*(?:,? (?:of |the )?[A-Z][\w'’-]*
 _CONJUNCTIONS = (
     "and|but|because|since|when|while|so|if|which|who|that|though|although|after|before|until|these days|right now|at the moment"
 )
-_STOP = rf"(?= (?:{_CONJUNCTIONS})\b|[.,;:!?()\n]|$)"
+_STOP = rf"(?= (?:{_CONJUNCTIONS})\b| [-–—] |[.,;:!?()\n]|$)"
 _THING = rf"(?P<value>[^\s.,;:!?()\n][^.,;:!?()\n]{{0,{VALUE_CHARS_MAX - 1}}}?){_STOP}"
 _OFTEN = r"(?:really |absolutely |still |now |currently |just |also |always |usually |actually )*"
 _BE, _HAVE = r"(?:am|'m|’m|is|'s|’s)", r"(?:have|'ve|’ve|has)"
@@ -67,7 +67,11 @@ _RELATIVES = (
 _PETS = r"(?:\w+ )?(?:dog|cat|parrot|rabbit|hamster|horse|turtle|snake|puppy|kitten)"
 _GAMES = "guitar|piano|violin|drums|cello|flute|tennis|chess|football|soccer|basketball"
 _TASKS = "working on|training for|preparing for|saving for|reading|writing|building"
-_EMPTY = frozenset(["it", "that", "this", "them", "you", "him", "her", "us", "one", "those", "these", "me", "do that", "do it"])
+_POINTS_ELSEWHERE = re.compile(
+    r"(?:it|this|that|these|those|them|him|her|us|me|you|your|one|do|tell|say|ask|know|thank|see|hear|share|try|keep|is|are|was|were)\b",
+    re.IGNORECASE,
+)
+VALUE_WORDS_MAX = 8
 
 # key ("{}" takes the group `detail`), what follows the subject, confidence, whether it holds
 _RULES: tuple[tuple[str, re.Pattern[str], float, bool], ...] = tuple(
@@ -92,7 +96,7 @@ _RULES: tuple[tuple[str, re.Pattern[str], float, bool], ...] = tuple(
         ("plays", rf"{_OFTEN}plays? (?:the )?(?P<value>{_GAMES})\b", 0.75, True),
         ("age", rf"{_BE} (?P<value>\d{{1,3}}) years old", 0.85, True),
         ("learns", rf"{_BE} {_OFTEN}learning (?:to )?{_THING}", 0.7, True),
-        ("plans", rf"(?:{_BE} (?:planning|going|hoping) to|plans? to|wants? to|intends? to) {_THING}", 0.6, True),
+        ("plans", rf"(?:{_BE} (?:planning|going|hoping) to|plans? to|intends? to) {_THING}", 0.6, True),
         ("doing", rf"{_BE} {_OFTEN}(?P<value>(?:{_TASKS}) [^.,;:!?()\n]{{2,80}}?){_STOP}", 0.6, True),
         ("feels", rf"{_BE} feeling {_THING}", 0.5, True),
     )
@@ -123,7 +127,7 @@ def observations(text: str, *, own: bool, names: Iterable[str] = ()) -> list[Obs
     subject = re.compile(rf"(?<![\w'’])(?:{'I|' if own else ''}{others})(?=['’]| )(?: |(?=['’]))")
     owner = re.compile(rf"(?<![\w'’])(?:{'[Mm]y|' if own else ''}(?:{others})['’]s) ")
     found: dict[tuple[str, str], Observation] = {}
-    for sentence in _SENTENCE.findall(_QUOTED.sub(" ", text[:READ_CHARS_MAX])):
+    for sentence in _SENTENCE.findall(_QUOTED.sub("\n", text[:READ_CHARS_MAX])):
         if sentence.rstrip().endswith("?"):
             continue
         for observation in _of_sentence(sentence, subject, owner):
@@ -147,4 +151,5 @@ def _of_sentence(sentence: str, subject: re.Pattern[str], owner: re.Pattern[str]
 
 def _value(match: re.Match[str]) -> str:
     value = match["value"].strip(" '\"’.-")
-    return value if (len(value) > 1 or value.isdigit()) and value.casefold() not in _EMPTY else ""
+    says_something = (len(value) > 1 or value.isdigit()) and value.count(" ") < VALUE_WORDS_MAX
+    return value if says_something and not _POINTS_ELSEWHERE.match(value) else ""
