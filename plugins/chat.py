@@ -80,6 +80,11 @@ class ChatBody(Body):
         return messages
 
     @property
+    def wants_usage(self) -> bool:
+        options = (self.model_extra or {}).get("stream_options")
+        return isinstance(options, dict) and options.get("include_usage") is True
+
+    @property
     def last_said(self) -> str:
         """The text of the user's last message, "" when there is none."""
         said = next((message.get("content") for message in reversed(self.messages) if message["role"] == "user"), None)
@@ -226,7 +231,7 @@ async def complete(call: Call, steps: Steps, models: Models) -> Reply:
     try:
         if body.stream:
             reply = Reply(200, headers={"X-Accel-Buffering": "no"}, content_type="text/event-stream; charset=utf-8")
-            reply.body = Stream(await model.stream(request), recall, keeper, reply, call.request_id)
+            reply.body = Stream(await model.stream(request), recall, keeper, reply, call.request_id, body.wants_usage)
             return reply
         answer = await model.answer(request)
     except CompletionFailed as failed:
@@ -261,9 +266,10 @@ class Keeper:
 class Stream:
     """The events of one answer as server-sent events. Holds one event back, so that the last one can carry `memory`."""
 
-    def __init__(self, events: Events, recall: Recall, keeper: Keeper, reply: Reply, request_id: str):
+    def __init__(self, events: Events, recall: Recall, keeper: Keeper, reply: Reply, request_id: str, wants_usage: bool):
         self._events, self._recall, self._keeper, self._reply, self._request_id = events, recall, keeper, reply, request_id
         self._frames = self._all()
+        self._wants_usage = wants_usage
         self._same: dict[str, Any] = {}
         self._with_role: set[Any] = set()
         self._said: list[str] = []
@@ -284,6 +290,8 @@ class Stream:
         try:
             async for event in self._events:
                 is_usage = not event.get("choices") and event.get("usage") is not None
+                if is_usage and not self._wants_usage:
+                    continue
                 if held is not None:
                     if is_usage and not told:
                         held, told = {**held, "memory": self._recall.shown}, True

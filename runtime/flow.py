@@ -110,13 +110,17 @@ class Flow:
             self._call.loaded = orjson.loads(began.body)
             result = await self._operation.handler(self._call, Steps(self._call, self._registry, self._shards), self._models)
         except BaseException:
-            await self._to_the_end(self._stage(ABORT))
+            await self.abort()
             raise
         reply = result if isinstance(result, Reply) else Reply(self._operation.statuses[0], result)
         if hasattr(reply.body, "__aiter__"):
             reply.body = _Body(self, reply, reply.body)
             return reply
-        ended = await self.end(reply.encoded())
+        try:
+            ended = await self.end(reply.encoded())
+        except ApiError:  # it did not reach its shard, or nobody knows
+            await self.abort()
+            raise
         return reply if ended.error is None else ended
 
     async def end(self, reply: Reply, *, remember: bool = True) -> Reply:
@@ -125,7 +129,9 @@ class Flow:
         return await self._to_the_end(self._stage(END, reply=reply, idempotency_key=key))
 
     async def abort(self) -> None:
-        await self._to_the_end(self._stage(ABORT))
+        """Free the key. Where that fails too, the hold runs out by itself."""
+        with contextlib.suppress(ApiError):
+            await self._to_the_end(self._stage(ABORT))
 
     async def _stage(self, stage: str, **fields: Any) -> Reply:
         body = None if stage == ABORT else self._call.body

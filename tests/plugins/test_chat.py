@@ -99,6 +99,16 @@ def test_a_stream_with_usage(client: openai.OpenAI) -> None:
     assert not hasattr(chunks[-1], "memory")
 
 
+def test_usage_that_nobody_asked_for_is_left_out(client: openai.OpenAI, endpoint: Upstream) -> None:
+    def generous(exchange: upstream.Exchange) -> None:
+        exchange.body["stream_options"] = {"include_usage": True}
+        says("Hello.")(exchange)
+
+    endpoint.will(generous)
+    chunks = list(client.chat.completions.create(model="mneme", messages=ASK, stream=True))
+    assert all(chunk.choices for chunk in chunks) and chunks[-1].memory["injected_ids"]
+
+
 def test_a_round_trip_through_a_tool(client: openai.OpenAI, endpoint: Upstream) -> None:
     endpoint.will(says(tool_calls=[TOOL_CALL]), says("It is in the garden."))
     first = client.chat.completions.create(model="mneme", messages=ASK, tools=[TOOL], tool_choice="auto").choices[0]

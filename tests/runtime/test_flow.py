@@ -15,7 +15,7 @@ from pydantic import Field
 
 from plugins import accounts
 from runtime import flow, limits
-from runtime.errors import BadRequest
+from runtime.errors import BadRequest, Unavailable
 from runtime.operation import Body, Idempotency, Kind, Operation, Reply
 from runtime.plugin import Plugin
 from tests.over_http import OverHttp, over_http
@@ -163,6 +163,26 @@ def test_a_failed_flow_finishes_nothing_and_frees_its_key(service: OverHttp, me:
         assert answer.status_code == 400 and answer.json()["error"]["message"] == "As wished."
     assert STAGE.runs == 2
     assert marks(service, me) == ["made:0"], "the parts carry keys of their own, and nothing was finished"
+
+
+def test_a_flow_whose_end_is_lost_frees_its_key(service: OverHttp, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = service.shard.execute
+
+    async def losing(call: Any) -> Reply:
+        return Reply(503, error=Unavailable("Lost.")) if call.stage == "end" else await whole(call)
+
+    monkeypatch.setattr(service.shard, "execute", losing)
+    assert service.post("/v1/flows/make", {"label": "a"}, me, Idempotency_Key="k").status_code == 503
+
+    async def raising(call: Any) -> Reply:
+        if call.stage == "end":
+            raise Unavailable("Lost.")
+        return await whole(call)
+
+    monkeypatch.setattr("runtime.cluster.LocalShards.execute", lambda shards, call: raising(call))
+    assert service.post("/v1/flows/make", {"label": "b"}, me, Idempotency_Key="l").status_code == 503
+    monkeypatch.undo()
+    assert service.post("/v1/flows/make", {"label": "b"}, me, Idempotency_Key="l").status_code == 200
 
 
 def test_a_repeated_key_is_answered_from_the_record(service: OverHttp, me: str) -> None:
