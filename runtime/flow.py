@@ -185,9 +185,9 @@ class _Body:
                 return
             ended = await self._flow.end(reply, remember=remember)
             if ended.error is not None:
-                log.warning("a stream was sent whole but its end was refused: %s", ended.error.message)
+                log.warning("the end of a streamed flow was refused: %s", ended.error.message)
         except ApiError as lost:
-            log.warning("a stream was sent whole but its end was lost: %s", lost.message)
+            log.warning("the end of a streamed flow was lost: %s", lost.message)
 
 
 # --- the shard's half -------------------------------------------------------------------------------------------------

@@ -17,7 +17,10 @@ import serve_app
 from runtime.cli import parser
 from runtime.settings import known_settings
 from runtime.settings_table import with_table
+from tests import upstream
+from tests.over_http import over_http
 from tests.served import Served, served
+from tests.upstream import refuses, says
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -90,6 +93,17 @@ def test_the_quickstart_tells_its_story_and_cleans_up(service: Served, api_key: 
     assert "version 2: The farmhouse has ten beds" in told
     names = [item["name"] for item in service.http.get("/v1/collections", headers={"Authorization": f"Bearer {api_key}"}).json()["items"]]
     assert "Quickstart" not in names
+
+
+def test_the_chat_example_talks_to_a_model(tmp_path: Path) -> None:
+    with upstream.upstream() as endpoint, over_http(tmp_path, llm__base_url=endpoint.url) as service:
+        endpoint.will(says("Ask for peanuts."), says("Ask for peanuts."), refuses(401))
+        command = [sys.executable, str(ROOT / "examples/chat.py"), "--base-url", service.url, "--api-key", service.register()]
+        told = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+        assert told.returncode == 0, told.stderr
+        assert told.stdout.count("Ask for peanuts.") == 2 and "memories put in: 1" in told.stdout
+        assert "quoted: I live in Lisbon and I am allergic to peanuts." in told.stdout
+        assert "fact: lives_in = Lisbon" in told.stdout
 
 
 def test_the_table_of_settings_is_the_code_s() -> None:
