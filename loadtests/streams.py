@@ -17,6 +17,8 @@ import multiprocessing
 import secrets
 import statistics
 import time
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -71,35 +73,51 @@ async def reads(http: httpx.AsyncClient, memory_id: str, seconds: float) -> floa
     return count / (time.perf_counter() - started)
 
 
+def hold(base_url: str, token: str, count: int, opened: Any, stop: Any, chunks: Any) -> None:
+    """Keep `count` chats open and throw away what comes; in a process of its own, which costs the reads next to nothing."""
+    address = urlsplit(base_url)
+    body = json.dumps({"messages": [{"role": "user", "content": "Where is the spare key?"}], "stream": True})
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {address.netloc}\r\nauthorization: Bearer {token}\r\n"
+    request = f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+
+    async def chat() -> None:
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(request)
+        await reader.readuntil(b"\r\n\r\n")
+        opened.release()
+        while await reader.read(65_536):
+            chunks.value += 1
+
+    async def chats() -> None:
+        tasks = [asyncio.create_task(chat()) for _ in range(count)]
+        await asyncio.to_thread(stop.wait)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(chats())
+
+
 class Streams:
-    """Chats that are open, each read as it comes."""
+    """Open chats, from `open` to `close`."""
 
-    def __init__(self, http: httpx.AsyncClient):
-        self.http, self.tasks, self.words = http, [], 0
-        self.opened = asyncio.Semaphore(0)
+    def __init__(self, base_url: str, token: str, count: int):
+        self._opened, self._stop, self._count = multiprocessing.Semaphore(0), multiprocessing.Event(), count
+        self.chunks = multiprocessing.Value("q", 0)
+        self._process = multiprocessing.Process(target=hold, args=(base_url, token, count, self._opened, self._stop, self.chunks))
 
-    async def open(self, count: int) -> None:
-        self.tasks = [asyncio.create_task(self._chat()) for _ in range(count)]
-        for _ in range(count):
-            await self.opened.acquire()
-
-    async def _chat(self) -> None:
-        body = {"messages": [{"role": "user", "content": "Where is the spare key?"}], "stream": True}
-        async with self.http.stream("POST", "/v1/chat/completions", json=body) as answer:
-            answer.raise_for_status()
-            self.opened.release()
-            async for _ in answer.aiter_lines():
-                self.words += 1
+    async def open(self) -> None:
+        self._process.start()
+        for _ in range(self._count):
+            await asyncio.to_thread(self._opened.acquire)
 
     async def close(self) -> None:
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self._stop.set()
+        await asyncio.to_thread(self._process.join)
 
 
 async def measure(options: argparse.Namespace) -> None:
-    limits = httpx.Limits(max_connections=options.streams + READERS)
-    async with httpx.AsyncClient(base_url=options.base_url.removesuffix("/v1"), timeout=60, limits=limits) as http:
+    async with httpx.AsyncClient(base_url=options.base_url.removesuffix("/v1"), timeout=60) as http:
         account = {"email": f"{secrets.token_hex(8)}@example.com", "password": PASSWORD, "full_name": "Load Test"}
         token = (await http.post("/v1/auth/register", json=account)).json()["access_token"]
         http.headers["Authorization"] = f"Bearer {token}"
@@ -109,13 +127,13 @@ async def measure(options: argparse.Namespace) -> None:
         await reads(http, memory_id, 1)
         for number in range(options.rounds):
             alone.append(await reads(http, memory_id, options.seconds))
-            streams = Streams(http)
-            await streams.open(options.streams)
-            before, started = streams.words, time.perf_counter()
+            streams = Streams(options.base_url, token, options.streams)
+            await streams.open()
+            before, started = streams.chunks.value, time.perf_counter()
             beside.append(await reads(http, memory_id, options.seconds))
-            lines = (streams.words - before) / (time.perf_counter() - started)
+            rate = (streams.chunks.value - before) / (time.perf_counter() - started)
             await streams.close()
-            print(f"round {number + 1}: alone {alone[-1]:.0f}/s, beside {options.streams} streams ({lines:.0f} lines/s) {beside[-1]:.0f}/s")
+            print(f"round {number + 1}: alone {alone[-1]:.0f}/s, beside {options.streams} streams ({rate:.0f} events/s) {beside[-1]:.0f}/s")
         print(f"ratio of the medians: {statistics.median(beside) / statistics.median(alone):.2f}")
 
 
