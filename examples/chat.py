@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 
 import httpx
 from openai import OpenAI
@@ -44,7 +45,12 @@ def main() -> None:
     for citation in answer["citations"]:
         print("  quoted:", citation["quote"])
 
-    profile = rest.get("/v1/profile", params={"user_id": options.user}).raise_for_status().json()
+    # Facts are read from memories in the background, a moment after they are stored.
+    for _ in range(100):
+        profile = rest.get("/v1/profile", params={"user_id": options.user}).raise_for_status().json()
+        if profile["updated_at"]:
+            break
+        time.sleep(0.1)
     for fact in profile["static"]:
         print(f"fact: {fact['key']} = {fact['value']} ({fact['confidence']:.2f}, {len(fact['evidence_memory_ids'])} memories)")
 
