@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,15 @@ class OverHttp:
         """Run a coroutine in the service's loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(START_SECONDS_MAX)
 
+    def until(self, done: Callable[[], Any]) -> None:
+        """Wait until the condition holds."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not done():
+            assert time.monotonic() < deadline, "the condition did not come true"
+            time.sleep(0.005)
+
     def settle(self) -> None:
-        """Until no job waits and no write is queued."""
+        """Until no job waits."""
 
         async def idle() -> None:
             while (await self.shard.status())["jobs_waiting"]:

@@ -39,7 +39,7 @@ def _fresh(endpoint: Upstream) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, endpoint: Upstream) -> Iterator[OverHttp]:
-    told = {"llm__base_url": endpoint.url, "llm__model": "tiny-1", "llm__timeout_seconds": 1, "llm__api_key": "sk-upstream"}
+    told = {"llm__base_url": endpoint.url, "llm__model": "tiny-1", "llm__timeout_seconds": 2, "llm__api_key": "sk-upstream"}
     with over_http(tmp_path_factory.mktemp("chat"), **told) as service:
         yield service
 

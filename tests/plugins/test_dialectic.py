@@ -119,8 +119,7 @@ def test_a_turn_that_ends_after_a_deletion_leaves_nothing(service: OverHttp, me:
     endpoint.will(waits)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(talk, service, me, session_id="mine")
-        while not endpoint.requests:
-            pass
+        service.until(lambda: endpoint.requests)
         service.http.delete("/v1/profile?user_id=ada", headers={"Authorization": f"Bearer {me}"})
         endpoint.go_on.set()
         assert running.result()["session_id"] == "mine"

@@ -259,8 +259,7 @@ def test_leaving_a_stream_closes_it_and_ends_the_flow(service: OverHttp, me: str
     with service.http.stream("POST", "/v1/flows/stream", **sent) as answer:
         next(answer.iter_bytes())
     assert STAGE.stopped.wait(10)
-    while not marks(service, me):
-        pass
+    service.until(lambda: marks(service, me))
     (end,) = marks(service, me)
     assert end.startswith("end:")
     short = service.post("/v1/flows/stream", {"label": "a", "count": 2}, me, Idempotency_Key="k")

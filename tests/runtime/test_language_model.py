@@ -196,7 +196,7 @@ CLASSES = [
 def test_a_failure_says_what_its_caller_is_told(endpoint: Upstream, act: upstream.Act, kind: type, streamed: bool) -> None:
     endpoint.will(act)
     request = {"model": "tiny-1", "messages": ASK, "stream": streamed}
-    failed = failure(endpoint, lambda model: (model.stream if streamed else model.answer)(request), 0.5)
+    failed = failure(endpoint, lambda model: (model.stream if streamed else model.answer)(request), 1.0)
     assert type(failed.answer) is kind
     assert len(endpoint.requests) == 1, "what passes through is tried once"
     if kind is BadRequest:
@@ -209,7 +209,7 @@ def test_a_failure_says_what_its_caller_is_told(endpoint: Upstream, act: upstrea
 def test_a_stream_that_breaks_off_is_never_taken_for_whole(endpoint: Upstream, end: str) -> None:
     endpoint.will(breaks_off(2, end))
     events: list[Any] = []
-    failed = failure(endpoint, lambda model: collected(model, events), 0.5)
+    failed = failure(endpoint, lambda model: collected(model, events), 1.0)
     assert [event["choices"][0]["delta"].get("content") for event in events] == ["", "word0 ", "word1 "]
     assert isinstance(failed.answer, UpstreamTimeout if end == "silence" else UpstreamFailed)
 
