@@ -137,14 +137,15 @@ def load(ctx: ReadContext, body: ReasonBody) -> dict[str, Any]:
 async def search(call: Call, steps: Steps, model: LanguageModel | None) -> Found:
     """One round, and a wider one when the first is not convincing."""
     body: ReasonBody = call.body
-    asked = body.model_dump(exclude={"include_steps", "max_tokens"}, exclude_none=True, exclude_defaults=True) | {"query": body.query}
+    asked = SearchBody.model_construct(**{name: getattr(body, name) for name in SearchBody.model_fields})
     envelope = await steps.run("search.search", asked)
     found = Found(envelope, envelope["results"], [_searched(body.query, envelope)], degraded=list(envelope["degraded_reasons"]))
     if envelope["query_confidence"] >= call.loaded["second_round_below"]:
         return found
     queries = await rephrase(body.query, found, model)
-    wider = {**asked, "limit": min(2 * body.limit, SEARCH_ITEMS_MAX)}
-    rounds = await asyncio.gather(*(steps.run("search.search", {**wider, "query": query}) for query in queries))
+    wider = min(2 * body.limit, SEARCH_ITEMS_MAX)
+    others = [asked.model_copy(update={"query": query, "limit": wider}) for query in queries]
+    rounds = await asyncio.gather(*(steps.run("search.search", other) for other in others))
     found.steps += [_searched(query, envelope) for query, envelope in zip(queries, rounds, strict=True)]
     found.hits = merged([found.hits, *(envelope["results"] for envelope in rounds)])[: body.limit]
     return found

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
+from pydantic import BaseModel
 
 from runtime import idempotency
 from runtime.errors import ApiError
@@ -68,7 +69,7 @@ class Steps:
     async def run(self, name: str, body: Any = None, *, query: Any = None, **path: str) -> Any:
         """The success body of an operation, decoded. Raises the ApiError of a failure.
 
-        body, query  mappings, read by the operation's own models
+        body, query  mappings, which the operation's own models read, or such a model
         """
         operation, whole = self._registry.operations[name], self._call
         self._count += 1
@@ -78,8 +79,8 @@ class Steps:
             whole,
             operation=name,
             seed=hashlib.sha256(whole.seed + step).digest(),
-            body=None if operation.body is None else operation.body.model_validate(body or {}),
-            query=None if operation.query is None else operation.query.model_validate(query or {}),
+            body=_read(operation.body, body),
+            query=_read(operation.query, query),
             path=path,
             idempotency_key=None if key is None else hashlib.sha256(b"part:" + step + key.encode()).hexdigest(),
             fingerprint=b"" if key is None else hashlib.sha256(whole.fingerprint + step).digest(),
@@ -91,6 +92,10 @@ class Steps:
         if reply.error is not None:
             raise reply.error
         return None if reply.body is None else orjson.loads(reply.encoded().body)
+
+
+def _read(model: type[BaseModel] | None, given: Any) -> Any:
+    return given if model is None or isinstance(given, model) else model.model_validate(given or {})
 
 
 class Flow:

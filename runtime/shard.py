@@ -245,6 +245,9 @@ class Shard:
             return Reply()
         if call.stage != flow.END:
             return self._begin_flow(operation, call)
+        if operation.finish is None and call.idempotency_key is None:
+            self._flows.give_back(call.seed)
+            return Reply()  # nothing to write down
         try:
             return await self._lane.submit(self._end_of_flow(operation, call), operation.name)
         finally:

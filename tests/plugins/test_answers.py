@@ -115,6 +115,15 @@ def test_a_doubtful_question_is_searched_twice_and_not_answered(tmp_path: Path) 
         assert "steps" not in reasoned(service, who)
 
 
+def test_every_field_of_a_search_reaches_the_search(tmp_path: Path) -> None:
+    with over_http(tmp_path, answers__second_round_below=1, answers__confidence_min=0) as service:
+        who, made = filled(service)
+        fields = {"reference_date": "2026-05-09T00:00:00Z", "filters": {"speaker": "Ada"}, "threshold": 0.01, "include_superseded": True}
+        reply = reasoned(service, who, "Where was the spare key put yesterday?", limit=1, **fields, include_steps=True)
+        assert [source["memory_id"] for source in reply["sources"]] == [made[FACT]]
+        assert [step["kind"] for step in reply["steps"]] == ["search", "search", "answer"]
+
+
 def test_scope_and_filters_hold(plain: OverHttp, she: tuple[str, dict[str, str]]) -> None:
     assert reasoned(plain, she[0], user_id="nobody")["answer"] is None
     assert reasoned(plain, she[0], filters={"speaker": "Bo"})["answer"] is None
