@@ -239,7 +239,7 @@ class Shard:
     # --- flows --------------------------------------------------------------------------------------------------------
 
     async def _flow(self, operation: Operation, call: Call) -> Reply:
-        """One step of a flow (runtime/flow.py). Credits are reserved where it begins, and settled or released where it ends."""
+        """One step of a flow (runtime/flow.py)."""
         if call.stage == flow.ABORT:
             self._flows.give_back(call.seed)
             return Reply()
