@@ -12,11 +12,12 @@ import sys
 from functools import cache
 from typing import Any
 
-from plugins import account_list, accounts, billing, collections, memories, memory_tools, search, usage, webhooks
+from plugins import account_list, accounts, answers, billing, chat, collections, memories, memory_tools, profile, search, usage, webhooks
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
 from runtime.inference import Models, load_models
+from runtime.language_model import load_language_model
 from runtime.layout import Layout, shard_directory
 from runtime.minilm import ModelUnusable
 from runtime.plugin import Registry
@@ -35,6 +36,9 @@ PLUGINS = (
     usage.plugin,
     billing.plugin,
     account_list.plugin,
+    answers.plugin,
+    profile.plugin,
+    chat.plugin,
 )
 
 SWITCH_SECONDS = 0.0002
@@ -76,7 +80,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
     secrets = Secrets.load(settings.data_dir / "secrets", create=False)
-    return build_asgi(registry(), settings, shards, secrets, Telemetry())
+    return build_asgi(registry(), settings, shards, secrets, Telemetry(), models=models(settings))
 
 
 class Gateway:
@@ -88,7 +92,8 @@ class Gateway:
         secrets = Secrets.load(settings.data_dir / "secrets", create=False)
         shards = cluster.RayShards(settings, layout.shards, registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
-        self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry), front_door)
+        own = Models(embedder=None, language_model=load_language_model(settings))
+        self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry, models=own), front_door)
 
     def __serve_build_asgi_app__(self) -> Any:
         return self._application

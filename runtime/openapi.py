@@ -268,7 +268,8 @@ def _success_content(operation: Operation, status: int, schemas: _Schemas) -> Js
     content: Json = {"schema": schemas.reference(operation.response, "serialization")}
     if operation.example_reply is not None and status == operation.statuses[0]:
         content["example"] = operation.example_reply
-    return {"application/json": content}
+    stream: Json = {"text/event-stream": {"schema": {"type": "string"}}} if operation.streams else {}
+    return {"application/json": content} | stream
 
 
 def _error_statuses(operation: Operation) -> list[int]:

@@ -8,7 +8,8 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
     together(ctx: ReadContext, [prepared, …])         optional, kind READ; once for calls of one tenant that are ready together
     handler(ctx: ReadContext, body) -> Reply | body   kind READ; on one snapshot
     handler(ctx: WriteContext, body) -> Reply | body  kind WRITE; synchronous, deterministic, inside one transaction
-    handler(call, shards, models) -> Reply            kind FLOW; async; runs in the gateway and composes operations by name
+    handler(call, steps, models) -> Reply | body      kind FLOW; async; runs in the gateway and composes operations by name
+    finish(ctx: WriteContext, body)                   optional, kind FLOW; what the flow leads to, in one transaction (flow.py)
 
 What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query model is `ctx.query`. A
 handler returns a Reply, or just the body (a pydantic model, a dict or a list), which then goes out with the operation's
@@ -101,7 +102,7 @@ class Operation:
     response     View of the success body, or None for 204
     produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
-    load,prepare,together  optional steps before the handler
+    load,prepare,together,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
@@ -111,6 +112,7 @@ class Operation:
     feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
     fresh_usage  what was counted in memory is written down first, so that the operation sees all usage before it
     signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
+    streams      whether the answer may also be a stream of server-sent events
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
     example      a request body for the OpenAPI document
@@ -131,6 +133,7 @@ class Operation:
     load: Callable[..., Any] | None = None
     prepare: Callable[..., Awaitable[Any]] | None = None
     together: Callable[..., None] | None = None
+    finish: Callable[..., None] | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Callable[..., Any] | None = None
     scope: str = "read"
@@ -143,6 +146,7 @@ class Operation:
     signed_by: str | None = None
     stability: str = "ga"
     deprecated: bool = False
+    streams: bool = False
     internal: bool = False
     aliases: tuple[str, ...] = ()
     description: str = ""
@@ -208,6 +212,7 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
+    stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply` what the flow ends with
     flow     name of the flow that made this call; the flow was admitted and is paid for as a whole, so this call is neither
              counted nor charged
     """
@@ -227,6 +232,9 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
+    stage: str = ""
+    loaded: Any = None
+    reply: Reply | None = None
     flow: str = ""
 
 
@@ -234,8 +242,10 @@ class Call:
 class Reply:
     """An answer: a success with a body, or an error. `body` is encoded once, in the shard, and passed through as bytes.
 
-    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204
+    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204; of a flow also an async iterator
+             of bytes with `aclose`
     resource_id  what a CANONICAL key is bound to (the first id for a batch)
+    outcome  of a flow: what its `finish` gets as ctx.prepared; plain data
     """
 
     status: int = 200
@@ -244,6 +254,7 @@ class Reply:
     content_type: str = "application/json"
     error: ApiError | None = None
     resource_id: str | None = None
+    outcome: Any = None
 
     def encoded(self) -> Reply:
         """The same reply with its body as bytes; cheap when it already is."""

@@ -185,6 +185,11 @@ RankingNotes = _profile(
 )  # fmt: skip
 
 
+class Answers(Section):
+    confidence_min: float = Field(0.4, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
+    second_round_below: float = Field(0.6, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
+
+
 class Limits(Section):
     requests_per_minute: int | None = Field(None, ge=0, description="Replaces the tier's requests per minute; 0 lifts the limit.")
     credits_per_month: int | None = Field(None, ge=0, description="Replaces the tier's credits per month; 0 lifts the limit.")
@@ -297,6 +302,7 @@ class Settings(Section):
     ranking: Ranking = Ranking()
     ranking_notes: RankingNotes = RankingNotes()
     ranking_fast: RankingFast = RankingFast()
+    answers: Answers = Answers()
     limits: Limits = Limits()
     tiers: Tiers = Tiers()
     billing: Billing = Billing()

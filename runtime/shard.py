@@ -20,7 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runtime import auth, idempotency, jobs, metering, outbox
+import orjson
+
+from runtime import auth, flow, idempotency, jobs, metering, outbox
 from runtime.admission import Admission, Ticket
 from runtime.errors import ApiError, InternalError, RateLimited, Unavailable
 from runtime.inference import Models
@@ -56,7 +58,8 @@ class Shard:
         self.environment = Environment(registry, settings, secrets, outbound)
         self._admission = Admission(settings)
         self._usage = UsageBuffer(self._write_usage)
-        self._running: dict[tuple[int, int, bytes], bytes] = {}
+        self._running: dict[flow.Held, bytes] = {}
+        self._flows = flow.Holds(self._running)
         self._slow = 0
         self._announcing: set[asyncio.Task] = set()
         self._draining = False
@@ -103,6 +106,8 @@ class Shard:
                 return await self._write(operation, call)
             if operation.fresh_usage:
                 await self._usage.flush()
+            if operation.kind is Kind.FLOW:
+                return await self._flow(operation, call)
             if operation.prepare is None:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
@@ -279,11 +284,11 @@ class Shard:
 
         return work
 
-    def _hold(self, ctx: ReadContext, operation: Operation, call: Call) -> tuple[int, int, bytes] | None:
+    def _hold(self, ctx: ReadContext, operation: Operation, call: Call) -> flow.Held | None:
         """Mark a cached operation's key as running, so that its twin is told to wait; canonical twins queue up instead."""
         if call.idempotency_key is None or operation.idempotency is not Idempotency.CACHED:
             return None
-        held = (ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key))
+        held = _held(ctx, call)
         running = self._running.get(held)
         if running is not None:
             raise idempotency.still_running() if running == call.fingerprint else idempotency.different_request()
@@ -317,6 +322,64 @@ class Shard:
             return outcome
 
         await self._lane.submit(run, "usage")
+
+    # --- flows --------------------------------------------------------------------------------------------------------
+
+    async def _flow(self, operation: Operation, call: Call) -> Reply:
+        """One step of a flow (runtime/flow.py). Credits are reserved where it begins, and settled or released where it ends."""
+        if call.stage == flow.ABORT:
+            self._flows.give_back(call.seed)
+            self._admission.resume(call.seed).release()
+            return Reply()
+        if call.stage != flow.END:
+            return self._begin_flow(operation, call)
+        ticket = self._admission.resume(call.seed)
+        try:
+            with self.store.snapshot() as snapshot:
+                _, scope = self._principal(snapshot, operation, call)
+            return await self._lane.submit(self._end_of_flow(operation, call), operation.name, self._ended(ticket, scope))
+        except ApiError:
+            ticket.release()
+            raise
+        finally:
+            self._flows.give_back(call.seed)
+
+    def _begin_flow(self, operation: Operation, call: Call) -> Reply:
+        with self.store.snapshot() as snapshot:
+            principal, scope, ticket = self._admit(snapshot, operation, call)
+            ctx = ReadContext(snapshot, scope, call, self.environment, principal)
+            replayed = idempotency.replay(ctx, operation, call)
+            if replayed is not None:
+                if ticket.credits:
+                    self._usage.request(principal, operation.name, call.now_ms)
+                return formed(operation, replayed)
+            loaded = None if operation.load is None else operation.load(ctx, call.body)
+            self._hold_credits(ticket, principal, snapshot, scope, call)
+            try:
+                if call.idempotency_key is not None and operation.idempotency is Idempotency.CACHED:
+                    self._flows.take(_held(ctx, call), call.fingerprint, call.seed)
+            except BaseException:
+                ticket.release()
+                raise
+            self._admission.park(call.seed, ticket)
+            return Reply(flow.BEGUN, orjson.dumps(loaded))
+
+    def _end_of_flow(self, operation: Operation, call: Call) -> Callable[[Transaction], Outcome]:
+        def work(transaction: Transaction) -> Outcome:
+            principal, scope = self._principal(transaction, operation, call)
+            ctx = WriteContext(transaction, scope, call, self.environment, principal, call.reply.outcome)
+            if call.idempotency_key is not None:
+                taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
+                if taken_over or idempotency.replay(ctx, operation, call) is not None:
+                    return Outcome(Reply())
+            ctx.credits = operation.credits(call.body) if callable(operation.credits) else operation.credits
+            if operation.finish is not None:
+                operation.finish(ctx, call.body)
+            idempotency.remember(ctx, operation, call, call.reply)
+            metering.charge(ctx, operation.name, ctx.credits)
+            return Outcome(Reply(), ctx.due, ctx.metered)
+
+        return work
 
     # --- shared -------------------------------------------------------------------------------------------------------
 
@@ -381,6 +444,10 @@ class Shard:
 
     def _now_ms(self) -> int:
         return int((time.time() + self.settings.clock.offset_seconds) * 1000)
+
+
+def _held(ctx: ReadContext, call: Call) -> flow.Held:
+    return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key)
 
 
 def formed(operation: Operation, result: Any) -> Reply:

@@ -23,8 +23,8 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "admission", "auth", "errors", "ids", "inference", "jobs", "limits", "metering", "operation", "outbound", "pagination",
-    "placement", "plugin", "settings", "signatures", "timestamps",
+    "admission", "auth", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "operation", "outbound",
+    "pagination", "placement", "plugin", "settings", "signatures", "timestamps", "token_count",
 }  # fmt: skip
 
 

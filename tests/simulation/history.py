@@ -187,6 +187,7 @@ class History:
         self._look(settled=True)
         for account in self._accounts():
             self._search_all(account)
+            self._look_at_profiles(account)
             self._count_rows(account)
         for account, url in self._hooked.items():
             self._compare_heard(account, url)
@@ -222,6 +223,15 @@ class History:
         kept = {body["data"]["id"] for body in bodies if "content" in body["data"]}
         alive = {memory.id for memory in account.readable(self.world.now_ms)}
         self._hold(not under_way and kept <= alive, f"{account.email}: {len(under_way)} under way, {kept - alive} still told of")
+
+    def _look_at_profiles(self, account: Account) -> None:
+        """Every memory has been read by now: the profiles say what the memories say, and name them."""
+        for user in account.profiles:
+            answer = self._one(Request("profile.get", self._session(account), query={"user_id": user}))
+            facts = [fact for fact in answer.body["static"] if fact["key"] == "lives_in"]
+            shown = [(fact["value"], *fact["evidence_memory_ids"]) for fact in facts]
+            wanted = self.model.home_of(account, user, self.world.now_ms)
+            self._hold(shown == wanted, f"{account.email}: {user} lives in {shown}, not {wanted}")
 
     # --- asking and comparing -----------------------------------------------------------------------------------------
 

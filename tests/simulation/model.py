@@ -96,6 +96,15 @@ class Record:
 
 
 @dataclass(eq=False)
+class Profile:
+    """since: how many memories there were when it was last deleted; those do not count. is_set: by a caller, and not deleted since."""
+
+    bio: str | None = None
+    since: int = 0
+    is_set: bool = False
+
+
+@dataclass(eq=False)
 class Account:
     email: str
     password: str
@@ -105,6 +114,7 @@ class Account:
     keys: list[Access] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)
     spent: int = 0  # credits of writes
+    profiles: dict[str, Profile] = field(default_factory=lambda: {user: Profile() for user in ("ada", "bob")})
 
     def readable(self, now: int) -> list[Memory]:
         return [memory for memory in self.memories if memory.readable(now)]
@@ -574,6 +584,44 @@ class Model:
         # A hybrid search adds what was said beside a match.
         also = set(everything) if asked["search_type"] == "hybrid" else set()
         return Expected((200,), {"degraded": by_meaning and not request.in_time, "no_match": not found}, found=found, also=also)
+
+    # --- profiles -----------------------------------------------------------------------------------------------------
+
+    def profile_get(self, account: Account, request: Request, now: int) -> Expected:
+        """Facts come a little later; they are looked at when everything has settled (`home_of`)."""
+        user = request.query["user_id"]
+        return Expected((200,), {"bio": account.profiles[user].bio, "memory_count": len(account.matching({"user_id": user}, now))})
+
+    def profile_update(self, account: Account, request: Request, now: int) -> Expected:
+        profile = account.profiles[request.query["user_id"]]
+        bio = request.body["bio"]
+
+        def apply(body: Any, status: int | None) -> None:
+            profile.bio, profile.is_set = bio, True
+
+        return Expected((200,), {"bio": bio}, apply)
+
+    def profile_delete(self, account: Account, request: Request, now: int) -> Expected:
+        """Where nothing is left that could make a profile, facts that were once derived may still have left one to delete."""
+        user = request.query["user_id"]
+        profile = account.profiles[user]
+        counted = [memory for memory in account.memories[profile.since :] if memory.fields.get("user_id") == user]
+        exists = profile.is_set or any(memory.readable(now) for memory in counted)
+
+        def apply(body: Any, status: int | None) -> None:
+            profile.bio, profile.is_set, profile.since = None, False, len(account.memories)
+
+        return Expected((200,) if exists else (200, 404) if counted else (404,), {}, apply)
+
+    def home_of(self, account: Account, user: str, now: int) -> list[tuple[str, str | None]]:
+        """(place, memory id) of what the user's memories say last of where they live; [] when they do not say."""
+        said = []
+        for order, memory in enumerate(account.memories[account.profiles[user].since :]):
+            place = memory.content.partition(" I live in ")[2]
+            own = memory.fields.get("user_id") == user and memory.fields.get("speaker") != "assistant"  # whose "I" is somebody else
+            if place and own and memory.readable(now):
+                said.append((memory.created_at, order, place, memory.id))
+        return [max(said)[2:]] if said else []
 
 
 def _statuses(ready: int, in_time: bool | None) -> tuple[int, ...]:

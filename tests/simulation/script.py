@@ -43,6 +43,8 @@ class Script:
             "collections.delete": (0.7, self._collections_delete),
             "collections.bulk_delete": (0.3, self._collections_bulk_delete),
             "collections.delete_all": (0.15, self._collections_delete_all),
+            "profile.update": (0.5, lambda account: Request("profile.update", body={"bio": self.word()}, query=self._user())),
+            "profile.delete": (0.4, lambda account: Request("profile.delete", query=self._user())),
         }
         self.others: dict[str, tuple[float, Callable[[Account], Request]]] = {
             "memories.get": (2, lambda account: Request("memories.get", path={"id": self._memory(account)})),
@@ -52,6 +54,7 @@ class Script:
             "collections.get": (1, lambda account: Request("collections.get", path={"id": self._collection(account)})),
             "collections.get_default": (0.3, lambda account: Request("collections.get_default")),
             "collections.list": (1, self._collections_list),
+            "profile.get": (1, lambda account: Request("profile.get", query=self._user())),
             "auth.me": (0.3, lambda account: Request("auth.me")),
             "auth.register": (0.5, self._register),
             "auth.login": (1, self._login),
@@ -106,7 +109,11 @@ class Script:
         return "".join(parts) + "zork"
 
     def text(self) -> str:
-        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}"
+        home = f" I live in {self.word().capitalize()}" if self._chance.random() < 0.15 else ""
+        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}{home}"
+
+    def _user(self) -> Body:
+        return {"user_id": self._chance.choice(USERS)}
 
     def _now_and_then(self, share: float, value: Any) -> Any:
         return value if self._chance.random() < share else None
