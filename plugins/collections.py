@@ -42,13 +42,12 @@ from runtime.operation import Body, Event, Idempotency, Kind, Operation, Patch, 
 from runtime.pagination import Page, PageQuery, envelope, newest_first
 from runtime.plugin import Job, Plugin
 from runtime.timestamps import iso
-from storage.bitmap_index import BitmapIndex
+from storage.bitmap_index import PREFIX_CHARS_MAX, BitmapIndex
 from storage.table import Table
 
 DEFAULT_ORDINAL = 0
 DEFAULT_NAME = "default"
 DELETE_ALL_CONFIRMATION = "delete-all-collections"
-NAME_PREFIX_INDEXED_CHARS = 32  # at most 128 bytes of UTF-8, which the index keeps of every name, however long
 
 # --- requests and responses -------------------------------------------------------------------------------------------
 
@@ -174,7 +173,7 @@ COLLECTION_COUNTS: Table[CountsRow] = Table("collection_counts", key=("number",)
 DROPPED_COLLECTIONS: Table[bytes] = Table(
     "dropped_collections", key=("number",), row=bytes, doc="numbers whose members are still to be swept"
 )
-COLLECTION_INDEX = BitmapIndex("collection_index", fields=("all", "name"))
+COLLECTION_INDEX = BitmapIndex("collection_index", fields=("all", "name"), prefixed=("name",))
 
 
 class CollectionChanged(View):
@@ -387,9 +386,8 @@ def _matching(ctx: ReadContext, name: str | None, name_prefix: str | None) -> Bi
     if name is not None:
         found &= index.of("name", name)
     if name_prefix is not None:
-        low = name_prefix[:NAME_PREFIX_INDEXED_CHARS]
-        found &= index.range("name", low, low + "\U0010ffff")
-        if low != name_prefix:
+        found &= index.starting_with("name", name_prefix)
+        if len(name_prefix) > PREFIX_CHARS_MAX:
             found = BitMap(ordinal for ordinal in found if ctx[COLLECTIONS].get(ordinal).name.startswith(name_prefix))
     if not ctx[COLLECTIONS].has(DEFAULT_ORDINAL) and name in (None, DEFAULT_NAME) and DEFAULT_NAME.startswith(name_prefix or ""):
         found.add(DEFAULT_ORDINAL)

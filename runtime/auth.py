@@ -92,7 +92,7 @@ class KeyUsageRow(msgspec.Struct):
     last_used_at: int | None = None
 
 
-TENANTS: Table[TenantRow] = Table("tenants", key=("number",), row=TenantRow, level="slot", doc="accounts of a slot")
+TENANTS: Table[TenantRow] = Table("tenants", key=("number",), row=TenantRow, level="slot", owner="number", doc="accounts of a slot")
 EMAILS: Table[TenantNumber] = Table(
     "emails", key=("email_hmac",), row=TenantNumber, level="slot", doc="keyed digest of an e-mail to its account"
 )

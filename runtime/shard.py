@@ -65,6 +65,7 @@ class Shard:
             create=create,
             map_bytes=self.settings.storage.map_bytes,
             migrations={key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
+            service_key=self.environment.secrets.service,
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)

@@ -50,12 +50,13 @@ from storage.directory import (
 from storage.directory import StoreInUse as StoreInUse
 from storage.directory import StoreMismatch as StoreMismatch
 from storage.directory import StoreTooNew as StoreTooNew
+from storage.envelope import KEYS_FILE, Keyring
 from storage.gate import ReaderGate
 from storage.keycode import decode as decode_key
 from storage.keycode import encode as encode_key
 from storage.keycode import prefix_end
 from storage.resident import Residents
-from storage.schema import Committed, Identity, Migration, Row, Scope, StoredTable, T, Table, assign_codes, check_identity, upgrade
+from storage.schema import Committed, Identity, Migration, Row, Scope, StoredTable, T, Table, check_identity
 
 MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
@@ -68,8 +69,7 @@ RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 _SCOPE_BYTES, _PREFIX_BYTES = 6, 8
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # LMDB reports a short write as EIO
 _ALL_KEYS_END = b"\xff" * (_PREFIX_BYTES + 1)
-_IDENTITY, _SEQUENCE, _TABLE_PREFIX = b"identity", b"sequence", b"table:"
-
+_IDENTITY, _SEQUENCE = b"identity", b"sequence"
 
 Key = tuple[Any, ...]
 
@@ -242,12 +242,22 @@ class Reader:
 
     def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
         """The table inside a tenant's scope, or inside its slot when the table is of level "slot"."""
-        code = self.store._codes.get(table.name)
-        if code is None:
+        entry = self.store._tables.get(table.name)
+        if entry is None:
             raise StoreError(f"table {table.name!r} was not declared when {self.store.directory} was opened")
-        if table.level == "slot":
-            return BoundTable(self, table, scope.prefix[:2] + b"\x00\x00\x00\x00" + code)
-        return BoundTable(self, table, scope.prefix + code)
+        return self._bind(table, entry, scope)
+
+    def _bind(self, table: Table[Row], entry: StoredTable, scope: Scope) -> BoundTable[Row]:
+        place = scope.prefix if table.level == "tenant" else scope.prefix[:2] + b"\x00\x00\x00\x00"
+        if not entry.sealed:
+            return BoundTable(self, table, place + entry.code.to_bytes(2, "big"))
+        if self.store.keys is None:
+            raise StoreError(f"table {table.name!r} of {self.store.directory} is sealed; open the store with the service key.")
+        return SealedTable(self, table, place + entry.code.to_bytes(2, "big"), self.store.keys)
+
+    def secret(self, scope: Scope) -> bytes:
+        """What to key digests with that stand in this tenant's keys; it is shredded with the tenant's data key."""
+        return scope.key if self.store.keys is None else self.store.keys.secret(scope.prefix)
 
     def scopes(self, slot: int | None = None) -> Iterator[Scope]:
         """Every scope that has rows, in order (of one slot when given; its own rows count as tenant 0). Scopes carry no key."""
@@ -364,7 +374,8 @@ class Store:
         self._env = environment
         self._main = environment.open_db(b"main")
         self._meta = environment.open_db(b"meta")
-        self._codes: dict[str, bytes] = {}
+        self.keys: Keyring | None = None
+        self._tables: dict[str, StoredTable] = {}
         self._write_lock = threading.RLock()
         self._writing = False
         self._gate = ReaderGate()
@@ -381,11 +392,14 @@ class Store:
         create: bool,
         map_bytes: int = MAP_BYTES_DEFAULT,
         migrations: Mapping[tuple[str, int], Migration] | None = None,
+        service_key: bytes | None = None,
     ) -> Store:
         """Open the store in `directory`, or create it there when asked to and there is none.
 
-        migrations  (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+        migrations   (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+        service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and what is sealed cannot be read
 
+        A store whose rows had to be sealed is then rewritten whole, so that no freed page keeps them as they were.
         Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
         """
         data_file = directory / DATA_FILE
@@ -402,7 +416,12 @@ class Store:
             lock.release()
             raise
         try:
-            store._declare(tuple(tables), migrations or {})
+            stored = stored_tables(store)
+            if service_key is not None:
+                is_new = not any(entry.sealed for entry in stored.values())
+                store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
+            declare(store, stored, tuple(tables), migrations or {}, identity.format_version)
+            rewrite_if_asked(store)
         except BaseException:
             store.close()
             raise
@@ -513,7 +532,7 @@ class Store:
                 "data_bytes": self.data_file.stat().st_size,
                 "map_bytes": self._env.info()["map_size"],
                 "rows": snapshot._lmdb.stat(self._main)["entries"],
-                "tables": len(self._codes),
+                "tables": len(self._tables),
                 "snapshots": self._gate.readers - 1,
                 "sequence": snapshot.sequence,
             }
@@ -524,24 +543,9 @@ class Store:
             if not self._closed:
                 self._closed = True
                 self._env.close()
+                if self.keys is not None:
+                    self.keys.close()
                 self._lock.release()
-
-    def _declare(self, tables: tuple[Table, ...], migrations: Mapping[tuple[str, int], Migration]) -> None:
-        """Give each new table a code and bring each older one to its declared version, all in one transaction."""
-
-        def work(transaction: Transaction) -> dict[str, bytes]:
-            with transaction._lmdb.cursor(db=self._meta) as cursor:
-                rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
-                stored = {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
-            for table, entry in assign_codes(self.directory, stored, tables):
-                if table.name in stored:
-                    _migrate(transaction, table, stored[table.name], migrations)
-                stored[table.name] = entry
-                transaction._lmdb.put(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry), db=self._meta)
-                transaction.dirty = True
-            return {table.name: stored[table.name].code.to_bytes(2, "big") for table in tables}
-
-        self._codes = self.write(work).result
 
 
 def _create(directory: Path, identity: Identity) -> None:
@@ -565,10 +569,7 @@ def _create(directory: Path, identity: Identity) -> None:
 
 def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, map_bytes: int) -> Store:
     """Open LMDB and compare the stored identity with the expected one."""
-    try:
-        environment = lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
-    except lmdb.Error as error:
-        raise _fault(error, directory / DATA_FILE) from error
+    environment = open_environment(directory, map_bytes)
     try:
         meta = environment.open_db(b"meta", create=False)
         with environment.begin(db=meta) as transaction:
@@ -590,10 +591,13 @@ def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, 
         raise
 
 
-def _migrate(transaction: Transaction, table: Table, entry: StoredTable, migrations: Mapping[tuple[str, int], Migration]) -> None:
-    """Rewrite every row of the table, in every scope, to the declared version. Keys stay."""
-    rewrite = upgrade(table, entry.version, migrations)
-    for scope in list(transaction.scopes()):
-        rows = BoundTable(transaction, table, scope.prefix + entry.code.to_bytes(2, "big"))
-        for physical, raw in rows._items((), None, None, False, None, True):
-            rows.put_raw(decode_key(physical[_PREFIX_BYTES:]), rewrite(raw))
+def open_environment(directory: Path, map_bytes: int) -> lmdb.Environment:
+    try:
+        return lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
+    except lmdb.Error as error:
+        raise _fault(error, directory / DATA_FILE) from error
+
+
+# They build on the classes above and are reached through them.
+from storage.sealed_table import SealedTable  # noqa: E402
+from storage.store_upgrade import declare, rewrite_if_asked, stored_tables  # noqa: E402

@@ -17,6 +17,7 @@ import serve_app
 from runtime.cluster import LocalShards
 from runtime.gateway import build_asgi
 from runtime.inference import Models
+from runtime.layout import FORMAT_VERSION
 from runtime.operation import Call, Reply
 from runtime.secrets import Secrets
 from runtime.shard import Shard
@@ -50,7 +51,7 @@ class InProcess:
         self.secrets = Secrets.generate()
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
-        identity = Identity("", 0, 1, 4096, 1)
+        identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
         self.shard = Shard(directory, self.registry, self.settings, Models(embedder=self.embedder), identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])
