@@ -39,7 +39,7 @@ class ShardLost(Exception):
 
 def lane_of(operation: Operation) -> str:
     """The lane class an operation travels in."""
-    name = "write" if operation.kind is Kind.WRITE else "read"
+    name = "read" if operation.kind is Kind.READ else "write"
     return f"slow_{name}" if operation.prepare is not None else name
 
 

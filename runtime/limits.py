@@ -120,3 +120,7 @@ REMOTE_EMBEDDING_CONNECTIONS_MAX = 16
 REMOTE_EMBEDDING_BACKOFF_SECONDS_MIN = 0.25
 REMOTE_EMBEDDING_BACKOFF_SECONDS_MAX = 8.0
 REMOTE_EMBEDDING_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+
+# --- flows ------------------------------------------------------------------------------------------------------------
+FLOW_SECONDS_MAX = 3_600
+STREAM_REMEMBERED_BYTES_MAX = 1024 * 1024

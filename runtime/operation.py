@@ -8,7 +8,8 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
     together(ctx: ReadContext, [prepared, …])         optional, kind READ; once for calls of one tenant that are ready together
     handler(ctx: ReadContext, body) -> Reply | body   kind READ; on one snapshot
     handler(ctx: WriteContext, body) -> Reply | body  kind WRITE; synchronous, deterministic, inside one transaction
-    handler(call, shards, models) -> Reply            kind FLOW; async; runs in the gateway and composes operations by name
+    handler(call, steps, models) -> Reply | body      kind FLOW; async; runs in the gateway and composes operations by name
+    finish(ctx: WriteContext, body)                   optional, kind FLOW; what the flow leads to, in one transaction (flow.py)
 
 What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query model is `ctx.query`. A
 handler returns a Reply, or just the body (a pydantic model, a dict or a list), which then goes out with the operation's
@@ -98,7 +99,7 @@ class Operation:
     body,query   pydantic models of the request, or None
     response     View of the success body, or None for 204
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
-    load,prepare,together  optional steps before the handler
+    load,prepare,together,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
@@ -126,6 +127,7 @@ class Operation:
     load: Callable[..., Any] | None = None
     prepare: Callable[..., Awaitable[Any]] | None = None
     together: Callable[..., None] | None = None
+    finish: Callable[..., None] | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Callable[..., Any] | None = None
     scope: str = "read"
@@ -192,6 +194,8 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
+    stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply` what the flow ends with
+    is_part  made by a flow that was admitted as a whole: it counts against no ceiling and costs nothing of its own
     """
 
     operation: str
@@ -209,14 +213,20 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
+    stage: str = ""
+    loaded: Any = None
+    reply: Reply | None = None
+    is_part: bool = False
 
 
 @dataclass(slots=True)
 class Reply:
     """An answer: a success with a body, or an error. `body` is encoded once, in the shard, and passed through as bytes.
 
-    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204
+    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204; of a flow also an async iterator
+             of bytes with `aclose`
     resource_id  what a CANONICAL key is bound to (the first id for a batch)
+    outcome  of a flow: what its `finish` gets as ctx.prepared; plain data
     """
 
     status: int = 200
@@ -225,6 +235,7 @@ class Reply:
     content_type: str = "application/json"
     error: ApiError | None = None
     resource_id: str | None = None
+    outcome: Any = None
 
     def encoded(self) -> Reply:
         """The same reply with its body as bytes; cheap when it already is."""

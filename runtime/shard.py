@@ -19,7 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runtime import auth, idempotency, jobs, outbox
+import orjson
+
+from runtime import auth, flow, idempotency, jobs, outbox
 from runtime.admission import Admission
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.inference import Models
@@ -51,7 +53,8 @@ class Shard:
         self.identity = identity
         self.environment = Environment(registry, settings, secrets)
         self._admission = Admission(settings)
-        self._running: dict[tuple[int, int, bytes], bytes] = {}
+        self._running: dict[flow.Held, bytes] = {}
+        self._flows = flow.Holds(self._running)
         self._slow = 0
         self._draining = False
         self.store: Store
@@ -96,6 +99,8 @@ class Shard:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
             if operation.kind is Kind.WRITE:
                 return await self._write(operation, call)
+            if operation.kind is Kind.FLOW:
+                return await self._flow(operation, call)
             if operation.prepare is None:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
@@ -211,11 +216,11 @@ class Shard:
 
         return work
 
-    def _hold(self, ctx: ReadContext, operation: Operation, call: Call) -> tuple[int, int, bytes] | None:
+    def _hold(self, ctx: ReadContext, operation: Operation, call: Call) -> flow.Held | None:
         """Mark a cached operation's key as running, so that its twin is told to wait; canonical twins queue up instead."""
         if call.idempotency_key is None or operation.idempotency is not Idempotency.CACHED:
             return None
-        held = (ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key))
+        held = _held(ctx, call)
         running = self._running.get(held)
         if running is not None:
             raise idempotency.still_running() if running == call.fingerprint else idempotency.different_request()
@@ -232,6 +237,47 @@ class Shard:
 
         return await self._lane.submit(run, label)
 
+    # --- flows --------------------------------------------------------------------------------------------------------
+
+    async def _flow(self, operation: Operation, call: Call) -> Reply:
+        """One step of a flow (runtime/flow.py). Credits are reserved where it begins, and settled or released where it ends."""
+        if call.stage == flow.ABORT:
+            self._flows.give_back(call.seed)
+            return Reply()
+        if call.stage != flow.END:
+            return self._begin_flow(operation, call)
+        try:
+            return await self._lane.submit(self._end_of_flow(operation, call), operation.name)
+        finally:
+            self._flows.give_back(call.seed)
+
+    def _begin_flow(self, operation: Operation, call: Call) -> Reply:
+        with self.store.snapshot() as snapshot:
+            principal, scope = self._admit(snapshot, operation, call)
+            ctx = ReadContext(snapshot, scope, call, self.environment, principal)
+            replayed = idempotency.replay(ctx, operation, call)
+            if replayed is not None:
+                return formed(operation, replayed)
+            loaded = None if operation.load is None else operation.load(ctx, call.body)
+            if call.idempotency_key is not None and operation.idempotency is Idempotency.CACHED:
+                self._flows.take(_held(ctx, call), call.fingerprint, call.seed)
+            return Reply(flow.BEGUN, orjson.dumps(loaded))
+
+    def _end_of_flow(self, operation: Operation, call: Call) -> Callable[[Transaction], Outcome]:
+        def work(transaction: Transaction) -> Outcome:
+            principal, scope = self._principal(transaction, operation, call)
+            ctx = WriteContext(transaction, scope, call, self.environment, principal, call.reply.outcome)
+            if call.idempotency_key is not None:
+                taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
+                if taken_over or idempotency.replay(ctx, operation, call) is not None:
+                    return Outcome(Reply())
+            if operation.finish is not None:
+                operation.finish(ctx, call.body)
+            idempotency.remember(ctx, operation, call, call.reply)
+            return Outcome(Reply(), ctx.due)
+
+        return work
+
     # --- shared -------------------------------------------------------------------------------------------------------
 
     def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope]:
@@ -239,7 +285,8 @@ class Shard:
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
             auth.authorise(principal, operation)
-        self._admission.admit(principal, operation, call)
+        if not call.is_part:
+            self._admission.admit(principal, operation, call)
         if call.rejected is not None:
             raise call.rejected
         return principal, scope
@@ -262,6 +309,10 @@ class Shard:
 
     def _now_ms(self) -> int:
         return int((time.time() + self.settings.clock.offset_seconds) * 1000)
+
+
+def _held(ctx: ReadContext, call: Call) -> flow.Held:
+    return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key)
 
 
 def formed(operation: Operation, result: Any) -> Reply:
