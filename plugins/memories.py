@@ -389,4 +389,5 @@ plugin = Plugin(
     jobs=(INDEX_JOB, Job("memories.expire", sweep_expired), Job("memories.sweep", sweep_deleted)),
     erase=erase,
     export=export,
+    swept=TABLES,
 )

@@ -47,6 +47,13 @@ ID_CHARS_MAX = 255
 MEMBERSHIP_EVENTS_INTERVAL_MS = 1_000
 CLEANUP_ROWS_PER_STEP = 2_000
 
+# --- erasing, export, import ------------------------------------------------------------------------------------------
+ERASED_ROWS_PER_STEP = 2_000
+EXPORT_RECORDS_PER_PART = 200
+EXPORT_BYTES_PER_PART = 1024 * 1024
+EXPORT_SECONDS_MAX = 3_600
+IMPORT_RECORDS_PER_PART = 500
+
 # --- search -----------------------------------------------------------------------------------------------------------
 QUERY_CHARS_MAX = 8_192
 SEARCH_ITEMS_DEFAULT = 10

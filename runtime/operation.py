@@ -354,6 +354,7 @@ class WriteContext(ReadContext):
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
         self._made = [0]
+        self.owner: Scope | None = None  # whose the reply is, when an operation of the slot makes it for a tenant
         self.due: list[tuple[int, int, int, str]] = []
 
     def random(self, count: int) -> bytes:

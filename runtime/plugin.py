@@ -81,6 +81,8 @@ class Plugin:
     jobs            background work
     retrievers      search extensions
     erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record)
+    swept           those of its tables that grow large and that `erase` does not have to read: they are swept before it, in steps
+    restore         kind of exported record -> (ctx: WriteContext, records, renamed) -> how many were new: what takes an export in
     migrations      (table, from_version) -> function(row) -> row
     settings        pydantic model of its own settings section, by the plugin's name
     """
@@ -97,6 +99,8 @@ class Plugin:
     retrievers: tuple[Retriever, ...] = ()
     erase: Callable[..., Any] | None = None
     export: Callable[..., Any] | None = None
+    swept: tuple[Table, ...] = ()
+    restore: Mapping[str, Callable[..., int]] = field(default_factory=dict)
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
 

@@ -12,7 +12,6 @@ storage raises StorageFailed, and whoever runs the shard must let the process en
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ import orjson
 
 from runtime import auth, flow, idempotency, jobs, outbox
 from runtime.admission import Admission
-from runtime.errors import ApiError, InternalError, Unavailable
+from runtime.errors import ApiError, InternalError, Unauthenticated, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
 from runtime.limits import READ_THREADS_MAX, SLOW_CALLS_MAX
@@ -34,6 +33,7 @@ from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.write_lane import Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
+from storage.envelope import KeyShredded
 from storage.table import Identity, Reader, Scope, Snapshot, Store, Transaction
 
 log = logging.getLogger("mneme.shard")
@@ -74,7 +74,7 @@ class Shard:
         self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
-            tenant=lambda snapshot, slot, number: auth.tenant(snapshot, slot, number),
+            tenant=self._owner_of_job,
             read=self._read_context,
             write=self._write_for_job,
             models=self.models,
@@ -105,6 +105,9 @@ class Shard:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
         except ApiError as error:
+            return Reply(error.status, error=error)
+        except KeyShredded:
+            error = Unauthenticated("This account was erased.")
             return Reply(error.status, error=error)
         except StoreError as error:
             raise StorageFailed(str(error)) from error
@@ -173,7 +176,10 @@ class Shard:
             def make(snapshot: Snapshot) -> ReadContext:
                 return ReadContext(snapshot, scope, call, self.environment, principal, prepared)
 
-            return await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            with self.store.snapshot() as snapshot:
+                self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
+            return reply
         finally:
             self._slow -= 1
 
@@ -231,6 +237,8 @@ class Shard:
         self, label: str, scope: Scope, principal: Principal, call: Call, work: Callable[[WriteContext], None]
     ) -> Reply:
         def run(transaction: Transaction) -> Outcome:
+            if self._owner_of_job(transaction, scope.slot, scope.tenant) is None:
+                return Outcome(Reply())  # closed while the job was at it: nothing comes back to life
             ctx = WriteContext(transaction, scope, call, self.environment, principal)
             work(ctx)
             return Outcome(Reply(), ctx.due)
@@ -296,13 +304,17 @@ class Shard:
             auth.authorise_operator(call.credential)
         if operation.scope == "public" or operation.internal:
             # No tenant yet: the operation acts on the slot, under a key of the service.
-            return None, Scope(call.slot, 0, hmac.digest(self.environment.secrets.service, b"slot", "sha256"))
+            return None, auth.slot_itself(call.slot, self.environment.secrets)[1]
         return auth.resolve(reader, call.slot, call.credential, call.now_ms, self.environment.secrets)
 
     def _load(self, reader: Reader, operation: Operation, call: Call, principal: Principal | None, scope: Scope) -> Any:
         if operation.load is None:
             return None
         return operation.load(ReadContext(reader, scope, call, self.environment, principal), call.body)
+
+    def _owner_of_job(self, reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
+        """Whose a job is: a tenant, or the slot itself (number 0); None when the tenant is gone."""
+        return auth.tenant(reader, slot, number) if number else auth.slot_itself(slot, self.environment.secrets)
 
     def _read_context(self, reader: Reader, scope: Scope, principal: Principal, call: Call) -> ReadContext:
         return ReadContext(reader, scope, call, self.environment, principal)

@@ -60,7 +60,7 @@ class KeyShredded(Exception):
 
 
 class Keyring:
-    """The open key file. One process, under the lock of the store's directory; seals on one thread, opens on any."""
+    """The open key file. One process writes it, under the lock of the store's directory, on any thread; others may read along."""
 
     def __init__(self, path: Path, descriptor: int, service_key: bytes):
         self.path = path

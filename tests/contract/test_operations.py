@@ -46,6 +46,11 @@ ENDPOINTS = {
         POST   /v1/collections/bulk-delete
         DELETE /v1/collections/all
     """,
+    "Privacy lifecycle": """
+        DELETE /v1/account
+        GET    /v1/account/receipts
+        POST   /v1/account/receipts
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """
@@ -140,7 +145,7 @@ def test_canonical_are_the_writes_that_make_a_record() -> None:
 def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     if operation.internal or operation.scope == "public":
         return
-    destroys_everything = operation.method == "DELETE" and operation.path.endswith("/all")
+    destroys_everything = operation.method == "DELETE" and operation.path.endswith(("/all", "/account"))
     rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
     if destroys_everything or rules_over_keys:
         assert operation.scope == "admin"

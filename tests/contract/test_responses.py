@@ -140,6 +140,12 @@ def the_end(call: Tour) -> None:
     call("memories.bulk_delete", {"ids": [page[0]["id"], page[1]["id"], "mem_" + "0" * 32]})
     call("memories.delete_all", query={"confirm": "delete-all-memories", "user_id": "ada"})
     call("collections.delete_all", query={"confirm": "delete-all-collections"})
+    call("account.receipts", query={"limit": 1})
+    login = {"email": "leaver@example.com", "password": PASSWORD}
+    leaver = call("auth.register", {**login, "full_name": "Leaver"})["access_token"]
+    receipt = call("account.erase", who=leaver, query={"confirm": "erase-account"})["receipt"]
+    call("account.erasure", {"receipt": receipt})
+    call.service.until(lambda: call("account.erasure", {"receipt": receipt})["status"] == "completed")
 
 
 TOURS: tuple[Callable[[Tour], None], ...] = (accounts, collections, memories, search, the_end)
