@@ -276,7 +276,7 @@ def adjust_count(ctx: WriteContext, collection_id: str, memories: int = 0, docum
 def create(ctx: WriteContext, body: NewCollection) -> Reply:
     ordinal, number = (ctx.next_ordinal(counter) + 1 for counter in ("collections", "collection_numbers"))  # 0 is the default one's
     row = CollectionRow(ctx.new_id("col"), ordinal, number, body.name, ctx.now, ctx.now, body.description, body.metadata)
-    _store(ctx, row)
+    store_collection(ctx, row)
     ctx.emit(COLLECTION_CREATED, _changed(row, "created"), row.id)
     return Reply(201, _view(ctx, row), resource_id=row.id)
 
@@ -305,7 +305,7 @@ def update(ctx: WriteContext, body: CollectionPatch) -> dict[str, Any]:
     if COLLECTIONS.encode(after) != COLLECTIONS.encode(before):  # as values, 1 and true would be the same
         after = msgspec.structs.replace(after, version=before.version + 1, updated_at=ctx.now)
         _forget(ctx, before)
-        _store(ctx, after)
+        store_collection(ctx, after)
         ctx.emit(COLLECTION_UPDATED, _changed(after, "metadata"), after.id)
     return _view(ctx, after)
 
@@ -343,7 +343,7 @@ def delete_all(ctx: WriteContext, body: None) -> AllDeleted:
     default = default_collection(ctx)
     _drop(ctx, [*rows, default])
     emptied = msgspec.structs.replace(default, number=ctx.next_ordinal("collection_numbers") + 1)
-    _store(ctx, emptied)
+    store_collection(ctx, emptied)
     ctx.emit(COLLECTION_UPDATED, _changed(emptied, "membership"), emptied.id)
     return AllDeleted(deleted=len(rows))
 
@@ -351,7 +351,8 @@ def delete_all(ctx: WriteContext, body: None) -> AllDeleted:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _store(ctx: WriteContext, row: CollectionRow) -> None:
+def store_collection(ctx: WriteContext, row: CollectionRow) -> None:
+    """Write the row and its places in id table and index."""
     ctx[COLLECTIONS].put((row.ordinal,), row)
     ctx[COLLECTION_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
     index = ctx.index(COLLECTION_INDEX)

@@ -162,7 +162,7 @@ class Indexed:
 
 @dataclass(slots=True)
 class Draft:
-    """A memory to be. `fields` are MemoryRow fields other than the content; without `indexed` it becomes searchable later."""
+    """A memory to be. `fields` are MemoryRow fields, an id only for a restored one; without `indexed` it becomes searchable later."""
 
     content: str
     collection: CollectionRow
@@ -458,7 +458,7 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
     fields = {"created_at": ctx.now, "updated_at": ctx.now, "occurred_at": ctx.now, "actor": _actor(ctx), "reason": reason, **draft.fields}
     indexed = draft.indexed
     row = MemoryRow(
-        id=ctx.new_id("mem"),
+        id=fields.pop("id", "") or ctx.new_id("mem"),
         ordinal=ctx.next_ordinal("memories"),
         content=draft.content,
         collection_id=draft.collection.id,

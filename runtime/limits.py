@@ -51,8 +51,9 @@ CLEANUP_ROWS_PER_STEP = 2_000
 ERASED_ROWS_PER_STEP = 2_000
 EXPORT_RECORDS_PER_PART = 200
 EXPORT_BYTES_PER_PART = 1024 * 1024
-EXPORT_SECONDS_MAX = 3_600
+IMPORT_RECORDS_MAX = 100_000
 IMPORT_RECORDS_PER_PART = 500
+IMPORT_VERSIONS_MAX = 10_000
 
 # --- search -----------------------------------------------------------------------------------------------------------
 QUERY_CHARS_MAX = 8_192

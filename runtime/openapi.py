@@ -263,7 +263,7 @@ def _success_content(operation: Operation, status: int, schemas: _Schemas) -> Js
     content: Json = {"schema": schemas.reference(operation.response, "serialization")}
     if operation.example_reply is not None and status == operation.statuses[0]:
         content["example"] = operation.example_reply
-    return {"application/json": content}
+    return {operation.content_type: content}
 
 
 def _error_statuses(operation: Operation) -> list[int]:

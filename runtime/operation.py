@@ -60,9 +60,13 @@ class Idempotency(Enum):
 
 
 class Body(BaseModel):
-    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead)."""
+    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead).
+
+    lines_field  the field that the lines of an application/x-ndjson body become; without it such a body is refused
+    """
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    lines_field: ClassVar[str] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -97,7 +101,7 @@ class Operation:
     kind         READ, WRITE or FLOW
     handler      see the module docstring
     body,query   pydantic models of the request, or None
-    response     View of the success body, or None for 204
+    response     View of the success body, or None for 204; of each line, where content_type is application/x-ndjson
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
     load,prepare,together,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
@@ -140,6 +144,7 @@ class Operation:
     internal: bool = False
     aliases: tuple[str, ...] = ()
     description: str = ""
+    content_type: str = "application/json"
     example: Any = None
     example_reply: Any = None
 
@@ -276,7 +281,10 @@ class ReadContext:
     ctx.now            Unix milliseconds of the call
     ctx.principal      who asks; None in public and internal operations, which act on a slot
     ctx.prepared       what `prepare` (or else `load`) made
+    ctx.after          for an `export` that goes on: the place its last record named; None at the start
     """
+
+    after: Any = None
 
     def __init__(
         self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None

@@ -71,6 +71,18 @@ class Retriever:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """How an import takes in one kind of exported record.
+
+    model     what a record must be; fields it does not have are ignored
+    function  (ctx: WriteContext, records, renamed: (id) -> id of the importing account) -> how many were new
+    """
+
+    model: type[BaseModel]
+    function: Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
 class Plugin:
     """One noun: everything it adds to the service, as data.
 
@@ -80,9 +92,10 @@ class Plugin:
     subscribe       event kind -> function(ctx: WriteContext, event_id, kind, data, resource_id), in the same transaction
     jobs            background work
     retrievers      search extensions
-    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record)
+    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record), or of
+                    (kind, record, place) where it can go on behind a place (`ctx.after`) without walking there again
     swept           those of its tables that grow large and that `erase` does not have to read: they are swept before it, in steps
-    restore         kind of exported record -> (ctx: WriteContext, records, renamed) -> how many were new: what takes an export in
+    restore         kind of exported record -> how such records are taken in
     migrations      (table, from_version) -> function(row) -> row
     settings        pydantic model of its own settings section, by the plugin's name
     """
@@ -100,7 +113,7 @@ class Plugin:
     erase: Callable[..., Any] | None = None
     export: Callable[..., Any] | None = None
     swept: tuple[Table, ...] = ()
-    restore: Mapping[str, Callable[..., int]] = field(default_factory=dict)
+    restore: Mapping[str, Restore] = field(default_factory=dict)
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
 
