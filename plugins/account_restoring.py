@@ -14,7 +14,7 @@ repeated. What cannot be the same:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from pydantic import Field
@@ -37,6 +37,9 @@ from runtime.operation import Body, WriteContext
 from runtime.plugin import Restore
 from runtime.timestamps import Timestamp
 
+# Ids become keys, which are not sealed: nothing but an id may stand there.
+CollectionId = Annotated[str, Field(pattern=r"^col_[0-9a-hjkmnp-tv-z]{32}$")]
+MemoryId = Annotated[str, Field(pattern=r"^mem_[0-9a-hjkmnp-tv-z]{32}$")]
 Renamed = Callable[[str], str]
 Count = int
 _COPIED = (
@@ -48,7 +51,7 @@ _COPIED = (
 class ExportedCollection(Body):
     """A collection as an export has it."""
 
-    id: str = Field(max_length=ID_CHARS_MAX)
+    id: CollectionId
     name: Name
     description: Description | None = None
     metadata: Metadata = Field(default_factory=dict)
@@ -74,8 +77,8 @@ class ExportedVersion(Body):
 class ExportedMemory(RawMemory):
     """A memory as an export has it, with all its versions, the current one last."""
 
-    id: str = Field(max_length=ID_CHARS_MAX)
-    collection_id: str = Field(max_length=ID_CHARS_MAX)
+    id: MemoryId
+    collection_id: CollectionId
     occurred_at: Timestamp
     tier: Tier = "short_term"
     created_at: Timestamp
@@ -84,7 +87,7 @@ class ExportedMemory(RawMemory):
     access_count: int = Field(0, ge=0)
     last_accessed_at: Timestamp | None = None
     conflict_status: Literal["none", "superseded"] = "none"
-    superseded_by_id: str | None = Field(None, max_length=ID_CHARS_MAX)
+    superseded_by_id: MemoryId | None = None
     history: list[ExportedVersion] = Field(default_factory=list, max_length=IMPORT_VERSIONS_MAX)
 
 

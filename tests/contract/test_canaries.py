@@ -28,7 +28,7 @@ NO_CONTENT = {
     "id", "ids", "collection_id", "memory_id", "scopes", "expires_at", "occurred_at", "reference_date", "as_of", "tier", "search_type",
     "view", "receipt", "role", "source_type",
 }  # fmt: skip
-FREE_OBJECTS = ("metadata", "filters")
+FREE_OBJECTS = ("metadata", "filters", "record")
 # The items of a batch are creates, which are planted by themselves.
 SAME_MODEL = ("memories.create_batch: memories.messages",)
 MARK = "Canary"
@@ -105,6 +105,15 @@ MEMORY = {
     "content": "The * sings in the morning.", "metadata": {"*": {"deep": ["*", "*"]}}, "title": "*", "tags": ["*", "*"], "source": "*",
     "source_reference": "*", "user_id": "*", "agent_id": "*", "run_id": "*", "app_id": "*", "session_id": "*", "speaker": "*",
 }  # fmt: skip
+TIMES = dict.fromkeys(("created_at", "updated_at", "occurred_at", "at"), "2020-01-01T00:00:00.000Z")
+VERSION = {"version": 1, "event": "ADD", "content": "*", "importance": 0.5, "metadata": {"*": "*"}, "actor": "*", "reason": "*", **TIMES}
+EXPORTED = [
+    {"kind": "collection", "record": {"id": "col_" + "0" * 32, "name": "*", "description": "*", "metadata": {"*": "*"}, **TIMES}},
+    {
+        "kind": "memory",
+        "record": {**MEMORY, "id": "mem_" + "0" * 32, "collection_id": "col_" + "0" * 32, "version": 2, "history": [VERSION], **TIMES},
+    },
+]
 GROUP = {name: "*" for name in ("user_id", "agent_id", "run_id", "app_id")}
 
 
@@ -133,6 +142,8 @@ def live(plant: Aviary) -> None:
     plant("memories.create", {"content": "Not indexed: *"})
     plant.service.embedder.down = False
     plant("search.search", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "filters": {"tags": {"in": ["*"]}}})
+    for name in ("account.import", "account.import_part"):
+        plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
     plant("collections.delete", None, id=dropped)
     doomed = plant("memories.create", MEMORY)["id"]
     plant("memories.delete", None, id=doomed)

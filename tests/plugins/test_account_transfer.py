@@ -216,6 +216,15 @@ def test_what_is_not_whole_is_refused_whole(here: InProcess, there: InProcess, m
     assert there.request("GET", "/v1/collections", who=mine).json()["total_count"] == 1
 
 
+@pytest.mark.parametrize("record", [{"id": "Ada's diary"}, {"id": "mem_" + "0" * 32}, {"id": "col_" + "0" * 31}, {"id": 7}, {}])
+def test_nothing_but_an_id_becomes_an_id(there: InProcess, me: str, record: dict[str, Any]) -> None:
+    """What a record calls its id becomes a key, and keys lie open on the disk."""
+    mine = there.register(f"id-{len(str(record))}@elsewhere.example")
+    times = {"created_at": "2020-01-01", "updated_at": "2020-01-01", "name": "x"}
+    error = bring(there, mine, {"records": [{"kind": "collection", "record": {**times, **record}}]}, 422)["error"]
+    assert error["param"] == "body.records.0.record.id"
+
+
 def test_lines_are_read_where_they_are_expected_only(here: InProcess, me: str) -> None:
     assert here.request("POST", "/v1/memories", b'{"content": "x"}\n', who=me, **NDJSON).status_code == 400
     for body in (b"", b"[1]\n", b"{\n"):
