@@ -45,6 +45,7 @@ RECORD_BYTES = 64
 NONCE_BYTES = 12
 SEALED_EXTRA_BYTES = NONCE_BYTES + 16
 CIPHERS_MAX = 16_384
+RECENT_BYTES_MAX = 8 << 20
 
 _NAME_BYTES, _BODY_BYTES, _CHECK_BYTES = 7, 40, 16
 _HEAD, _KEY, _SHREDDED, _EPOCH = b"H", b"K", b"S", b"E"
@@ -72,6 +73,8 @@ class Keyring:
         self._records = 0
         self._ciphers: dict[bytes, AESGCM] = {}  # scope ‖ epoch -> cipher
         self._secrets: dict[bytes, bytes] = {}
+        self._recent: dict[bytes, bytes] = {}  # place ‖ sealed -> opened
+        self._recent_bytes = 0
         self._epoch = b""
         self._count = itertools.count()
         self._creating = threading.Lock()
@@ -113,6 +116,18 @@ class Keyring:
         except InvalidTag:
             raise StoreDamaged(f"{self.path.parent}: a row is not what was stored at its place. Restore from a backup.") from None
 
+    def unseal_again(self, scope: bytes, place: bytes, sealed: bytes) -> bytes:
+        """As unseal, for rows that are likely read again, such as the account of every request: they are opened once for a while."""
+        row = place + sealed
+        plain = self._recent.get(row)
+        if plain is None:
+            plain = self.unseal(scope, place, sealed)
+            self._recent_bytes += 2 * len(row)
+            if self._recent_bytes > RECENT_BYTES_MAX:
+                self._recent, self._recent_bytes = {}, 0
+            self._recent[row] = plain
+        return plain
+
     def secret(self, scope: bytes) -> bytes:
         """32 bytes of the scope's own, for digests of what must not stand in keys as it is. Raises KeyShredded."""
         secret = self._secrets.get(scope)
@@ -138,6 +153,7 @@ class Keyring:
             self._shredded.add(scope)
             self._places.pop(scope, None)
             self._secrets.pop(scope, None)
+            self._recent = {}
             for name in [name for name in list(self._ciphers) if name.startswith(scope)]:
                 self._ciphers.pop(name, None)
             return number is not None
@@ -155,6 +171,8 @@ class Keyring:
             self._places[scope] = number
 
     def _data_key(self, scope: bytes) -> bytes:
+        if scope not in self._places:
+            self._catch_up()
         number = self._places.get(scope)
         if number is None:
             if scope in self._shredded:
@@ -171,6 +189,8 @@ class Keyring:
 
     def _cipher(self, scope: bytes, epoch: bytes) -> AESGCM:
         data_key = self._data_key(scope)
+        if epoch not in self._salts:
+            self._catch_up()
         salt = self._salts.get(epoch)
         if salt is None:
             raise StoreDamaged(f"{self.path} does not know epoch {epoch.hex()}: it is older than the store. Restore both from one backup.")
@@ -195,7 +215,10 @@ class Keyring:
             raise StoreDamaged(f"{self.path} is no key file of ours. Restore it from a backup.")
         elif not hmac.compare_digest(raw[8 : 8 + len(proof)], proof):
             raise WrongServiceKey(f"{self.path} was made with another service key; give the one that belongs to this data directory.")
-        for number in range(1, whole):
+        self._learn(raw, 1)
+
+    def _learn(self, raw: bytes, first: int) -> None:
+        for number in range(first, self._records):
             kind, name, body = _parsed(raw[number * RECORD_BYTES : (number + 1) * RECORD_BYTES], self.path)
             if kind == _EPOCH:
                 self._salts[name[:4]] = body[:KEY_BYTES]
@@ -203,6 +226,13 @@ class Keyring:
                 self._shredded.add(name[:6])
             else:
                 self._places[name[:6]] = number
+
+    def _catch_up(self) -> None:
+        """Learn what another process has written since: whoever reads a store beside its owner meets new tenants and epochs."""
+        with self._creating:
+            raw, known = self.path.read_bytes(), self._records
+            self._records = max(known, len(raw) // RECORD_BYTES)
+            self._learn(raw, known)
 
     def _begin_epoch(self) -> None:
         with self._creating:

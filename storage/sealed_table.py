@@ -6,6 +6,7 @@ another key, table or tenant does not open there.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,15 +30,29 @@ class SealedTable(BoundTable[Row]):
     __slots__ = ("_keyring", "_owned", "_scope", "_unseal")
 
     def __init__(self, reader: Reader, table: Table[Row], prefix: bytes, keyring: Keyring):
-        super().__init__(reader, table, prefix)
+        # As BoundTable does, written out: tables are bound at every request.
+        self.table = table
+        self._reader = reader
+        self._prefix = prefix
+        self._lmdb = reader._lmdb
+        self._get = reader._lmdb.get
+        self._put = reader._lmdb.put
+        self._encode = table.encode
+        self._decode = table.decode
         self._scope = prefix[:_SCOPE_BYTES]
         self._owned = bool(table.owner)
         self._keyring = keyring
         self._unseal = keyring.unseal
 
     def get(self, *key: Any) -> Row | None:
-        raw = self.get_raw(*key)
-        return None if raw is None else self._decode(raw)
+        physical = self._prefix + encode_key(key)
+        try:
+            sealed = self._get(physical)
+        except lmdb.Error as error:
+            raise self._reader._fault(error) from error
+        if sealed is None:
+            return None
+        return self._decode(self._keyring.unseal_again(self._owner(key) if self._owned else self._scope, physical, sealed))
 
     def get_raw(self, *key: Any) -> bytes | None:
         """The row's bytes, opened, or None."""
@@ -55,10 +70,12 @@ class SealedTable(BoundTable[Row]):
                 found = dict(cursor.getmulti(sorted(wanted)))
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
-        decode, unseal, scope = self._decode, self._unseal, self._scope
+        decode, unseal, scopes = self._decode, self._unseal, itertools.repeat(self._scope)
+        if self._owned:
+            scopes = map(self._owner, keys)
         return [
-            decode(unseal(self._owner(key) if self._owned else scope, physical, found[physical])) if physical in found else None
-            for key, physical in zip(keys, wanted, strict=True)
+            decode(unseal(scope, physical, found[physical])) if physical in found else None
+            for scope, physical in zip(scopes, wanted, strict=False)
         ]
 
     def has(self, *key: Any) -> bool:
@@ -79,4 +96,4 @@ class SealedTable(BoundTable[Row]):
             yield physical, sealed
 
     def _owner(self, key: Key) -> bytes:
-        return self._prefix[:2] + int(key[0]).to_bytes(4, "big")
+        return self._prefix[:2] + key[0].to_bytes(4, "big")

@@ -58,9 +58,10 @@ def declare(
             transaction._lmdb.put(_IDENTITY, msgspec.json.encode(identity), db=store._meta)
             transaction.dirty = True
 
+    store._places = {name: _place(entry) for name, entry in stored.items()}
     store.write(work)
     store.identity = identity
-    store._tables = {**stored, **{table.name: entry for table, entry in changed}}
+    store._places |= {table.name: _place(entry) for table, entry in changed}
 
 
 def rewrite_if_asked(store: Store) -> None:
@@ -80,14 +81,22 @@ def rewrite_if_asked(store: Store) -> None:
         transaction.delete(_REWRITE)
 
 
+def _place(entry: StoredTable) -> tuple[bytes, bool]:
+    return entry.code.to_bytes(2, "big"), entry.sealed
+
+
 def _migrate(
     transaction: Transaction, table: Table, before: StoredTable, after: StoredTable, migrations: Mapping[tuple[str, int], Migration]
 ) -> None:
     """Bring every row of the table, in every scope, from how it is stored to how it is declared."""
     rewrite = upgrade(table, before.version, migrations)
     reshapes = [table.reshape[version] for version in range(before.version, after.version) if version in table.reshape]
+    places = transaction.store._places
     for scope in [scope for scope in transaction.scopes() if table.level == "tenant" or scope.tenant == 0]:
-        old, new = transaction._bind(table, before, scope), transaction._bind(table, after, scope)
+        places[table.name] = _place(before)
+        old = transaction.bind(table, scope)
+        places[table.name] = _place(after)
+        new = transaction.bind(table, scope)
         for physical, raw in old._items((), None, None, False, None, True):
             new.put_raw(decode_key(physical[_PREFIX_BYTES:]), rewrite(raw))
         for reshape in reshapes:

@@ -56,7 +56,7 @@ from storage.keycode import decode as decode_key
 from storage.keycode import encode as encode_key
 from storage.keycode import prefix_end
 from storage.resident import Residents
-from storage.schema import Committed, Identity, Migration, Row, Scope, StoredTable, T, Table, check_identity
+from storage.schema import Committed, Identity, Migration, Row, Scope, T, Table, check_identity
 
 MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
@@ -68,6 +68,7 @@ RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 
 _SCOPE_BYTES, _PREFIX_BYTES = 6, 8
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # LMDB reports a short write as EIO
+_NO_TENANT = bytes(4)
 _ALL_KEYS_END = b"\xff" * (_PREFIX_BYTES + 1)
 _IDENTITY, _SEQUENCE = b"identity", b"sequence"
 
@@ -242,18 +243,17 @@ class Reader:
 
     def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
         """The table inside a tenant's scope, or inside its slot when the table is of level "slot"."""
-        entry = self.store._tables.get(table.name)
-        if entry is None:
+        found = self.store._places.get(table.name)
+        if found is None:
             raise StoreError(f"table {table.name!r} was not declared when {self.store.directory} was opened")
-        return self._bind(table, entry, scope)
+        code, is_sealed = found
+        prefix = (scope.prefix if table.level == "tenant" else scope.prefix[:2] + _NO_TENANT) + code
+        return self._sealed(table, prefix) if is_sealed else BoundTable(self, table, prefix)
 
-    def _bind(self, table: Table[Row], entry: StoredTable, scope: Scope) -> BoundTable[Row]:
-        place = scope.prefix if table.level == "tenant" else scope.prefix[:2] + b"\x00\x00\x00\x00"
-        if not entry.sealed:
-            return BoundTable(self, table, place + entry.code.to_bytes(2, "big"))
+    def _sealed(self, table: Table[Row], prefix: bytes) -> BoundTable[Row]:
         if self.store.keys is None:
             raise StoreError(f"table {table.name!r} of {self.store.directory} is sealed; open the store with the service key.")
-        return SealedTable(self, table, place + entry.code.to_bytes(2, "big"), self.store.keys)
+        return SealedTable(self, table, prefix, self.store.keys)
 
     def secret(self, scope: Scope) -> bytes:
         """What to key digests with that stand in this tenant's keys; it is shredded with the tenant's data key."""
@@ -375,7 +375,7 @@ class Store:
         self._main = environment.open_db(b"main")
         self._meta = environment.open_db(b"meta")
         self.keys: Keyring | None = None
-        self._tables: dict[str, StoredTable] = {}
+        self._places: dict[str, tuple[bytes, bool]] = {}  # table -> its code, and whether its rows are sealed
         self._write_lock = threading.RLock()
         self._writing = False
         self._gate = ReaderGate()
@@ -532,7 +532,7 @@ class Store:
                 "data_bytes": self.data_file.stat().st_size,
                 "map_bytes": self._env.info()["map_size"],
                 "rows": snapshot._lmdb.stat(self._main)["entries"],
-                "tables": len(self._tables),
+                "tables": len(self._places),
                 "snapshots": self._gate.readers - 1,
                 "sequence": snapshot.sequence,
             }

@@ -123,6 +123,8 @@ def test_a_row_opens_at_its_own_place_only(store: Store, table: Table, scope: Sc
 def test_a_changed_byte_is_noticed(store: Store) -> None:
     put(store, NOTES, ADA, ("a", 1), Note(SECRET))
     raw = stored(store, NOTES, ADA, "a", 1)
+    with store.snapshot() as snapshot:
+        assert snapshot.bind(NOTES, ADA).get("a", 1) == Note(SECRET)  # what was opened before is no excuse
 
     def damage(transaction, position: int) -> None:
         bound = transaction.bind(NOTES, ADA)
@@ -207,6 +209,18 @@ def test_a_record_that_a_crash_cut_short_is_dropped(tmp_path: Path, tail: bytes)
     ring = Keyring.open(path, SERVICE_KEY, create=False)
     assert ring.unseal(ADA.prefix, b"place", sealed) == ring.unseal(BOB.prefix, b"place", later) == SECRET.encode()
     ring.close()
+
+
+def test_a_reader_beside_the_owner_learns_of_new_tenants(tmp_path: Path) -> None:
+    path = tmp_path / KEYS_FILE
+    owner = Keyring.open(path, SERVICE_KEY, create=True)
+    reader = Keyring.open(path, SERVICE_KEY, create=False)
+    sealed = [owner.seal(scope.prefix, b"place", SECRET.encode()) for scope in (ADA, BOB)]
+    assert [reader.unseal(scope.prefix, b"place", row) for scope, row in zip((ADA, BOB), sealed, strict=True)] == [SECRET.encode()] * 2
+    size = path.stat().st_size
+    reader.close()
+    assert path.stat().st_size == size, "a reader writes nothing"
+    owner.close()
 
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
