@@ -58,7 +58,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         settings,
         models(settings),
         layout.identity(number),
-        Secrets.load(settings.data_dir / "secrets", create=False),
+        Secrets.of(settings),
     )
     await shard.open(create=not layout.complete)
     return shard
@@ -66,7 +66,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
-    secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+    secrets = Secrets.of(settings)
     return build_asgi(registry(), settings, shards, secrets, Telemetry())
 
 
@@ -76,7 +76,7 @@ class Gateway:
     def __init__(self, settings: Settings, front_door: bool):
         cluster.log_to_file(settings, cluster.gateway_name())
         layout = Layout.load(settings.data_dir)
-        secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+        secrets = Secrets.of(settings)
         shards = cluster.RayShards(settings, layout.shards, registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
         self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry), front_door)

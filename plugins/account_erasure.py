@@ -46,7 +46,7 @@ CLEANUP_JOBS = ("collections.cleanup", "memories.sweep")
 # What an erasure does not reach, and why it need not or cannot.
 RETAINED = {
     "free pages": "Rows in them are sealed with the key that was overwritten. Digests, numbers and vectors stay in the data file until "
-    "its pages are used again or it is compacted.",
+    "its pages are used again, or until it is replaced by a compacted copy, such as a backup that is restored.",
     "backups": "A backup from before has its own copy of the wrapped key; delete backups by your own schedule.",
     "logs": "They name operations and request ids, and hold no contents.",
 }

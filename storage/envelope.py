@@ -158,6 +158,13 @@ class Keyring:
                 self._ciphers.pop(name, None)
             return number is not None
 
+    def copy(self, path: Path) -> None:
+        """A copy of the ring in a new file, synced."""
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(self.path.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def _create_key(self, scope: bytes) -> None:

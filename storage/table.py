@@ -517,13 +517,16 @@ class Store:
             raise StoreError(f"{self.directory} is closed.")
 
     def backup(self, directory: Path) -> None:
-        """A compacted copy of the last commit in a new directory, while reads and writes go on; it opens like the original.
+        """A compacted copy of the last commit and of the keys, in a new directory, while reads and writes go on; it opens like the
+        original. The directory appears under its name only when the rows are complete and synced, and does not open without the keys.
 
-        The directory appears under its name only when the copy is complete and synced. FileExistsError when it is there already.
+        FileExistsError when it is there already.
         """
         if directory.exists():
             raise FileExistsError(f"{directory} exists; a backup goes into a new directory.")
         copy_data(self.directory, directory, self._env.info()["map_size"])
+        if self.keys is not None:
+            self.keys.copy(directory / KEYS_FILE)  # after the rows, so that it has every key they need
 
     def stat(self) -> dict[str, Any]:
         """Sizes in bytes and counts: data file, map, rows, tables, open snapshots, sequence."""

@@ -11,6 +11,7 @@ import pytest
 
 import serve_app
 from plugins import account_erasure
+from plugins.memory_store import MEMORY_VECTORS
 from runtime import auth, jobs
 from runtime.inference import Models
 from runtime.limits import SLOTS
@@ -105,6 +106,18 @@ def test_nothing_is_left_and_the_neighbour_loses_nothing(house: House) -> None:
     assert set(erased) >= {table.name for table in house.registry.tables.values() if table.level == "tenant"}
     retained = {entry["store"]: entry["reason"] for entry in told["receipts"] if entry["outcome"] == "retained"}
     assert retained == account_erasure.RETAINED
+
+
+def test_checkpoints_of_its_vectors_go_too(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MEMORY_VECTORS, "exact_max", 2)
+    indexes = house.shard.store.directory / "indexes"
+    for who in (house.me, house.other):
+        house("search.search", {"query": "note"}, who=who)
+    house._runner.run(house.shard.checkpoint())
+    assert len(list(indexes.glob("*.hnsw"))) == 2
+    house.erase(house.me)
+    house.settle()
+    assert len(list(indexes.glob("*.hnsw"))) == len(list(indexes.glob("*.head"))) == 1
 
 
 def test_keys_that_were_minted_leave_no_digest(house: House) -> None:

@@ -161,6 +161,19 @@ def test_a_shredded_tenant_is_gone_and_stays_gone(store: Store) -> None:
     assert store.write(lambda transaction: transaction.bind(NOTES, ADA).delete_prefix()).result == 1
 
 
+def test_a_backup_opens_with_the_same_key(store: Store, tmp_path: Path) -> None:
+    put(store, NOTES, ADA, ("a", 1), Note(SECRET))
+    store.backup(tmp_path / "backup")
+    store.keys.shred(ADA.prefix)
+    copied = open_store(tmp_path / "backup")
+    with copied.snapshot() as snapshot:
+        assert snapshot.bind(NOTES, ADA).get("a", 1) == Note(SECRET), "which is why backups have to be deleted too"
+    copied.close()
+    (tmp_path / "backup" / KEYS_FILE).unlink()
+    with pytest.raises(StoreDamaged, match="is missing"):
+        open_store(tmp_path / "backup")
+
+
 def test_another_service_key_is_refused_at_once(store: Store) -> None:
     put(store, NOTES, ADA, ("a", 1), Note(SECRET))
     store.close()
