@@ -76,8 +76,9 @@ has the demo account's.)
 
 Erasing an account overwrites its key in `keys.ring` in place, so that its sealed rows are noise wherever a copy of them lies: in a
 freed page of `data.mdb`, in a crash dump, in the file system's slack. What is not sealed leaves the file when LMDB uses the freed
-pages again, or when the file is replaced by a compacted copy, such as a backup that is restored. Two copies of a key are out of reach: one in a backup made before, and one that a
-file system with copy-on-write or a drive that moves its sectors may keep of an overwritten block.
+pages again, or when the file is replaced by a compacted copy, such as a backup that is restored. Two copies of a key are out of
+reach: one in a backup made before, and one that a file system with copy-on-write or a drive that moves its sectors may keep of an
+overwritten block.
 
 A store of format 1 was not encrypted. It is brought up when it is first opened, in one transaction, and its file is then replaced
 by a compacted copy; the blocks of the old file are the file system's to reuse.
