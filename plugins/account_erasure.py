@@ -35,7 +35,7 @@ from runtime.errors import BadRequest, NotFound
 from runtime.jobs import Again
 from runtime.operation import Body, Idempotency, Kind, Operation, Query, ReadContext, View, WriteContext
 from runtime.pagination import Page, PageQuery, envelope, newest_first
-from runtime.plugin import Job, Plugin, Registry
+from runtime.plugin import Job, Plugin, Registry, RetryStrategy
 from runtime.timestamps import iso
 from storage.table import Scope, Table
 
@@ -326,7 +326,7 @@ plugin = Plugin(
     requires=("accounts",),
     operations=OPERATIONS,
     tables=(ERASURES,),
-    jobs=(Job("account.erase", erase_step),),
+    jobs=(Job("account.erase", erase_step, retry=RetryStrategy(attempts=limits.ERASE_ATTEMPTS_MAX)),),
     erase=erase,
     export=export,
 )

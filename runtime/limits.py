@@ -49,6 +49,7 @@ CLEANUP_ROWS_PER_STEP = 2_000
 
 # --- erasing, export, import ------------------------------------------------------------------------------------------
 ERASED_ROWS_PER_STEP = 2_000
+ERASE_ATTEMPTS_MAX = 100_000
 EXPORT_RECORDS_PER_PART = 200
 EXPORT_BYTES_PER_PART = 1024 * 1024
 IMPORT_RECORDS_MAX = 100_000

@@ -61,11 +61,12 @@ class KeyShredded(Exception):
 
 
 class Keyring:
-    """The open key file. One process writes it, under the lock of the store's directory, on any thread; others may read along."""
+    """The open key file. One process writes it, under the lock of the store's directory, from any thread; others may read along."""
 
-    def __init__(self, path: Path, descriptor: int, service_key: bytes):
+    def __init__(self, path: Path, descriptor: int, service_key: bytes, readonly: bool):
         self.path = path
         self._fd = descriptor
+        self._readonly = readonly
         self._service_key = service_key
         self._places: dict[bytes, int] = {}  # scope -> its record's number
         self._shredded: set[bytes] = set()
@@ -80,13 +81,17 @@ class Keyring:
         self._creating = threading.Lock()
 
     @classmethod
-    def open(cls, path: Path, service_key: bytes, *, create: bool) -> Keyring:
-        """Raises StoreDamaged (also where a ring is missing and none is to be created) or WrongServiceKey; nothing is changed then."""
+    def open(cls, path: Path, service_key: bytes, *, create: bool, readonly: bool = False) -> Keyring:
+        """readonly: for a process beside the owner, which gives no scope a key and seals nothing.
+
+        Raises StoreDamaged (also where a ring is missing and none is to be created) or WrongServiceKey; nothing is changed then.
+        """
         if not create and not path.exists():
             raise StoreDamaged(f"{path} is missing: without it what is stored cannot be read. Restore it from a backup.")
-        ring = cls(path, os.open(path, os.O_RDWR | os.O_CREAT, 0o600), service_key)
+        ring = cls(path, os.open(path, os.O_RDONLY if readonly else os.O_RDWR | os.O_CREAT, 0o600), service_key, readonly)
         try:
             ring._load()
+            _sync(path.parent)  # a power failure must not take the file's name
         except BaseException:
             ring.close()
             raise
@@ -101,11 +106,12 @@ class Keyring:
         """Seal bytes for a scope (6 bytes); they open at the same place only. A scope without a key gets one. Raises KeyShredded."""
         if not self._epoch:
             self._begin_epoch()
-        nonce = self._epoch + next(self._count).to_bytes(8, "big")
-        cipher = self._ciphers.get(scope + self._epoch)
+        epoch = self._epoch
+        nonce = epoch + next(self._count).to_bytes(8, "big")
+        cipher = self._ciphers.get(scope + epoch)
         if cipher is None:
             self._create_key(scope)
-            cipher = self._cipher(scope, self._epoch)
+            cipher = self._cipher(scope, epoch)
         return nonce + cipher.encrypt(nonce, plain, place)
 
     def unseal(self, scope: bytes, place: bytes, sealed: bytes) -> bytes:
@@ -133,12 +139,10 @@ class Keyring:
         secret = self._secrets.get(scope)
         if secret is None:
             self._create_key(scope)
+            if len(self._secrets) >= CIPHERS_MAX:
+                self._secrets.clear()
             self._secrets[scope] = secret = hmac.digest(self._data_key(scope), b"digests", "sha256")
         return secret
-
-    def holds(self, scope: bytes) -> bool:
-        """Whether the scope has a key."""
-        return scope in self._places
 
     def is_shredded(self, scope: bytes) -> bool:
         return scope in self._shredded
@@ -164,6 +168,7 @@ class Keyring:
             file.write(self.path.read_bytes())
             file.flush()
             os.fsync(file.fileno())
+        _sync(path.parent)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -249,6 +254,8 @@ class Keyring:
             self._epoch = epoch
 
     def _write(self, number: int, kind: bytes, name: bytes, body: bytes) -> None:
+        if self._readonly:
+            raise StoreError(f"{self.path} was opened to read only.")
         record = kind + name.ljust(_NAME_BYTES, b"\0") + body.ljust(_BODY_BYTES, b"\0")
         record += blake2b(record, digest_size=_CHECK_BYTES).digest()
         try:
@@ -258,6 +265,14 @@ class Keyring:
         except OSError as error:
             raise StoreFull(f"{self.path} cannot be written ({error}); the last write was not stored. Free space on its device.") from error
         self._records = max(self._records, number + 1)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _parsed(record: bytes, path: Path) -> tuple[bytes, bytes, bytes]:

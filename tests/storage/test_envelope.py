@@ -227,12 +227,15 @@ def test_a_record_that_a_crash_cut_short_is_dropped(tmp_path: Path, tail: bytes)
 def test_a_reader_beside_the_owner_learns_of_new_tenants(tmp_path: Path) -> None:
     path = tmp_path / KEYS_FILE
     owner = Keyring.open(path, SERVICE_KEY, create=True)
-    reader = Keyring.open(path, SERVICE_KEY, create=False)
+    reader = Keyring.open(path, SERVICE_KEY, create=False, readonly=True)
     sealed = [owner.seal(scope.prefix, b"place", SECRET.encode()) for scope in (ADA, BOB)]
     assert [reader.unseal(scope.prefix, b"place", row) for scope, row in zip((ADA, BOB), sealed, strict=True)] == [SECRET.encode()] * 2
     size = path.stat().st_size
+    for attempt in (lambda: reader.seal(ADA.prefix, b"place", b""), lambda: reader.secret(b"nobody"), lambda: reader.shred(ADA.prefix)):
+        with pytest.raises(StoreError, match="read only"):
+            attempt()
+    assert path.stat().st_size == size
     reader.close()
-    assert path.stat().st_size == size, "a reader writes nothing"
     owner.close()
 
 
