@@ -189,7 +189,7 @@ def _checked(records: Sequence[SentRecord]) -> tuple[Sequence[SentRecord], bool]
 def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
     """One transaction: all of these records, or none."""
     told: dict[str, dict[str, int]] = {"created": {}, "known": {}, "skipped": {}}
-    restore = {kind: how for plugin in ctx.registry.plugins for kind, how in plugin.restore.items()}
+    restore = ctx.registry.restore
     for kind, group in groupby(enumerate(body.records, body.first), key=lambda entry: entry[1].kind):
         entries = list(group)
         if kind not in restore:

@@ -19,6 +19,7 @@ gives the same rows: a group commit that must be repeated repeats exactly.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -332,6 +333,11 @@ class ReadContext:
         if bound is None:
             bound = self._bound[index.name] = index.bind(self.reader, self.scope)
         return bound
+
+    def digest(self, label: str, text: str) -> bytes:
+        """16 bytes that stand for a text of this tenant in a table's key, which cannot be sealed; `label` keeps uses apart."""
+        said = label.encode() + b"\0" + text.encode()
+        return hashlib.blake2b(said, digest_size=16, key=self.reader.secret(self.scope), person=b"key").digest()
 
     def share(self, other: ReadContext) -> None:
         """Use the tables and indexes another context of the same tenant and snapshot has bound, and what they remember."""

@@ -130,6 +130,7 @@ class Registry:
     subscribers: Mapping[str, tuple[Callable[..., None], ...]]
     jobs: Mapping[str, Job]
     retrievers: tuple[Retriever, ...]
+    restore: Mapping[str, Restore]
 
     @classmethod
     def build(cls, plugins: Iterable[Plugin], *, core_tables: Iterable[Table] = (), core_indexes: Iterable[Any] = ()) -> Registry:
@@ -149,6 +150,11 @@ class Registry:
                 if kind not in events:
                     raise RegistryError(f"plugin {plugin.name!r} subscribes to {kind!r}, which no plugin declares")
                 subscribers.setdefault(kind, []).append(function)
+        restore: dict[str, Restore] = {}
+        for plugin in ordered:
+            for kind, how in plugin.restore.items():
+                if restore.setdefault(kind, how) is not how:
+                    raise RegistryError(f"plugin {plugin.name!r} takes in records of kind {kind!r}, which another plugin does already")
         operations = _unique("operation", [o for p in ordered for o in p.operations])
         _check_routes(operations.values())
         return cls(
@@ -160,6 +166,7 @@ class Registry:
             subscribers=MappingProxyType({kind: tuple(functions) for kind, functions in subscribers.items()}),
             jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
             retrievers=tuple(r for p in ordered for r in p.retrievers),
+            restore=MappingProxyType(restore),
         )
 
 

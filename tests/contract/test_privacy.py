@@ -80,6 +80,25 @@ def rows(reader: Transaction, plugin: Plugin, scope: Scope) -> dict[str, int]:
     return {table.name: reader.bind(table, scope).count() for table in tables if table.level == "tenant"}
 
 
+def test_a_text_in_a_key_is_a_digest_of_its_tenant(lived_in: tuple[Desk, str]) -> None:
+    desk, me = lived_in
+    other = desk.register("bob@example.com")
+
+    def digest(who: str, label: str, text: str) -> bytes:
+        with desk.shard.store.snapshot() as snapshot:
+            scope = desk.scope_of(who)
+            principal, _ = auth.tenant(snapshot, scope.slot, scope.tenant)
+            ctx = ReadContext(snapshot, scope, Call("read", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
+            return ctx.digest(label, text)
+
+    first = digest(me, "name", "Lisbon")
+    assert (
+        len(first) == 16 and len({first, digest(me, "name", "Porto"), digest(me, "alias", "Lisbon"), digest(other, "name", "Lisbon")}) == 4
+    )
+    desk.reopen()
+    assert digest(me, "name", "Lisbon") == first
+
+
 def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[Desk, str]) -> None:
     desk, me = lived_in
     scope = desk.scope_of(me)
