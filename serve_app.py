@@ -12,7 +12,22 @@ import sys
 from functools import cache
 from typing import Any
 
-from plugins import account_list, accounts, answers, billing, chat, collections, memories, memory_tools, profile, search, usage, webhooks
+from plugins import (
+    account_erasure,
+    account_list,
+    account_transfer,
+    accounts,
+    answers,
+    billing,
+    chat,
+    collections,
+    memories,
+    memory_tools,
+    profile,
+    search,
+    usage,
+    webhooks,
+)
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -36,6 +51,8 @@ PLUGINS = (
     usage.plugin,
     billing.plugin,
     account_list.plugin,
+    account_erasure.plugin,
+    account_transfer.plugin,
     answers.plugin,
     profile.plugin,
     chat.plugin,
@@ -68,7 +85,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         settings,
         models(settings),
         layout.identity(number),
-        Secrets.load(settings.data_dir / "secrets", create=False),
+        Secrets.of(settings),
     )
     await shard.open(create=not layout.complete)
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should not wait out a turn of a search.
@@ -79,7 +96,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
-    secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+    secrets = Secrets.of(settings)
     return build_asgi(registry(), settings, shards, secrets, Telemetry(), models=models(settings))
 
 
@@ -89,7 +106,7 @@ class Gateway:
     def __init__(self, settings: Settings, front_door: bool):
         cluster.log_to_file(settings, cluster.gateway_name())
         layout = Layout.load(settings.data_dir)
-        secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+        secrets = Secrets.of(settings)
         shards = cluster.RayShards(settings, layout.shards, registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
         own = Models(embedder=None, language_model=load_language_model(settings))

@@ -13,8 +13,8 @@ Fields are a memory's own, and `metadata.<path>` with the keys of nested objects
     created_at, occurred_at, updated_at, expires_at     gt gte lt lte eq with an ISO 8601 time, exists
     content                                  contains, icontains
 
-`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any". All but `content` are answered from
-bitmaps; a search for text inside contents reads the memories that the other conditions leave, CONTENTS_READ_MAX at most.
+`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any". Bitmaps answer all but comparisons of
+texts (gt, contains and the like), which read the memories that the conditions before them leave, TEXTS_READ_MAX at most.
 
 A field, an operator or an operand that does not fit is a 422 at its own `loc`, so that a typing error never widens a search.
 """
@@ -23,16 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any as Anything
 
 from pyroaring import BitMap
 
 from plugins.collections import require_collection
-from plugins.memory_facets import metadata_span, metadata_text, metadata_value, number_text
-from plugins.memory_store import MEMORIES
+from plugins.memory_facets import metadata_number, metadata_numbers, metadata_value, metadata_values, number_text
+from plugins.memory_store import MEMORIES, MemoryRow
 from plugins.memory_times import told_between
 from runtime.errors import ValidationFailed
-from runtime.limits import CONTENTS_READ_MAX, FILTER_NODES_MAX
+from runtime.limits import FILTER_NODES_MAX, TEXTS_READ_MAX
 from runtime.operation import ReadContext
 from runtime.timestamps import parse
 from storage.bitmap_index import All, Any, Between, BoundBitmaps, Equals, Filter, Not
@@ -57,6 +58,8 @@ METADATA = "metadata."
 COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
 
+_COMPARE = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
+
 Loc = tuple[str | int, ...]
 Span = tuple[Anything, Anything]  # the lowest and the highest value of a field that count
 
@@ -64,11 +67,6 @@ Span = tuple[Anything, Anything]  # the lowest and the highest value of a field 
 def compile_filter(ctx: ReadContext, condition: Anything, loc: Loc) -> Filter:
     """The condition as a Filter. Raises ValidationFailed with the offending loc; {} holds for everything."""
     return _Compiler(ctx).condition(condition, loc)
-
-
-def facet_of(name: str) -> str | None:
-    """The bitmap field whose values a facet of this name counts; None where there is none."""
-    return "metadata" if name.startswith(METADATA) and len(name) > len(METADATA) else NAMES.get(name) or (name if name in TEXTS else None)
 
 
 @dataclass(frozen=True)
@@ -85,31 +83,27 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Holds:
-    """A stored text of the bitmap field, among the values from low to high, passes the test."""
-
-    field: str
-    span: Span
-    test: Callable[[str], bool]
-
-    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
-        return bound.where(self.field, *self.span, self.test) & universe
-
-
-@dataclass(frozen=True)
-class ContentHolds:
-    """The memory's content passes the test. Evaluate it last: it reads every memory of the universe."""
+class TextPasses:
+    """One of the memory's texts under this name passes the test. Evaluate it last: it reads every memory of the universe."""
 
     ctx: ReadContext
+    name: str
     test: Callable[[str], bool]
     loc: Loc
 
     def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
-        if len(universe) > CONTENTS_READ_MAX:
-            problem = f"would read more than {CONTENTS_READ_MAX} memories; narrow the search by other fields, or search for the text"
+        if len(universe) > TEXTS_READ_MAX:
+            problem = f"would read more than {TEXTS_READ_MAX} memories; narrow the search by other fields"
             raise ValidationFailed.at(self.loc, problem, "too_long")
         rows = self.ctx[MEMORIES].get_many([(ordinal,) for ordinal in universe])
-        return BitMap(row.ordinal for row in rows if row is not None and self.test(row.content))
+        return BitMap(row.ordinal for row in rows if row is not None and any(map(self.test, _texts_of(row, self.name))))
+
+
+def _texts_of(row: MemoryRow, name: str) -> list[str]:
+    if name.startswith(METADATA):
+        return [value for path, value in metadata_values(row.metadata) if path == _path(name) and isinstance(value, str)]
+    text = getattr(row, name)
+    return [] if text is None else [text]
 
 
 class _Compiler:
@@ -123,9 +117,8 @@ class _Compiler:
             raise ValidationFailed.at(loc, f"a filter may have at most {FILTER_NODES_MAX} conditions", "too_long")
         if not isinstance(condition, dict):
             raise ValidationFailed.at(loc, "must be an object", "dict_type")
-        # What reads contents comes after what narrows.
-        entries = sorted(condition.items(), key=lambda entry: entry[0] == "content")
-        return All(*(self._entry(name, value, (*loc, name)) for name, value in entries))
+        entries = [self._entry(name, value, (*loc, name)) for name, value in condition.items()]
+        return All(*sorted(entries, key=lambda entry: isinstance(entry, TextPasses)))  # what reads memories comes after what narrows
 
     def _entry(self, name: str, value: Anything, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
@@ -139,7 +132,8 @@ class _Compiler:
             )
         if not isinstance(value, dict):
             return self._operator(name, "in" if isinstance(value, list) else "eq", value, loc)
-        return All(*(self._operator(name, operator, operand, (*loc, operator)) for operator, operand in value.items()))
+        operators = [self._operator(name, operator, operand, (*loc, operator)) for operator, operand in value.items()]
+        return operators[0] if len(operators) == 1 else All(*operators)
 
     def _operator(self, name: str, operator: str, operand: Anything, loc: Loc) -> Filter:
         operators = _operators_of(name)
@@ -180,7 +174,7 @@ class _Compiler:
 
     def _exists(self, name: str) -> Filter:
         if name.startswith(METADATA):
-            return Between("metadata", *metadata_span(_path(name)))
+            return Equals("metadata_path", _path(name))
         if name == "expires_at":
             return Told(self._ctx, name, None, None)
         if name in (*TIMES, "conflict_status"):
@@ -193,40 +187,31 @@ class _Compiler:
             low, high = {"gt": (at + 1, None), "gte": (at, None), "lt": (None, at - 1), "lte": (None, at)}[operator]
             return Told(self._ctx, name, low, high)
         if name == "importance":
-            field, value, span = "importance", number_text(_number(operand, loc)), (None, None)
-        elif name.startswith(METADATA):
-            scalar = _scalar(operand, loc)
-            if isinstance(scalar, bool):
-                raise ValidationFailed.at(loc, "must be a number or a text", "value_error")
-            kind = "s" if isinstance(scalar, str) else "n"
-            field, value, span = "metadata", metadata_value(_path(name), scalar), metadata_span(_path(name), kind)
-        else:
-            field, value, span = name, _text(operand, loc), (None, None)
-        between = Between(field, value, span[1]) if operator in ("gt", "gte") else Between(field, span[0], value)
-        return All(between, Not(Equals(field, value))) if operator in ("gt", "lt") else between
+            return _beyond("importance", operator, number_text(_number(operand, loc)), (None, None))
+        if name.startswith(METADATA) and not isinstance(operand, str):
+            secret, path = self._ctx.scope.key, _path(name)
+            return _beyond(
+                "metadata_number", operator, metadata_number(secret, path, _number(operand, loc)), metadata_numbers(secret, path)
+            )
+        text, compare = _text(operand, loc), _COMPARE[operator]
+        return TextPasses(self._ctx, name, lambda stored: compare(stored, text), loc)
 
     def _contains(self, name: str, operand: Anything, folded: bool, loc: Loc) -> Filter:
-        if name == "tags":
+        if name == "tags" or (name.startswith(METADATA) and not isinstance(operand, str)):
             return self._equals(name, operand, loc)
-        if name.startswith(METADATA) and not isinstance(operand, str):
-            return self._equals(name, operand, loc)
-        needle = _text(operand, loc)
-        wanted = needle.casefold() if folded else needle
-
-        def holds(text: str) -> bool:
-            return wanted in (text.casefold() if folded else text)
-
-        if name == "content":
-            return ContentHolds(self._ctx, holds, loc)
-        if name.startswith(METADATA):
-            path = _path(name)
-            return Holds("metadata", metadata_span(path, "s"), lambda stored: holds(metadata_text(stored, path) or ""))
-        return Holds(name, (None, None), holds)
+        wanted = _text(operand, loc).casefold() if folded else _text(operand, loc)
+        return TextPasses(self._ctx, name, lambda stored: wanted in (stored.casefold() if folded else stored), loc)
 
     def _list(self, value: Anything, loc: Loc) -> list[Filter]:
         if not isinstance(value, list):
             raise ValidationFailed.at(loc, "must be a list of conditions", "list_type")
         return [self.condition(item, (*loc, i)) for i, item in enumerate(value)]
+
+
+def _beyond(field: str, operator: str, value: str, span: Span) -> Filter:
+    """The field's values on one side of this one, inside the span."""
+    between = Between(field, value, span[1]) if operator in ("gt", "gte") else Between(field, span[0], value)
+    return All(between, Not(Equals(field, value))) if operator in ("gt", "lt") else between
 
 
 def _operators_of(name: str) -> tuple[str, ...]:

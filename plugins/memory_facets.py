@@ -1,14 +1,16 @@
-"""Values of a memory that can be filtered by, as texts whose order is theirs, so that a bitmap index answers equality and ranges.
+"""Values of a memory that can be filtered by, as marks for its bitmaps.
 
-A metadata value is known by its path: the keys that lead to it, joined by dots; what stands in a list has the list's path. Each
-becomes one text, path ‖ NUL ‖ kind ‖ value:
+A metadata value is known by its path: the keys that lead to it, joined by dots; what stands in a list has the list's path.
 
-    n  number   16 hexadecimal digits that sort as the numbers do; 1 and 1.0 are one value
-    s  text     itself; beyond 200 bytes the index keeps its beginning and a digest
-    b  true, false          z  null
+    metadata         path ‖ NUL ‖ kind ‖ value, for equality; kinds are n number (1 and 1.0 are one value), s text, b true or false, z null
+    metadata_path    the path, for whether there is a value
+    metadata_number  a mark of the path ‖ 16 hexadecimal digits that sort as the numbers do, for ranges
+    importance       16 such digits
+    source, source_reference, title
 
-Only so many values of one memory are indexed (METADATA_VALUES_INDEXED_MAX), in the order of its keys; the rest is stored, and not
-found by filters. The importance is a number too.
+The index keeps texts as keyed digests, so texts have no order there: filters that compare them read the memories themselves. Only
+so many values of one memory are indexed (METADATA_VALUES_INDEXED_MAX), in the order of its keys; the rest is stored, and not found
+by filters.
 """
 
 from __future__ import annotations
@@ -18,64 +20,75 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from plugins.memory_cues import mark
 from runtime.limits import METADATA_VALUES_INDEXED_MAX
 
-FACET_FIELDS = ("metadata", "importance", "source", "source_reference", "title")
+FACET_FIELDS = ("metadata", "metadata_path", "metadata_number", "importance", "source", "source_reference", "title")
+FACETS_IN_ORDER = ("metadata_number", "importance")
 _PATH_END = "\0"
-_LAST = "\x7f"  # sorts after every kind
+_DIGITS_END = "g"  # sorts after every hexadecimal digit
+
+Scalar = str | float | bool | None
 
 
 def facet_marks(
-    metadata: dict[str, Any], importance: float, source: str | None, source_reference: str | None, title: str | None
-) -> set[tuple[str, int | str]]:
-    """Every (field, value) of FACET_FIELDS that a memory carries."""
-    marks: set[tuple[str, int | str]] = {("importance", number_text(importance))}
-    marks.update(("metadata", value) for value in islice(_values(metadata, ""), METADATA_VALUES_INDEXED_MAX))
+    secret: bytes, metadata: dict[str, Any], importance: float, source: str | None, source_reference: str | None, title: str | None
+) -> set[tuple[str, str]]:
+    """Every (field, value) of FACET_FIELDS that a memory carries. secret: the tenant's, so that paths cannot be guessed."""
+    marks = {("importance", number_text(importance))}
+    for path, value in islice(metadata_values(metadata), METADATA_VALUES_INDEXED_MAX):
+        marks |= {("metadata", metadata_value(path, value)), ("metadata_path", path)}
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            marks.add(("metadata_number", metadata_number(secret, path, value)))
     given = (("source", source), ("source_reference", source_reference), ("title", title))
     return marks | {(name, value) for name, value in given if value is not None}
 
 
-def metadata_value(path: str, value: str | float | bool | None) -> str:
+def metadata_values(metadata: Any, path: str = "") -> Iterator[tuple[str, Scalar]]:
+    """(path, value) of everything in it that is no object and no list."""
+    if isinstance(metadata, dict):
+        for key, inner in metadata.items():
+            yield from metadata_values(inner, f"{path}.{key}" if path else key)
+    elif isinstance(metadata, list):
+        for inner in metadata:
+            yield from metadata_values(inner, path)
+    elif path:
+        yield path, metadata
+
+
+def metadata_value(path: str, value: Scalar) -> str:
     """The text that stands for one value under one path."""
-    return _path(path) + _kind(value)
+    return f"{path}{_PATH_END}{_kind(value)}"
 
 
-def metadata_span(path: str, kind: str = "") -> tuple[str, str]:
-    """(low, high) around every value under the path; of one kind ("n", "s") when given."""
-    start = _path(path) + kind
-    return start, start + _LAST
+def metadata_number(secret: bytes, path: str, number: float) -> str:
+    """The text that stands for one number under one path; those of a path lie together and sort as the numbers do."""
+    return _path_mark(secret, path) + number_text(number)
 
 
-def metadata_text(stored: str, path: str) -> str | None:
-    """The text that a stored value under this path stands for, cut as the index cuts it; None for a value of another kind."""
-    kind, text = stored[len(_path(path)) :][:1], stored[len(_path(path)) + 1 :]
-    return text if kind == "s" else None
+def metadata_numbers(secret: bytes, path: str) -> tuple[str, str]:
+    """(low, high) around every number under the path."""
+    start = _path_mark(secret, path)
+    return start, start + _DIGITS_END
 
 
 def number_text(number: float) -> str:
-    """16 hexadecimal digits, in the order of the numbers."""
-    bits = int.from_bytes(struct.pack(">d", number + 0.0), "big")
+    """16 hexadecimal digits, in the order of the numbers; what no float holds counts as the largest one."""
+    try:
+        value = float(number) + 0.0
+    except OverflowError:
+        value = float("inf") if number > 0 else float("-inf")
+    bits = int.from_bytes(struct.pack(">d", value), "big")
     return f"{bits ^ ((1 << 64) - 1 if bits >> 63 else 1 << 63):016x}"
 
 
-def _path(path: str) -> str:
-    return path.replace(_PATH_END, " ") + _PATH_END
+def _path_mark(secret: bytes, path: str) -> str:
+    return f"{mark(secret, 'metadata', path):016x}"
 
 
-def _kind(value: str | float | bool | None) -> str:
+def _kind(value: Scalar) -> str:
     if value is None:
         return "z"
     if isinstance(value, bool):
         return "btrue" if value else "bfalse"
     return f"n{number_text(value)}" if isinstance(value, int | float) else f"s{value}"
-
-
-def _values(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _values(inner, f"{path}.{key}" if path else key)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _values(inner, path)
-    elif path and not (isinstance(value, int) and abs(value) >= 1 << 1023):
-        yield metadata_value(path, value)

@@ -45,7 +45,7 @@ from pyroaring import BitMap
 
 from plugins.collections import CollectionRow, adjust_count, require_collection
 from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked, words_of_name
-from plugins.memory_facets import FACET_FIELDS, facet_marks
+from plugins.memory_facets import FACET_FIELDS, FACETS_IN_ORDER, facet_marks
 from runtime.errors import NotFound
 from runtime.limits import EXPIRY_DELAY_MS
 from runtime.operation import Event, ReadContext, View, WriteContext
@@ -162,7 +162,7 @@ class Indexed:
 
 @dataclass(slots=True)
 class Draft:
-    """A memory to be. `fields` are MemoryRow fields other than the content; without `indexed` it becomes searchable later."""
+    """A memory to be. `fields` are MemoryRow fields, an id only for a restored one; without `indexed` it becomes searchable later."""
 
     content: str
     collection: CollectionRow
@@ -193,6 +193,7 @@ MEMORY_FIELDS = BitmapIndex(
         "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "tier", "tag", "source_type", "superseded", "pending",
         "created_hour", "updated_hour", "occurred_day", *FACET_FIELDS,
     ),
+    plain=FACETS_IN_ORDER,
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")
@@ -438,7 +439,7 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
     fields = {"created_at": ctx.now, "updated_at": ctx.now, "occurred_at": ctx.now, "actor": _actor(ctx), "reason": reason, **draft.fields}
     indexed = draft.indexed
     row = MemoryRow(
-        id=ctx.new_id("mem"),
+        id=fields.pop("id", "") or ctx.new_id("mem"),
         ordinal=ctx.next_ordinal("memories"),
         content=draft.content,
         collection_id=draft.collection.id,
@@ -550,7 +551,7 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
         ("source_type", row.source_type),
         ("created_hour", row.created_at // HOUR_MS),
         ("occurred_day", row.occurred_at // DAY_MS),
-        *facet_marks(row.metadata, row.importance, row.source, row.source_reference, row.title),
+        *facet_marks(ctx.scope.key, row.metadata, row.importance, row.source, row.source_reference, row.title),
     }
     marks.update(("tag", tag) for tag in row.tags)
     marks.update((name, value) for name in (*SCOPES, "speaker") if (value := getattr(row, name)) is not None)

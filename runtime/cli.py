@@ -164,7 +164,7 @@ def examine(parsed: argparse.Namespace) -> int:
 def create_key(parsed: argparse.Namespace) -> int:
     settings = settings_of(parsed)
     Layout.load(settings.data_dir)  # a directory that no service has used is named as such, not as one whose secrets are gone
-    operator_token = Secrets.load(settings.data_dir / "secrets", create=False).operator_token
+    operator_token = Secrets.of(settings).operator_token
     scopes = [scope.strip() for scope in parsed.scopes.split(",") if scope.strip()]
     with Client(parsed.base_url or local_base_url(settings), operator_token) as client:
         minted = client.call("POST", "/v1/internal/keys", {"email": parsed.email, "name": parsed.name, "scopes": scopes})

@@ -25,7 +25,7 @@ from pathlib import Path
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
 from storage.table import Identity
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: rows are sealed and texts in bitmap keys are digests; a store of format 1 is brought there when it is opened
 LAYOUT_FILE = "layout.json"
 LOCK_FILE = "serve.lock"
 
@@ -73,6 +73,10 @@ class Layout:
             layout = cls.load(data_dir)
             if asked and asked != layout.shards:
                 raise LayoutError(f"shards.count is {asked}, but {data_dir} was created with {layout.shards}.")
+            if layout.format_version < FORMAT_VERSION:
+                # Said before the first store is brought up to it, so that an older release does not open some of them.
+                layout = replace(layout, format_version=FORMAT_VERSION)
+                layout._save(data_dir)
             return layout
         if (data_dir / "shards").exists():
             raise LayoutError(f"{data_dir / LAYOUT_FILE} is missing, although {data_dir / 'shards'} holds stores.")
@@ -90,7 +94,7 @@ class Layout:
 
     def identity(self, number: int) -> Identity:
         """What the store of shard `number` must be."""
-        return Identity(self.cluster_id, number, self.shards, self.slots, self.format_version)
+        return Identity(self.cluster_id, number, self.shards, self.slots, FORMAT_VERSION)
 
     def _save(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)

@@ -47,13 +47,22 @@ ID_CHARS_MAX = 255
 MEMBERSHIP_EVENTS_INTERVAL_MS = 1_000
 CLEANUP_ROWS_PER_STEP = 2_000
 
+# --- erasing, export, import ------------------------------------------------------------------------------------------
+ERASED_ROWS_PER_STEP = 2_000
+ERASE_ATTEMPTS_MAX = 100_000
+EXPORT_RECORDS_PER_PART = 200
+EXPORT_BYTES_PER_PART = 1024 * 1024
+IMPORT_RECORDS_MAX = 100_000
+IMPORT_RECORDS_PER_PART = 500
+IMPORT_VERSIONS_MAX = 10_000
+
 # --- search -----------------------------------------------------------------------------------------------------------
 QUERY_CHARS_MAX = 8_192
 SEARCH_ITEMS_DEFAULT = 10
 SEARCH_ITEMS_MAX = 100
 SEARCH_OFFSET_MAX = 10_000
 FILTER_NODES_MAX = 256
-CONTENTS_READ_MAX = 20_000  # memories whose contents one filter may read
+TEXTS_READ_MAX = 20_000  # memories whose texts one filter may read
 METADATA_VALUES_INDEXED_MAX = 256  # of one memory
 CANDIDATES_PER_CHANNEL_MAX = 200
 

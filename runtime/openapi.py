@@ -179,6 +179,8 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         if operation.example is not None:
             content["example"] = operation.example
         described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        if getattr(operation.body, "lines_field", ""):
+            described["requestBody"]["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     return described
 
 

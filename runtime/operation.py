@@ -19,6 +19,7 @@ gives the same rows: a group commit that must be repeated repeats exactly.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -62,9 +63,13 @@ class Idempotency(Enum):
 
 
 class Body(BaseModel):
-    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead)."""
+    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead).
+
+    lines_field  the field that the lines of an application/x-ndjson body become; without it such a body is refused
+    """
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    lines_field: ClassVar[str] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -101,6 +106,7 @@ class Operation:
     body,query   pydantic models of the request, or None
     response     View of the success body, or None for 204
     produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
+                 of each line, where it produces application/x-ndjson
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
     load,prepare,together,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
@@ -156,6 +162,10 @@ class Operation:
     @property
     def tag(self) -> str:
         return self.name.split(".", 1)[0]
+
+    @property
+    def content_type(self) -> str:
+        return self.produces or "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +306,10 @@ class ReadContext:
     ctx.now            Unix milliseconds of the call
     ctx.principal      who asks; None in public and internal operations, which act on a slot
     ctx.prepared       what `prepare` (or else `load`) made
+    ctx.after          for an `export` that goes on: the place its last record named; None at the start
     """
+
+    after: Any = None
 
     def __init__(
         self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None
@@ -351,6 +364,11 @@ class ReadContext:
             bound = self._bound[index.name] = index.bind(self.reader, self.scope)
         return bound
 
+    def digest(self, label: str, text: str) -> bytes:
+        """16 bytes that stand for a text of this tenant in a table's key, which cannot be sealed; `label` keeps uses apart."""
+        said = label.encode() + b"\0" + text.encode()
+        return hashlib.blake2b(said, digest_size=16, key=self.reader.secret(self.scope), person=b"key").digest()
+
     def share(self, other: ReadContext) -> None:
         """Use the tables and indexes another context of the same tenant and snapshot has bound, and what they remember."""
         self._bound = other._bound
@@ -392,6 +410,7 @@ class WriteContext(ReadContext):
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
         self._made = [0]
+        self.owner: Scope | None = None  # whose the reply is, when an operation of the slot makes it for a tenant
         self.due: list[Due] = []
         self.credits = 0
         self.metered = 0

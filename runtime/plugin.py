@@ -75,6 +75,18 @@ class Retriever:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """How an import takes in one kind of exported record.
+
+    model     what a record must be; fields it does not have are ignored
+    function  (ctx: WriteContext, records, renamed: (id) -> id of the importing account) -> how many were new
+    """
+
+    model: type[BaseModel]
+    function: Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
 class Plugin:
     """One noun: everything it adds to the service, as data.
 
@@ -87,7 +99,10 @@ class Plugin:
                     what a read announces is written nowhere
     jobs            background work
     retrievers      search extensions
-    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record)
+    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record), or of
+                    (kind, record, place) where it can go on behind a place (`ctx.after`) without walking there again
+    swept           those of its tables that grow large and that `erase` does not have to read: they are swept before it, in steps
+    restore         kind of exported record -> how such records are taken in
     migrations      (table, from_version) -> function(row) -> row
     settings        pydantic model of its own settings section, by the plugin's name
     """
@@ -105,6 +120,8 @@ class Plugin:
     retrievers: tuple[Retriever, ...] = ()
     erase: Callable[..., Any] | None = None
     export: Callable[..., Any] | None = None
+    swept: tuple[Table, ...] = ()
+    restore: Mapping[str, Restore] = field(default_factory=dict)
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
 
@@ -122,6 +139,7 @@ class Registry:
     audiences: tuple[Callable[..., bool], ...]
     jobs: Mapping[str, Job]
     retrievers: tuple[Retriever, ...]
+    restore: Mapping[str, Restore]
 
     @classmethod
     def build(cls, plugins: Iterable[Plugin], *, core_tables: Iterable[Table] = (), core_indexes: Iterable[Any] = ()) -> Registry:
@@ -143,6 +161,11 @@ class Registry:
                 public = [kind for kind in events if not kind.startswith("internal.")]
                 for kind in public if wanted == EVERY_EVENT else [wanted]:
                     subscribers.setdefault(kind, []).append(function)
+        restore: dict[str, Restore] = {}
+        for plugin in ordered:
+            for kind, how in plugin.restore.items():
+                if restore.setdefault(kind, how) is not how:
+                    raise RegistryError(f"plugin {plugin.name!r} takes in records of kind {kind!r}, which another plugin does already")
         operations = _unique("operation", [o for p in ordered for o in p.operations])
         _check_routes(operations.values())
         return cls(
@@ -155,6 +178,7 @@ class Registry:
             audiences=tuple(plugin.audience for plugin in ordered if plugin.audience is not None),
             jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
             retrievers=tuple(r for p in ordered for r in p.retrievers),
+            restore=MappingProxyType(restore),
         )
 
 

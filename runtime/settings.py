@@ -255,6 +255,17 @@ class Auth(Section):
     argon2_memory_kib: int = Field(65_536, ge=8, le=4 * 1024**2, description="KiB of memory of one password hash.")
 
 
+class SecretsGiven(Section):
+    service: SecretStr | None = Field(
+        None, description="64 hex digits that sign API keys and wrap every account's data key; absent: a file in the data directory."
+    )
+    pepper: SecretStr | None = Field(None, description="64 hex digits that key stored digests; absent: a file in the data directory.")
+    operator_token: SecretStr | None = Field(None, description="Token of internal operations; absent: a file in the data directory.")
+    allow_generated: bool = Field(
+        False, description="Start in production with secrets that were generated into the data directory, beside the data they protect."
+    )
+
+
 class Jobs(Section):
     at_once: int = Field(16, ge=1, le=256, description="Background jobs a shard runs at the same time.")
 
@@ -307,6 +318,7 @@ class Settings(Section):
     tiers: Tiers = Tiers()
     billing: Billing = Billing()
     auth: Auth = Auth()
+    secrets: SecretsGiven = SecretsGiven()
     jobs: Jobs = Jobs()
     webhooks: Webhooks = Webhooks()
     log: Log = Log()

@@ -12,7 +12,6 @@ storage raises StorageFailed, and whoever runs the shard must let the process en
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 import time
@@ -24,7 +23,7 @@ import orjson
 
 from runtime import auth, flow, idempotency, jobs, metering, outbox
 from runtime.admission import Admission, Ticket
-from runtime.errors import ApiError, InternalError, RateLimited, Unavailable
+from runtime.errors import ApiError, InternalError, RateLimited, Unauthenticated, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READ_THREADS_MAX, SLOW_CALLS_MAX
@@ -37,6 +36,7 @@ from runtime.settings import Settings
 from runtime.usage_buffer import Tenant, UsageBuffer
 from runtime.write_lane import Ended, Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
+from storage.envelope import KeyShredded
 from storage.table import Identity, Reader, Scope, Snapshot, Store, Transaction
 
 log = logging.getLogger("mneme.shard")
@@ -74,12 +74,13 @@ class Shard:
             create=create,
             map_bytes=self.settings.storage.map_bytes,
             migrations=outbox.MIGRATIONS | {key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
+            service_key=self.environment.secrets.service,
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
-            tenant=lambda snapshot, slot, number: auth.tenant(snapshot, slot, number),
+            tenant=self._owner_of_job,
             read=self._read_context,
             write=self._write_for_job,
             models=self.models,
@@ -112,6 +113,9 @@ class Shard:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
         except ApiError as error:
+            return Reply(error.status, error=error)
+        except KeyShredded:
+            error = Unauthenticated("This account was erased.")
             return Reply(error.status, error=error)
         except StoreError as error:
             raise StorageFailed(str(error)) from error
@@ -195,6 +199,8 @@ class Shard:
                 return made[-1]
 
             reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            with self.store.snapshot() as snapshot:
+                self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
         except BaseException:
             ticket.release()
             raise
@@ -299,6 +305,8 @@ class Shard:
         self, label: str, scope: Scope, principal: Principal, call: Call, work: Callable[[WriteContext], None]
     ) -> Reply:
         def run(transaction: Transaction) -> Outcome:
+            if self._owner_of_job(transaction, scope.slot, scope.tenant) is None:
+                return Outcome(Reply())  # closed while the job was at it: nothing comes back to life
             ctx = WriteContext(transaction, scope, call, self.environment, principal)
             work(ctx)
             metering.charge(ctx, call.operation.removeprefix("job:"), ctx.credits)
@@ -381,6 +389,47 @@ class Shard:
 
         return work
 
+    # --- flows --------------------------------------------------------------------------------------------------------
+
+    async def _flow(self, operation: Operation, call: Call) -> Reply:
+        """One step of a flow (runtime/flow.py). Credits are reserved where it begins, and settled or released where it ends."""
+        if call.stage == flow.ABORT:
+            self._flows.give_back(call.seed)
+            return Reply()
+        if call.stage != flow.END:
+            return self._begin_flow(operation, call)
+        try:
+            return await self._lane.submit(self._end_of_flow(operation, call), operation.name)
+        finally:
+            self._flows.give_back(call.seed)
+
+    def _begin_flow(self, operation: Operation, call: Call) -> Reply:
+        with self.store.snapshot() as snapshot:
+            principal, scope = self._admit(snapshot, operation, call)
+            ctx = ReadContext(snapshot, scope, call, self.environment, principal)
+            replayed = idempotency.replay(ctx, operation, call)
+            if replayed is not None:
+                return formed(operation, replayed)
+            loaded = None if operation.load is None else operation.load(ctx, call.body)
+            if call.idempotency_key is not None and operation.idempotency is Idempotency.CACHED:
+                self._flows.take(_held(ctx, call), call.fingerprint, call.seed)
+            return Reply(flow.BEGUN, orjson.dumps(loaded))
+
+    def _end_of_flow(self, operation: Operation, call: Call) -> Callable[[Transaction], Outcome]:
+        def work(transaction: Transaction) -> Outcome:
+            principal, scope = self._principal(transaction, operation, call)
+            ctx = WriteContext(transaction, scope, call, self.environment, principal, call.reply.outcome)
+            if call.idempotency_key is not None:
+                taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
+                if taken_over or idempotency.replay(ctx, operation, call) is not None:
+                    return Outcome(Reply())
+            if operation.finish is not None:
+                operation.finish(ctx, call.body)
+            idempotency.remember(ctx, operation, call, call.reply)
+            return Outcome(Reply(), ctx.due)
+
+        return work
+
     # --- shared -------------------------------------------------------------------------------------------------------
 
     def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope, Ticket]:
@@ -431,13 +480,17 @@ class Shard:
             auth.authorise_operator(call.credential)
         if operation.scope == "public" or operation.internal:
             # No tenant yet: the operation acts on the slot, under a key of the service.
-            return None, Scope(call.slot, 0, hmac.digest(self.environment.secrets.service, b"slot", "sha256"))
+            return None, auth.slot_itself(call.slot, self.environment.secrets)[1]
         return auth.resolve(reader, call.slot, call.credential, call.now_ms, self.environment.secrets)
 
     def _load(self, reader: Reader, operation: Operation, call: Call, principal: Principal | None, scope: Scope) -> Any:
         if operation.load is None:
             return None
         return operation.load(ReadContext(reader, scope, call, self.environment, principal), call.body)
+
+    def _owner_of_job(self, reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
+        """Whose a job is: a tenant, or the slot itself (number 0); None when the tenant is gone."""
+        return auth.tenant(reader, slot, number) if number else auth.slot_itself(slot, self.environment.secrets)
 
     def _read_context(self, reader: Reader, scope: Scope, principal: Principal, call: Call) -> ReadContext:
         return ReadContext(reader, scope, call, self.environment, principal)

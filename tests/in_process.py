@@ -18,6 +18,7 @@ from runtime.cluster import LocalShards
 from runtime.gateway import build_asgi
 from runtime.inference import Models
 from runtime.language_model import load_language_model
+from runtime.layout import FORMAT_VERSION
 from runtime.operation import Call, Reply
 from runtime.secrets import Secrets
 from runtime.shard import Shard
@@ -51,7 +52,7 @@ class InProcess:
         self.secrets = Secrets.generate()
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
-        identity = Identity("", 0, 1, 4096, 1)
+        identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
         models = Models(self.embedder, load_language_model(self.settings))
         self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))

@@ -15,7 +15,7 @@ from runtime.operation import Operation
 from tests.in_process import PASSWORD, InProcess, in_process
 
 # What answers without a credential. Anything else is a decision to be made here, by a person.
-PUBLIC = {"auth.register", "auth.login", "billing.tiers", "billing.stripe_events"}
+PUBLIC = {"auth.register", "auth.login", "account.erasure", "billing.tiers", "billing.stripe_events"}
 PUBLIC_PAGES = ("/v1/health", "/metrics", "/openapi.json", "/docs")
 
 OPERATIONS = list(serve_app.registry().operations.values())

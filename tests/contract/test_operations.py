@@ -72,6 +72,15 @@ ENDPOINTS = {
         POST   /v1/billing/downgrade
         GET    /v1/billing/invoices
     """,
+    "Privacy lifecycle": """
+        DELETE /v1/account
+        GET    /v1/account/receipts
+        POST   /v1/account/receipts
+        GET    /v1/account/export
+        GET    /v1/account/export/parts
+        POST   /v1/account/import
+        POST   /v1/account/import/parts
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """
@@ -187,7 +196,8 @@ def test_what_changes_something_can_be_repeated(operation: Operation) -> None:
     if operation.method in ("PUT", "PATCH", "DELETE"):
         assert operation.kind is not Kind.READ
     if operation.method == "GET":
-        assert (operation.kind, operation.body, operation.idempotency) == (Kind.READ, None, Idempotency.NONE)
+        streams = operation.content_type == "application/x-ndjson"
+        assert (operation.kind, operation.body, operation.idempotency) == (Kind.FLOW if streams else Kind.READ, None, Idempotency.NONE)
 
 
 def test_canonical_are_the_writes_that_make_a_record() -> None:
@@ -209,11 +219,13 @@ def test_an_operation_costs_what_was_agreed(operation: Operation) -> None:
 def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     if operation.internal or operation.scope == "public":
         return
-    destroys_everything = operation.method == "DELETE" and operation.path.endswith("/all")
+    destroys_everything = operation.method == "DELETE" and operation.path.endswith(("/all", "/account"))
     rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
     rules_over_money = operation.path.startswith("/v1/billing") and operation.method != "GET"
     if destroys_everything or rules_over_keys or rules_over_money:
         assert operation.scope == "admin"
+    elif operation.path.startswith("/v1/account/") and operation.name != "account.receipts":
+        assert operation.scope == "admin", "the account as a whole"
     elif operation.kind is Kind.READ or operation.name in READING_FLOWS:
         assert operation.scope == "read"
     else:

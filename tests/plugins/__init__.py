@@ -15,6 +15,7 @@ import orjson
 from runtime import auth
 from runtime.errors import ApiError
 from runtime.inference import Models
+from runtime.layout import FORMAT_VERSION
 from runtime.operation import Call, Reply
 from runtime.plugin import Plugin, Registry
 from runtime.secrets import Secrets
@@ -57,7 +58,7 @@ class Desk:
         self._open(create=True)
 
     def _open(self, *, create: bool) -> None:
-        identity = Identity("", 0, 1, 4096, 1)
+        identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
         self.shard = Shard(self._directory, self.registry, self.settings, self._models, identity, self.secrets)
         self._runner.run(self.shard.open(create=create))
 

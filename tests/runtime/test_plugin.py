@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from runtime.operation import Event, Idempotency, Kind, Operation, View
-from runtime.plugin import Plugin, Registry, RegistryError, RetryStrategy
+from runtime.plugin import Plugin, Registry, RegistryError, Restore, RetryStrategy
 from tests.worlds import example_plugin
 
 
@@ -36,6 +36,7 @@ def test_plugins_come_after_what_they_require() -> None:
         ),
         ([Plugin("a", operations=(operation(kind=Kind.WRITE, method="POST", scope="public"),))], "must say which slot"),
         ([Plugin("a", subscribe={"x.y": print})], "subscribes to 'x.y'"),
+        ([Plugin(name, restore={"note": Restore(View, print)}) for name in "ab"], "takes in records of kind 'note'"),
         ([Plugin("a", events=(Event("x.y", View), Event("x.y", View)))], "event 'x.y' is declared twice"),
     ],
 )
