@@ -10,7 +10,19 @@ import os
 from functools import cache
 from typing import Any
 
-from plugins import accounts, collections, memories, memory_tools, search
+from plugins import (
+    accounts,
+    collections,
+    confidence,
+    corrections,
+    decisions,
+    feedback,
+    learning,
+    memories,
+    memory_tools,
+    search,
+    training,
+)
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -23,7 +35,19 @@ from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin)
+PLUGINS = (
+    accounts.plugin,
+    collections.plugin,
+    memories.plugin,
+    memory_tools.plugin,
+    search.plugin,
+    learning.plugin,
+    corrections.plugin,
+    decisions.plugin,
+    confidence.plugin,
+    feedback.plugin,
+    training.plugin,
+)
 
 
 @cache

@@ -145,6 +145,12 @@ class Search(Section):
         return {name.removeprefix("weight_"): getattr(self, name) for name in Search.model_fields if name.startswith("weight_")}
 
 
+class Learning(Section):
+    exploration_rate: float = Field(0.1, ge=0, le=0.2, description="Share of decisions drawn evenly, where the request names none.")
+    cost_ask: float = Field(1.0, gt=0, description="Cost of asking a person, in any unit.")
+    cost_wrong: float = Field(5.0, gt=0, description="Cost of acting wrongly, in the same unit; advice is to act above 1 - ask / wrong.")
+
+
 class Limits(Section):
     requests_per_minute: int | None = Field(None, ge=0, description="Replaces the tier's requests per minute; 0 lifts the limit.")
     endpoint_caps: bool = Field(True, description="Apply the per-endpoint caps as well as the tier's rate.")
@@ -195,6 +201,7 @@ class Settings(Section):
     write: Write = Write()
     memory: Memory = Memory()
     search: Search = Search()
+    learning: Learning = Learning()
     limits: Limits = Limits()
     billing: Billing = Billing()
     auth: Auth = Auth()
