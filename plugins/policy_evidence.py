@@ -161,9 +161,11 @@ def _count(cell: CellRow, row: ReceiptRow, place: int, fold: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """(n,) weights of a policy over the decisions; `unsupported` of them gave its action no chance."""
+    """(n,) weights of a policy over the decisions, and the logged chances of its actions, NaN where not told; `unsupported` decisions
+    gave its action no chance."""
 
     values: np.ndarray
+    chances: np.ndarray
     unsupported: int
 
 
@@ -226,7 +228,7 @@ def _key(baseline: TargetAction | str) -> str:
 
 def logged_weights(rows: Sequence[ReceiptRow]) -> Weights:
     """The policy as it was: every weight is 1."""
-    return Weights(np.ones(len(rows)), 0)
+    return Weights(np.ones(len(rows)), np.ones(len(rows)), 0)
 
 
 def action_weights(rows: Sequence[ReceiptRow], action: str) -> Weights:
@@ -254,13 +256,16 @@ def recommended_weights(rows: Sequence[ReceiptRow]) -> Weights:
 
 def _weights(rows: Sequence[ReceiptRow], places: Sequence[int]) -> Weights:
     """places: of the policy's action among each decision's candidates, −1 where it is none of them."""
-    values, unsupported = np.zeros(len(rows)), 0
+    values, chances, unsupported = np.zeros(len(rows)), np.full(len(rows), np.nan), 0
     for i, (row, place) in enumerate(zip(rows, places, strict=True)):
         if place < 0 or row.probabilities[place] == 0:
             unsupported += 1
-        elif place == row.chosen and row.propensity is not None:
+            continue
+        if place == row.chosen and row.propensity is not None:
             values[i] = 1 / row.propensity
-    return Weights(values, unsupported)
+        if min(row.probabilities) >= 0:
+            chances[i] = row.probabilities[place]
+    return Weights(values, chances, unsupported)
 
 
 def _objections(rows: Sequence[ReceiptRow], target: Weights, baseline: Weights) -> list[str]:
@@ -272,7 +277,7 @@ def _objections(rows: Sequence[ReceiptRow], target: Weights, baseline: Weights) 
     for name, policy in (("target", target), ("baseline", baseline)):
         if policy.unsupported:
             found.append(f"Missing support: {policy.unsupported} of {len(rows)} decisions gave the action of the {name} no chance.")
-        elif not unknown and not weights_are_plausible(policy.values):
+        elif not unknown and not weights_are_plausible(policy.values, policy.chances):
             mean = policy.values.mean()
             found.append(f"The weights of the {name} have a mean of {mean:.2f} where 1 is due: the propensities cannot be right.")
     return found

@@ -311,7 +311,8 @@ def difference_bounds(rewards: ArrayLike, target: ArrayLike, baseline: ArrayLike
     upper = -lower_bound(losses, width, width, alpha / 2)
     # Both estimates have the same mean; their average is the one that does not depend on where the range lies.
     estimate = float((gains.mean() - losses.mean()) / 2) if len(gains) else None
-    return Bounds(lower, upper, estimate)
+    # The two ends bet on different sums, so on a history that hardly can be they may cross; what lies between them is then in doubt.
+    return Bounds(min(lower, upper), max(lower, upper), estimate)
 
 
 def holm(p_values: Sequence[float], alpha: float) -> list[bool]:
@@ -330,16 +331,18 @@ def p_value(capital_log: float) -> float:
     return min(1.0, math.exp(-capital_log)) if capital_log > 0 else 1.0
 
 
-def weights_are_plausible(weights: ArrayLike) -> bool:
+def weights_are_plausible(weights: ArrayLike, chances: ArrayLike) -> bool:
     """Whether a mean weight of 1 is believable. Under support every target has it; far from it, the propensities are wrong.
 
-    The spread is that of the sample, or of a weight that is rarely as large as the largest seen.
+    chances   (n,) of the target's action at each decision, as logged, which tell how far the mean may stray (its variance is 1/p − 1);
+              NaN where only the chosen action's is known. There the sample tells, and at least a spread of 1 is granted.
     """
-    w = np.asarray(weights, float)
+    w, p = np.asarray(weights, float), np.asarray(chances, float)
     if not len(w):
         return True
-    spread = max(float(w.std()), math.sqrt(max(float(w.max()) - 1, 0.0)))
-    return abs(float(w.mean()) - 1) <= WEIGHT_SLACK + WEIGHT_DEVIATIONS_MAX * spread / math.sqrt(len(w))
+    seen = max(float(w.var()), float(w.max()) - 1, 1.0)
+    spread = np.where(np.isnan(p), seen, 1 / np.where(np.isnan(p), 1.0, p) - 1)
+    return abs(float(w.mean()) - 1) <= WEIGHT_SLACK + WEIGHT_DEVIATIONS_MAX * math.sqrt(float(spread.sum())) / len(w)
 
 
 def similarity_weighted(outcomes: ArrayLike, similarities: ArrayLike) -> Beta:
