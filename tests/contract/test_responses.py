@@ -25,9 +25,21 @@ from tests.in_process import PASSWORD, InProcess, in_process
 
 OPERATIONS = list(serve_app.registry().operations.values())
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-ID = re.compile(r"(?:mem|col|job|evt|key|ses|usr)_[0-9a-hjkmnp-tv-z]{32}")
+ID = re.compile(r"(?:mem|col|job|evt|key|ses|usr|dec|obs|cor|fbk)_[0-9a-hjkmnp-tv-z]{32}")
 TIMES = {"created_at", "updated_at", "occurred_at", "started_at", "finished_at", "expires_at", "last_used_at", "last_accessed_at", "at"}
-IDS = {"id", "memory_id", "memory_ids", "evidence_ids", "collection_id", "job_id", "outbox_event_id"}
+IDS = {
+    "id",
+    "decision_id",
+    "observation_id",
+    "observation_ids",
+    "superseded_memory_id",
+    "memory_id",
+    "memory_ids",
+    "evidence_ids",
+    "collection_id",
+    "job_id",
+    "outbox_event_id",
+}
 
 
 class Tour:
@@ -134,6 +146,53 @@ def search(call: Tour) -> None:
     call("search.similar", id=found["results"][0]["id"], query={"limit": 3, "min_score": 0})
 
 
+def outcomes(call: Tour) -> None:
+    candidates = [{"action_key": "refund", "description": "Give it back", "features": {"cost": 5}}, {"action_key": "voucher"}]
+    new = {"policy_key": "support", "candidates": candidates, "context": {"complaint": "late"}, "user_id": "ada", "reward_range": [0, 1]}
+    made = call("learning.decide", new)
+    for mode in ("explore", "recommend", "shadow"):
+        call("learning.decide", {**new, "mode": mode, "baseline_action_key": "voucher"})
+    unknown = {**new, "mode": "observe", "chosen_action_key": "refund", "propensity_unknown": True}
+    call("learning.decide", {**unknown, "policy_key": "unknown"})
+    call("learning.insights", key="support")
+    call("learning.evaluate", {}, key="support")
+    told = call("learning.report", {"observations": [{"metric_key": "joy", "value": 0.5, "source": "survey"}]}, id=made["decision_id"])
+    corrected = {"metric_key": "joy", "value": 1, "corrects": told["observation_ids"][0], "is_final": False, "confidence": 0.9}
+    call("learning.report", {"observations": [corrected]}, id=made["decision_id"])
+    call("learning.get", id=made["decision_id"])
+    call("learning.insights", key="support", query={"context": '{"complaint": "late"}', "action_key": "refund"})
+    guarded = {"target": {"action_key": "refund"}, "guardrails": [{"metric_key": "joy"}], "limit": 10}
+    call("learning.evaluate", guarded, key="support")
+    call("learning.evaluate", {}, key="unknown")
+    call("decisions.log", {"decision_type": "refund", "description": "Refunded the parcel.", "outcome": "partial", "context": {"days": 3}})
+    logged = call("decisions.log", {"decision_type": "refund", "description": "Refunded a late parcel."})
+    call("decisions.get", id=logged["id"])
+    call("decisions.list", query={"outcome": "partial"})
+    assert call("decisions.similar", query={"query": "Refunded the parcel"})["items"]
+    wrong = call("memories.create", {"content": "Parcels take two days."})
+    right = {"corrected_content": "Parcels take three days.", "correction_type": "factual", "memory_id": wrong["id"], "context": "support"}
+    correction = call("corrections.create", right)
+    call("corrections.create", {**right, "memory_id": correction["memory_id"]}, headers={"Prefer": "respond-async"})
+    call("corrections.list", query={"correction_type": "factual", "limit": 1})
+    call("corrections.get", id=correction["id"])
+    assert call("corrections.relevant", query={"query": "Parcels take three days", "limit": 3})["items"] is not None
+    call("confidence.get", query={"query": "Refunded the parcel", "policy_key": "support", "context": "{}"})
+    assert call("confidence.get", query={"query": "Parcels take three days"})["corrections"] is not None
+    call("corrections.delete", id=correction["id"])
+
+
+def feedback(call: Tour) -> None:
+    memory = call("memories.list", query={"limit": 1})["items"][0]["id"]
+    call("feedback.relevance", {"memory_id": memory, "query": "parcels", "is_relevant": True})
+    call("feedback.ranking", {"memory_id": memory, "query": "parcels", "actual_rank": 3, "expected_rank": 1})
+    call("feedback.missing", {"query": "parcels", "expected_content": "They are blue."})
+    call("feedback.stats")
+    job = call("rl.train", {"policy": "ranking"})["job_id"]
+    call.service.until(lambda: call("rl.jobs.get", job_id=job)["status"] == "completed")
+    call("rl.metrics")
+    call("rl.rollback", {"version": 0})
+
+
 def the_end(call: Tour) -> None:
     page = call("memories.list")["items"]
     call("memories.delete", id=page[0]["id"])
@@ -142,7 +201,7 @@ def the_end(call: Tour) -> None:
     call("collections.delete_all", query={"confirm": "delete-all-collections"})
 
 
-TOURS: tuple[Callable[[Tour], None], ...] = (accounts, collections, memories, search, the_end)
+TOURS: tuple[Callable[[Tour], None], ...] = (accounts, collections, memories, search, outcomes, feedback, the_end)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +226,7 @@ def test_an_answer_is_what_its_model_documents(tour: Tour, operation: Operation)
         assert_well_formed(answer.json())
 
 
-@pytest.mark.parametrize("operation", [o for o in OPERATIONS if 202 in o.statuses], ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", [o for o in OPERATIONS if {202} < set(o.statuses)], ids=lambda operation: operation.name)
 def test_pending_and_ready_writes_say_where_they_are(tour: Tour, operation: Operation) -> None:
     """Rule W: searchable false goes with 202, and with 202 go Retry-After, Location, status_url and outbox_event_id."""
     for answer in tour.answers[operation.name]:
