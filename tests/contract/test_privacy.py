@@ -45,8 +45,6 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     desk("decisions.log", {"decision_type": "t", "description": "d"}, who=me)
     desk("corrections.create", {"corrected_content": "right", "correction_type": "factual"}, who=me)
     desk("feedback.relevance", {"memory_id": kept, "query": "q", "is_relevant": True}, who=me)
-    desk("rl.train", {}, who=me)
-    desk.settle()
     yield desk, me
     desk.close()
 
