@@ -42,10 +42,10 @@ CORRECTIONS_SHOWN_MAX = 5
 
 
 class ConfidenceQuery(Query):
-    query: str = Field(min_length=1, max_length=limits.QUERY_CHARS_MAX, description="What is to be done, in plain words.")
+    query: str = Field(min_length=1, max_length=limits.QUERY_STRING_CHARS_MAX, description="What is to be done, in plain words.")
     policy_key: PolicyKey | None = Field(None, description="Only decisions under this policy.")
     action_key: ActionKey | None = Field(None, description="Only decisions that took this action.")
-    context: str | None = Field(None, max_length=limits.CONTEXT_BYTES_MAX, description="JSON: what the decision depends on.")
+    context: str | None = Field(None, max_length=limits.QUERY_STRING_CHARS_MAX, description="JSON: what the decision depends on.")
     user_id: ScopeName | None = Field(None, description="Only this end user's decisions and corrections.")
     end_user_id: ScopeName | None = Field(None, description="Another name for user_id.")
 
@@ -119,7 +119,7 @@ def _advice(count: int, contradicting: int, lower: float, threshold: float) -> t
     if contradicting:
         return "review", "People have corrected this, and nothing like it has gone well often enough since."
     if count < DECISIONS_MIN:
-        return "ask", f"{count} similar decisions have an outcome; fewer than {DECISIONS_MIN} say nothing."
+        return "ask", f"Similar decisions with an outcome: {count}. Fewer than {DECISIONS_MIN} say nothing."
     if lower >= threshold:
         return "act", f"{count} similar decisions: the lower bound {lower:.2f} reaches the threshold {threshold:.2f}."
     return "ask", f"{count} similar decisions: the lower bound {lower:.2f} stays below the threshold {threshold:.2f}."

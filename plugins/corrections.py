@@ -53,7 +53,7 @@ from plugins.memory_store import (
 from plugins.memory_views import CollectionId, Content, Deleted, MemoryId, Metadata, ScopeName
 from runtime.errors import Conflict, NotFound
 from runtime.inference import Models
-from runtime.limits import CONTENT_CHARS_MAX, QUERY_CHARS_MAX, SIMILAR_ITEMS_DEFAULT, SIMILAR_ITEMS_MAX
+from runtime.limits import CONTENT_CHARS_MAX, QUERY_STRING_CHARS_MAX, SIMILAR_ITEMS_DEFAULT, SIMILAR_ITEMS_MAX
 from runtime.operation import Body, Call, Idempotency, Kind, Operation, Query, ReadContext, Reply, View, WriteContext
 from runtime.pagination import Page, PageQuery, envelope, newest_first
 from runtime.plugin import Plugin
@@ -119,7 +119,7 @@ class CorrectionQuery(PageQuery):
 
 
 class RelevantQuery(Query):
-    query: str = Field(min_length=1, max_length=QUERY_CHARS_MAX, description="The task, in plain words.")
+    query: str = Field(min_length=1, max_length=QUERY_STRING_CHARS_MAX, description="The task, in plain words.")
     correction_type: Type | None = Field(None, description="Only this type.")
     collection_id: CollectionId | None = Field(None, description="Only this collection.")
     user_id: ScopeName | None = Field(None, description="Only this end user.")

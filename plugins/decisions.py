@@ -32,7 +32,7 @@ from runtime.limits import (
     DECISIONS_SWEPT_PER_STEP,
     DESCRIPTION_CHARS_MAX,
     NAME_CHARS_MAX,
-    QUERY_CHARS_MAX,
+    QUERY_STRING_CHARS_MAX,
     SIMILAR_ITEMS_DEFAULT,
     SIMILAR_ITEMS_MAX,
 )
@@ -90,7 +90,7 @@ class LoggedQuery(PageQuery):
 
 
 class SimilarDecisionQuery(Query):
-    query: str = Field(min_length=1, max_length=QUERY_CHARS_MAX, description="The decision at hand, in plain words.")
+    query: str = Field(min_length=1, max_length=QUERY_STRING_CHARS_MAX, description="The decision at hand, in plain words.")
     decision_type: str | None = Field(None, max_length=NAME_CHARS_MAX, description="Only this type.")
     collection_id: CollectionId | None = Field(None, description="Only this collection.")
     limit: int = Field(SIMILAR_ITEMS_DEFAULT, ge=1, le=SIMILAR_ITEMS_MAX, description="At most so many.")

@@ -18,6 +18,8 @@ from runtime.errors import ValidationFailed
 from runtime.operation import Body, Query, View
 
 SUM_SLACK = 1e-6
+PROPENSITY_MIN = 1e-9  # what is less likely is never seen, and its weight would drown everything
+REWARD_MAX = 1e9
 MODES = ("auto", "observe", "recommend", "explore", "shadow")
 BEHAVIOUR_MODES = ("observe", "shadow")  # the caller has acted already, or acts by itself
 
@@ -57,7 +59,7 @@ BodyKey = Annotated[
     str, Field(min_length=1, max_length=limits.IDEMPOTENCY_KEY_CHARS_MAX, description="As the Idempotency-Key header, which wins.")
 ]
 Context = Annotated[dict[str, Any], Field(description="What the decision depends on; at most 16 KiB."), AfterValidator(small_context)]
-Probability = Annotated[float, Field(strict=True, gt=0, le=1)]
+Probability = Annotated[float, Field(strict=True, ge=PROPENSITY_MIN, le=1)]
 
 # --- decisions --------------------------------------------------------------------------------------------------------
 
@@ -86,17 +88,17 @@ class NewDecision(Body):
     baseline_action_key: ActionKey | None = Field(None, description="The candidate to take without evidence.")
     chosen_action_key: ActionKey | None = Field(None, description="What you chose; for observe (required) and shadow.")
     action_probability: Probability | None = Field(None, description="How likely you were to choose it.")
-    behavior_probabilities: dict[str, Annotated[float, Field(ge=0, le=1)]] | None = Field(
+    behavior_probabilities: dict[str, Annotated[float, Field(strict=True, ge=0, le=1)]] | None = Field(
         None, description="How likely you were to choose each candidate; they sum to 1."
     )
     propensity_unknown: StrictBool = Field(False, description="You cannot say how likely the choice was. It then proves nothing.")
     exploration_rate: float | None = Field(
         None, strict=True, ge=0, le=0.2, description="Share of this choice that is drawn evenly. Default: the setting; 0 for recommend."
     )
-    reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="Least and greatest reward there can be. Default: 0 to 1 for success, −1 to 1 for reward."
-    )
-    metric_weights: dict[MetricKey, Annotated[float, Field(ge=0, le=1_000_000)]] | None = Field(
+    reward_range: (
+        Annotated[list[Annotated[float, Field(strict=True, ge=-REWARD_MAX, le=REWARD_MAX)]], Field(min_length=2, max_length=2)] | None
+    ) = Field(None, description="Least and greatest reward there can be. Default: 0 to 1 for success, −1 to 1 for reward.")
+    metric_weights: dict[MetricKey, Annotated[float, Field(strict=True, ge=0, le=1_000_000)]] | None = Field(
         None, max_length=limits.OBSERVATIONS_PER_CALL_MAX, description="Metric → weight in the composite reward. Default: all the same."
     )
     collection_id: CollectionId | None = Field(None, description="The collection it belongs to; none when absent.")
@@ -106,7 +108,7 @@ class NewDecision(Body):
     @field_validator("reward_range")
     @classmethod
     def _is_a_range(cls, bounds: list[float] | None) -> list[float] | None:
-        if bounds is not None and not (math.isfinite(bounds[1] - bounds[0]) and bounds[0] < bounds[1]):
+        if bounds is not None and bounds[1] - bounds[0] < 1 / REWARD_MAX:
             raise PydanticCustomError("reward_range", "must be two numbers, the lesser first")
         return bounds
 
@@ -142,7 +144,7 @@ class NewDecision(Body):
             if abs(sum(told.values()) - 1) > SUM_SLACK:
                 raise ValidationFailed.at(("body", "behavior_probabilities"), "must sum to 1")
             chance = told.get(self.chosen_action_key, 0.0)
-            if chance <= 0 or (self.action_probability is not None and abs(chance - self.action_probability) > SUM_SLACK):
+            if chance < PROPENSITY_MIN or (self.action_probability is not None and abs(chance - self.action_probability) > SUM_SLACK):
                 raise ValidationFailed.at(("body", "behavior_probabilities"), "must give the chosen action its action_probability")
         elif self.action_probability is None and len(keys) > 1 and not self.propensity_unknown:
             raise ValidationFailed.at(
@@ -196,8 +198,10 @@ class DecisionEvidence(Decided):
 
 class Observation(Body):
     metric_key: MetricKey
-    value: float | StrictBool = Field(description="A number inside the reward range, or true and false for 1 and 0.")
-    confidence: float | None = Field(None, ge=0, le=1, description="How sure the source is.")
+    value: Annotated[float, Field(strict=True)] | StrictBool = Field(
+        description="A number inside the reward range, or true and false for 1 and 0."
+    )
+    confidence: float | None = Field(None, strict=True, ge=0, le=1, description="How sure the source is.")
     source: str | None = Field(None, min_length=1, max_length=limits.SCOPE_CHARS_MAX, description="Who says so.")
     is_final: StrictBool = Field(True, description="Whether nothing more is expected of this metric.")
     corrects: str | None = Field(None, min_length=1, max_length=limits.ID_CHARS_MAX, description="The observation it takes the place of.")
@@ -243,7 +247,7 @@ class OutcomeRecorded(View):
 
 class InsightsQuery(Query):
     action_key: list[ActionKey] | None = Field(None, max_length=limits.ACTIONS_ASKED_MAX, description="Only these actions; repeatable.")
-    context: str | None = Field(None, max_length=limits.CONTEXT_BYTES_MAX, description="JSON: only decisions with these items.")
+    context: str | None = Field(None, max_length=limits.QUERY_STRING_CHARS_MAX, description="JSON: only decisions with these items.")
     collection_id: CollectionId | None = Field(None, description="Only decisions of this collection.")
     user_id: ScopeName | None = Field(None, description="Only decisions of this end user.")
 
@@ -293,7 +297,7 @@ class TargetAction(Body):
 
 class Guardrail(Body):
     metric_key: MetricKey
-    margin: float = Field(0.0, ge=0, le=1e12, description="How much worse it may get.")
+    margin: float = Field(0.0, strict=True, ge=0, le=1e12, description="How much worse it may get.")
     direction: Literal["higher_is_better", "lower_is_better"] = Field("higher_is_better", description="Which way is better.")
 
 
@@ -302,7 +306,7 @@ class Evaluate(Body):
         "recommended", description="Always this action; or what the evidence before each decision recommended for it."
     )
     baseline: TargetAction | ActionKey | None = Field(None, description="Always this action; the policy as logged when absent.")
-    margin: float = Field(0.0, ge=-1e12, le=1e12, description="By how much the target must be better.")
+    margin: float = Field(0.0, strict=True, ge=-1e12, le=1e12, description="By how much the target must be better.")
     alpha: float = Field(0.05, strict=True, ge=0.0001, le=0.5, description="Chance of a false `sufficient`, however often it is asked.")
     guardrails: list[Guardrail] = Field(default_factory=list, max_length=limits.GUARDRAILS_MAX, description="What must not get worse.")
     user_id: ScopeName | None = Field(None, description="Only decisions of this end user.")
