@@ -11,8 +11,9 @@ promotes afresh or leaves the defaults. A training under way at that moment begi
     ranking_versions   (version,)  -> VersionRow
     training_state     ()          -> StateRow
 
-Choices where the specification is silent: fewer than QUERIES_MIN queries with usable feedback are too little; a training of too little
-makes no version; rolling back to a version that was never promoted, or was withdrawn, is 404.
+Choices where the specification is silent: fewer than QUERIES_MIN queries with usable feedback, or JUDGES_MIN held-out ones with a good
+result, are too little; a training of too little makes no version; rolling back to a version that was never promoted, or was withdrawn,
+is 404.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ JOB = "rl.train"
 POLICY = "ranking"
 LEARNED = "feedback"  # the channel of an explanation that holds what was learned before
 QUERIES_MIN = 20
+JUDGES_MIN = 8  # held-out queries with a result that is worth something
 WITHDRAWN = "Withdrawn: feedback it was learned from has been erased."
 
 # --- requests and responses -------------------------------------------------------------------------------------------
@@ -196,12 +198,13 @@ def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Material:
 
 async def prepare(material: Material, payload: Mapping[str, Any], models: Models) -> Trained:
     """Search again for each query, each on a snapshot of its own; then fit and judge, on a thread."""
+    if len(material.by_query) < QUERIES_MIN:
+        return Trained(material.erasures, len(material.by_query))
     found = []
-    if len(material.by_query) >= QUERIES_MIN:
-        for query, rows in material.by_query.items():
-            results = await _search_again(material.ctx, query, models)
-            found.append(await asyncio.to_thread(_judged, material.ctx, query, rows, results))
-    usable = [judged for judged in found if judged is not None and judged.gains.any()]
+    for query, rows in material.by_query.items():
+        results = await _search_again(material.ctx, query, models)
+        found.append(await asyncio.to_thread(_judged, material.ctx, query, rows, results))
+    usable = [judged for judged in found if judged is not None]
     if len(usable) < QUERIES_MIN:
         return Trained(material.erasures, len(usable))
     return await asyncio.to_thread(_learn, material, usable)
@@ -261,7 +264,10 @@ def features_of(ctx: ReadContext, hit: Mapping[str, Any]) -> list[float]:
 
 def _learn(material: Material, queries: list[Judged]) -> Trained:
     names = feature_names(material.ctx)
-    learning, judging = halves(queries, material.erasures)
+    learning, held_out = halves(queries, material.erasures)
+    judging = [query for query in held_out if query.gains.any()]  # a query with nothing worth finding cannot tell rankings apart
+    if len(judging) < JUDGES_MIN:
+        return Trained(material.erasures, len(queries))
     adjustments = fitted(learning, len(names))
     in_use = np.array([material.in_use.get(name, 0.0) for name in names])
     before, after = ([ndcg(query, vector) for query in judging] for vector in (in_use, adjustments))
@@ -284,7 +290,10 @@ def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, A
         ctx[TRAINING_STATE].put((), StateRow(state.erasures, retraining=False))
     job_id = ctx.call.request_id
     if trained.adjustments is None:
-        reason = f"Too little feedback: {trained.queries} queries have some that speaks of a result, {QUERIES_MIN} are needed."
+        reason = (
+            f"Too little feedback: {trained.queries} queries have some that speaks of a result. {QUERIES_MIN} are needed, "
+            f"{2 * JUDGES_MIN} of them with a result that is worth something."
+        )
         ctx.emit(COMPLETED, {"job_id": job_id, "policy": POLICY, "metrics": None, "promoted": False}, job_id)
         return {"policy": POLICY, "promoted": False, "reason": reason, "version": None, "metrics": None}
     promoted = trained.bound > 0
