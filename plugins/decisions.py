@@ -258,8 +258,8 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     """("logged_decision", record) for each, oldest first."""
-    for _, row in ctx[LOGGED].scan():
-        yield "logged_decision", decision_view(row)
+    for ordinal in matching(ctx, None, None):
+        yield "logged_decision", decision_view(ctx[LOGGED].get(ordinal))
 
 
 # --- the plugin -------------------------------------------------------------------------------------------------------

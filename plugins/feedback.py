@@ -21,7 +21,7 @@ from pydantic import Field, StrictBool, field_validator
 
 from plugins.memory_store import DAY_MS, MEMORY_DELETED, get_row
 from plugins.memory_views import MemoryId
-from runtime.limits import CONTENT_CHARS_MAX, FEEDBACK_DAYS_SHOWN_MAX, QUERY_CHARS_MAX, RANK_MAX
+from runtime.limits import CONTENT_CHARS_MAX, FEEDBACK_DAYS_SHOWN_MAX, QUERY_CHARS_MAX, RANK_ITEMS_MAX
 from runtime.operation import Body, Event, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
 from runtime.plugin import Plugin
 from runtime.timestamps import iso
@@ -30,7 +30,7 @@ from storage.table import Table
 WHOLE = -1
 RELEVANCE, RANKING, MISSING = "relevance", "ranking", "missing"
 
-Rank = Annotated[int, Field(strict=True, ge=1, le=RANK_MAX)]
+Rank = Annotated[int, Field(strict=True, ge=1, le=RANK_ITEMS_MAX)]
 KindOfFeedback = Literal["relevance", "ranking", "missing"]
 
 # --- requests and responses -------------------------------------------------------------------------------------------

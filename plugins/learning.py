@@ -48,6 +48,7 @@ from plugins.receipts import (
     ReceiptRow,
     cells_of,
     digest,
+    dropped_numbers,
     get_receipt,
     number_of,
     observations,
@@ -398,8 +399,10 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     """("decision", receipt with its outcomes) for each, oldest first; the evidence follows from them."""
+    gone = dropped_numbers(ctx)
     for (ordinal,), row in ctx[RECEIPTS].scan():
-        yield "decision", decision_view(ctx, ordinal, row)
+        if row.number not in gone:
+            yield "decision", decision_view(ctx, ordinal, row)
 
 
 # --- the plugin -------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 STAKES = np.geomspace(0.002, 0.98, 24)  # shares of the fortune, in units of 1 / (largest possible loss)
-BISECTIONS = 40
+BISECTION_STEP_MIN = 1e-5  # of the largest possible loss; the bound given is the lower, safe end of the last step
 CHUNK = 16_384  # decisions whose capital is summed at once: 3 MB of logarithms
 PRIOR_SHARE = 0.25  # standard deviation of rewards assumed before any was seen, as a share of their range
 PRIOR_SHAPE = 1.0
@@ -282,14 +282,12 @@ def lower_bound(values: ArrayLike, loss: float, high: float, alpha: float) -> fl
     below, above = -loss, min(high, float(found.mean()))
     if log_capital(found, loss, above) >= needed:
         return above
-    for _ in range(BISECTIONS):
+    while above - below > BISECTION_STEP_MIN * loss:
         middle = (below + above) / 2
         if log_capital(found, loss, middle) >= needed:
             below = middle
         else:
             above = middle
-        if above - below < 1e-6 * loss:
-            break
     return below
 
 

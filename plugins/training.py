@@ -37,7 +37,7 @@ from runtime import jobs
 from runtime.errors import NotFound
 from runtime.inference import Models
 from runtime.jobs import Again
-from runtime.limits import RANKING_VERSIONS_SHOWN_MAX, RETRY_AFTER_SECONDS, SEARCH_ITEMS_MAX, TRAINING_FEEDBACK_MAX, TRAINING_QUERIES_MAX
+from runtime.limits import RANKING_VERSIONS_SHOWN_MAX, RETRY_AFTER_SECONDS, SEARCH_ITEMS_MAX, TRAINING_QUERIES_MAX, TRAINING_ROWS_MAX
 from runtime.operation import Body, Event, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
 from runtime.plugin import Job, Plugin, RetryStrategy
 from runtime.timestamps import iso, parse
@@ -188,7 +188,7 @@ class Trained:
 def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Material:
     """The newest feedback, by query."""
     by_query: dict[str, list[FeedbackRow]] = defaultdict(list)
-    newest = ctx[FEEDBACK].scan(reverse=True, limit=TRAINING_FEEDBACK_MAX)
+    newest = ctx[FEEDBACK].scan(reverse=True, limit=TRAINING_ROWS_MAX)
     for row in sorted((row for _, row in newest if row.kind in (RELEVANCE, RANKING)), key=lambda row: row.at):
         by_query[row.query].append(row)
     chosen = dict(list(by_query.items())[-TRAINING_QUERIES_MAX:])
