@@ -32,7 +32,7 @@ from plugins import policy_evidence
 from plugins.collections import COLLECTION_CLEANUP
 from plugins.embedded_text import Embedded, embedded, indexing_job
 from plugins.learning_views import Decided, DecisionEvidence, NewDecision, NewOutcome, Observation, OutcomeRecorded
-from plugins.policy_statistics import Rewards, drawn_index, explored, posterior, probability_best
+from plugins.policy_statistics import Beta, Normal, drawn_index, explored, posterior, probability_best
 from plugins.receipts import (
     INDEXES,
     OBSERVATIONS,
@@ -42,7 +42,6 @@ from plugins.receipts import (
     RECEIPTS,
     SUCCESS,
     TABLES,
-    CellRow,
     DetailsRow,
     ObservationRow,
     ReceiptRow,
@@ -52,6 +51,8 @@ from plugins.receipts import (
     get_receipt,
     number_of,
     observations,
+    rewards_of,
+    shared_range,
     store_outcome,
     store_receipt,
     sweep_collection,
@@ -87,9 +88,12 @@ def decide(ctx: WriteContext, body: NewDecision) -> Reply:
     actions = [candidate.action_key for candidate in body.candidates]
     cells = cells_of(ctx, body.policy_key, number=number if body.collection_id else None, actions=actions)
     baseline = -1 if body.baseline_action_key is None else actions.index(body.baseline_action_key)
-    recommended = best_by_mean(actions, cells, baseline)
-    probabilities, chosen, source, used_baseline, reason = _choice(ctx, body, actions, cells, baseline, recommended)
     low, high = body.reward_range or (None, None)
+    span = shared_range(cells.values(), None if low is None else (low, high))
+    beliefs = [posterior(rewards_of(cells.get(action), span)) for action in actions]
+    recommended = best_by_mean(beliefs, baseline)
+    outcomes = sum(cell.outcomes for cell in cells.values())
+    probabilities, chosen, source, used_baseline, reason = _choice(ctx, body, beliefs, outcomes, baseline, recommended)
     row = ReceiptRow(
         id=ctx.new_id("dec"),
         policy_key=body.policy_key,
@@ -129,52 +133,43 @@ def decided_again(ctx: ReadContext, body: NewDecision, resource_id: str, call: C
     return Reply(201, decided_view(row, ctx[RECEIPT_DETAILS].get(ordinal), replayed=True))
 
 
-def best_by_mean(actions: Sequence[str], cells: dict[str, CellRow], baseline: int) -> int:
+def best_by_mean(beliefs: Sequence[Beta | Normal], baseline: int) -> int:
     """The place of the highest posterior mean; of equals the baseline, then the first."""
-    means = [posterior(rewards_of(cells.get(action))).mean for action in actions]
+    means = [belief.mean for belief in beliefs]
     top = max(means)
-    if baseline >= 0 and means[baseline] >= top:
-        return baseline
-    return means.index(top)
-
-
-def rewards_of(cell: CellRow | None) -> Rewards:
-    """A cell's rewards, in the form the statistics take."""
-    if cell is None:
-        return Rewards(0, 0.0, 0.0, 0.0, 1.0)
-    return Rewards(cell.outcomes, cell.total, cell.squares, cell.low, cell.high)
+    return baseline if baseline >= 0 and means[baseline] >= top else means.index(top)
 
 
 def _choice(
-    ctx: WriteContext, body: NewDecision, actions: list[str], cells: dict[str, CellRow], baseline: int, recommended: int
+    ctx: WriteContext, body: NewDecision, beliefs: Sequence[Beta | Normal], outcomes: int, baseline: int, recommended: int
 ) -> tuple[list[float], int, str, bool, str]:
     """(probability of each candidate, −1 for unknown; place chosen; whose propensity it is; whether the baseline acted; why)."""
     if body.chosen_action_key is not None:
-        return _behaviour(body, actions)
+        return _behaviour(body)
     if body.mode == "shadow":
-        certain = [float(place == baseline) for place in range(len(actions))]
+        certain = [float(place == baseline) for place in range(len(beliefs))]
         return certain, baseline, "server", True, "The baseline acts; the recommendation is noted only."
-    outcomes = sum(cell.outcomes for cell in cells.values())
     rate = body.exploration_rate
     from_baseline = body.mode == "auto" and baseline >= 0 and outcomes < EVIDENCE_OUTCOMES_MIN
     if from_baseline:
-        exploit = np.eye(len(actions))[baseline]
+        exploit = np.eye(len(beliefs))[baseline]
         reason = f"{outcomes} outcomes are too few to choose by, so the baseline acts except for the explored share."
     elif body.mode == "recommend":
-        exploit = np.eye(len(actions))[recommended]
+        exploit = np.eye(len(beliefs))[recommended]
         reason = f"The highest posterior mean after {outcomes} outcomes."
         rate = rate or 0.0
     else:
         rng = np.random.default_rng(int.from_bytes(ctx.random(16), "big"))
-        exploit = probability_best([posterior(rewards_of(cells.get(action))) for action in actions], rng, limits.POSTERIOR_DRAWS)
+        exploit = probability_best(beliefs, rng, limits.POSTERIOR_DRAWS)
         reason = f"Drawn by how likely each action is to be the best after {outcomes} outcomes, except for the explored share."
     distribution = explored(exploit, ctx.settings.learning.exploration_rate if rate is None else rate)
     chosen = drawn_index(distribution, ctx.random(8))
     return distribution.tolist(), chosen, "server", from_baseline and chosen == baseline, reason
 
 
-def _behaviour(body: NewDecision, actions: list[str]) -> tuple[list[float], int, str, bool, str]:
+def _behaviour(body: NewDecision) -> tuple[list[float], int, str, bool, str]:
     """What the caller says of its own choice."""
+    actions = [candidate.action_key for candidate in body.candidates]
     chosen = actions.index(body.chosen_action_key)
     used_baseline = body.baseline_action_key == body.chosen_action_key
     if body.behavior_probabilities is not None:

@@ -29,7 +29,6 @@ import numpy as np
 
 from plugins.learning_views import Evaluate, Evaluation, Insights, InsightsQuery, TargetAction, parsed_context
 from plugins.policy_statistics import (
-    Rewards,
     Weighted,
     difference_bounds,
     doubly_robust,
@@ -56,6 +55,8 @@ from plugins.receipts import (
     number_of,
     packed,
     receipts_of,
+    rewards_of,
+    shared_range,
 )
 from runtime.inference import Models
 from runtime.limits import ACTIONS_SHOWN_MAX, DECISIONS_EVALUATED_MAX, POSTERIOR_DRAWS
@@ -92,12 +93,12 @@ def insights(ctx: ReadContext, body: None) -> dict[str, Any]:
 
 def evidence_view(policy_key: str, version: int, action_count: int, cells: Sequence[CellRow]) -> dict[str, Any]:
     """Insights over these cells."""
-    posteriors = [posterior(Rewards(cell.outcomes, cell.total, cell.squares, cell.low, cell.high)) for cell in cells]
+    low, high = shared_range(cells)
+    posteriors = [posterior(rewards_of(cell, (low, high))) for cell in cells]
     # The same evidence is described in the same words every time, hence the fixed seed.
     best = probability_best(posteriors, np.random.default_rng(0), POSTERIOR_DRAWS) if posteriors else np.zeros(0)
     sums = [sum(folds_of(cell), Weighted()) for cell in cells]
     count, resolved = sum(cell.count for cell in cells), sum(cell.outcomes for cell in cells)
-    low, high = min((cell.low for cell in cells), default=0.0), max((cell.high for cell in cells), default=1.0)
     lower, upper = worst_case(sum(cell.total for cell in cells), resolved, count - resolved, low, high)
     return {
         "policy_key": policy_key,

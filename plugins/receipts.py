@@ -32,7 +32,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from plugins.collections import DROPPED_COLLECTIONS, Sweep, require_collection
-from plugins.policy_statistics import Weighted
+from plugins.policy_statistics import Rewards, Weighted
 from runtime.errors import NotFound
 from runtime.limits import DECISIONS_SWEPT_PER_STEP
 from runtime.operation import ReadContext, WriteContext
@@ -231,6 +231,22 @@ def cells_of(
             known = found.get(cell.action_key)
             found[cell.action_key] = cell if known is None else _joined(known, cell)
     return found
+
+
+def shared_range(cells: Iterable[CellRow], declared: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The reward range of these cells: of those with outcomes, else as declared, else as assumed of any; 0 to 1 without cells."""
+    known = list(cells)
+    resolved = [cell for cell in known if cell.has_outcomes()]
+    if declared is not None and not resolved:
+        return declared
+    return min((cell.low for cell in resolved or known), default=0.0), max((cell.high for cell in resolved or known), default=1.0)
+
+
+def rewards_of(cell: CellRow | None, span: tuple[float, float]) -> Rewards:
+    """A cell's rewards, in the form the statistics take. span: the range of the others, for one that has seen no outcome."""
+    if cell is None or not cell.has_outcomes():
+        return Rewards(0, 0.0, 0.0, *span)
+    return Rewards(cell.outcomes, cell.total, cell.squares, cell.low, cell.high)
 
 
 def folds_of(cell: CellRow) -> list[Weighted]:

@@ -118,6 +118,17 @@ def test_evidence_moves_choices_and_recommendations(office: Office) -> None:
     assert greedy["distribution"] == {"refund": 1.0, "voucher": 0.0} and greedy["action_probability"] == 1.0
 
 
+def test_an_action_never_tried_is_measured_by_the_range_of_the_others(office: Office) -> None:
+    """Where rewards run from −1 to 1, nothing known means 0 and not one half."""
+    for _ in range(12):
+        office.report(office.observe("refund", 0.5), reward=0.3)
+    new = [*TWO, {"action_key": "lawsuit"}]
+    receipt = office.decide(mode="recommend", candidates=new)
+    assert receipt["recommended_action_key"] == "refund"
+    actions = {action["action_key"]: action for action in office.insights()["actions"]}
+    assert actions["lawsuit"]["posterior"]["mean"] == 0.0
+
+
 def test_shadow_lets_the_baseline_act_and_notes_the_recommendation(office: Office) -> None:
     office.history(40, {"refund": 1.0, "voucher": 0.0})
     receipt = office.decide(mode="shadow", baseline_action_key="voucher")

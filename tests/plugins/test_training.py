@@ -13,9 +13,14 @@ import pytest
 from plugins import accounts, collections, feedback, memories, search, training
 from plugins.memory_store import DAY_MS
 from plugins.ranking_training import Judged, fitted, gains_of, halves, lower_bound, ndcg, pairs_of
+from plugins.ranking_weights import RANKING_WEIGHTS, ActiveRow
+from plugins.training import RANKING_VERSIONS, TRAINING_STATE, StateRow, VersionRow
+from runtime import auth, jobs
 from runtime.inference import Models
+from runtime.operation import Call, Principal, WriteContext
 from runtime.outbox import OUTBOX
 from runtime.timestamps import iso
+from storage.table import Transaction
 from tests.plugins import Desk
 from tests.plugins.embedding import WordEmbedder
 
@@ -171,6 +176,32 @@ def test_random_feedback_is_not_promoted(school: School) -> None:
     assert result["promoted"] is False and result["version"] == 1, result
     assert school.metrics()["active_version"] == 0
     assert school("rl.rollback", {"version": 1}, who=school.me).status == 404
+
+
+def test_a_training_that_fails_for_good_says_so_and_keeps_nothing_it_must_not(school: School) -> None:
+    """Its last attempt is failed by hand, in the midst of a withdrawal."""
+    scope = school.scope_of(school.me)
+
+    def fail(transaction: Transaction) -> None:
+        principal, _ = auth.tenant(transaction, scope.slot, scope.tenant)
+        made = _write_context(school, transaction, principal, "made")
+        made[RANKING_VERSIONS].put((1,), VersionRow(1, school.now_ms, 0.1, 0.2, True, "promoted", {"recency": 0.5}))
+        made[RANKING_WEIGHTS].put((), ActiveRow(1, {"recency": 0.5}))
+        made[TRAINING_STATE].put((), StateRow(erasures=1, retraining=True))
+        job_id = made.enqueue("rl.train", {"policy": "ranking", "because": "erased"})
+        ctx = _write_context(school, transaction, principal, job_id)
+        jobs.begin(ctx, job_id)
+        jobs.fail(ctx, job_id, "the disk is on fire", 0.0, final=True)
+
+    school.shard.store.write(fail)
+    assert school.metrics()["active_version"] == 0
+    assert not school.metrics()["versions"][0]["promoted"]
+    assert school.events("rl.") == ["rl.training_failed"]
+
+
+def _write_context(school: School, transaction: Transaction, principal: Principal, request_id: str) -> WriteContext:
+    call = Call("job:rl.train", 0, school.now_ms, request_id.encode().ljust(32)[:32], request_id)
+    return WriteContext(transaction, school.scope_of(school.me), call, school.shard.environment, principal)
 
 
 # --- the mathematics ----------------------------------------------------------------------------------------------------
