@@ -21,10 +21,16 @@ from plugins import (
     billing,
     chat,
     collections,
+    confidence,
+    corrections,
+    decisions,
+    feedback,
+    learning,
     memories,
     memory_tools,
     profile,
     search,
+    training,
     usage,
     webhooks,
 )
@@ -56,6 +62,12 @@ PLUGINS = (
     answers.plugin,
     profile.plugin,
     chat.plugin,
+    learning.plugin,
+    corrections.plugin,
+    decisions.plugin,
+    confidence.plugin,
+    feedback.plugin,
+    training.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

@@ -24,6 +24,7 @@ from runtime import openapi_events
 from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Registry
+from runtime.validation import BodyReader
 
 Json = dict[str, Any]
 
@@ -178,7 +179,7 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         content: Json = {"schema": schemas.reference(operation.body, "validation")}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        described["requestBody"] = {"required": BodyReader(operation).required, "content": {"application/json": content}}
         if getattr(operation.body, "lines_field", ""):
             described["requestBody"]["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     return described

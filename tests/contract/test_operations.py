@@ -81,6 +81,23 @@ ENDPOINTS = {
         POST   /v1/account/import
         POST   /v1/account/import/parts
     """,
+    "Outcome memory and feedback": """
+        POST   /v1/learning/decisions
+        GET    /v1/learning/decisions/{id}
+        POST   /v1/learning/decisions/{id}/outcomes
+        GET    /v1/learning/policies/{key}/insights
+        POST   /v1/learning/policies/{key}/evaluate
+        GET    /v1/confidence
+        POST   /v1/corrections
+        GET    /v1/corrections/relevant
+        POST   /v1/decisions
+        POST   /v1/decisions/log
+        GET    /v1/decisions/similar
+        POST   /v1/feedback/relevance
+        POST   /v1/feedback/ranking
+        POST   /v1/feedback/missing
+        GET    /v1/feedback/stats
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """

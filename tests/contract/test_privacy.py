@@ -74,6 +74,12 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     gone = desk("memories.create", {"content": "not kept"}, who=me).body["id"]
     desk("memories.delete", who=me, id=gone)
     desk("auth.api_keys.create", {"name": "k"}, who=me)
+    body = {"policy_key": "p", "candidates": [{"action_key": "a"}], "context": {"why": "because"}, "user_id": "u"}
+    decision = desk("learning.decide", body, who=me).body["decision_id"]
+    desk("learning.report", {"success": True}, who=me, id=decision)
+    desk("decisions.log", {"decision_type": "t", "description": "d"}, who=me)
+    desk("corrections.create", {"corrected_content": "right", "correction_type": "factual"}, who=me)
+    desk("feedback.relevance", {"memory_id": kept, "query": "q", "is_relevant": True}, who=me)
     yield desk, me
     desk.close()
 
@@ -128,7 +134,8 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
         records = [record[:2] for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
-    assert contents == {"kept, and changed", "also kept", "one of a batch"}
+    assert contents == {"kept, and changed", "also kept", "one of a batch", "right"}
+    assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
     assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]
     told = [record["payload"] for kind, record in records if kind == "webhook_delivery"]

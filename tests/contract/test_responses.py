@@ -27,13 +27,14 @@ from tests.stripe_endpoint import report, signature, stripe_endpoint
 
 OPERATIONS = list(serve_app.registry().operations.values())
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-ID = re.compile(r"(?:mem|col|job|evt|key|ses|usr|whk|dlv|sub|inv|fct)_[0-9a-hjkmnp-tv-z]{32}")
+ID = re.compile(r"(?:mem|col|job|evt|key|ses|usr|whk|dlv|sub|inv|fct|dec|obs|cor|fbk)_[0-9a-hjkmnp-tv-z]{32}")
 TIMES = {"created_at", "updated_at", "occurred_at", "started_at", "finished_at", "expires_at", "last_used_at", "last_accessed_at", "at"}
 TIMES |= {"last_delivery_at", "next_attempt_at", "previous_secret_expires_at"}
 TIMES |= {"issued_at", "paid_at", "period_start", "period_end", "effective_at"}
 STRIPE_SECRET = "whsec_of_a_test"
 IDS = {"id", "memory_id", "memory_ids", "evidence_ids", "collection_id", "job_id", "outbox_event_id"}
 IDS |= {"webhook_id", "event_id", "delivery_id"}
+IDS |= {"decision_id", "observation_id", "observation_ids", "superseded_memory_id"}
 
 
 class Tour:
@@ -181,6 +182,53 @@ def moving(call: Tour) -> None:
     call("account.import", {"records": part["records"]}, who=new_home)
 
 
+def outcomes(call: Tour) -> None:
+    candidates = [{"action_key": "refund", "description": "Give it back", "features": {"cost": 5}}, {"action_key": "voucher"}]
+    new = {"policy_key": "support", "candidates": candidates, "context": {"complaint": "late"}, "user_id": "ada", "reward_range": [0, 1]}
+    made = call("learning.decide", new)
+    for mode in ("explore", "recommend", "shadow"):
+        call("learning.decide", {**new, "mode": mode, "baseline_action_key": "voucher"})
+    unknown = {**new, "mode": "observe", "chosen_action_key": "refund", "propensity_unknown": True}
+    call("learning.decide", {**unknown, "policy_key": "unknown"})
+    call("learning.insights", key="support")
+    call("learning.evaluate", {}, key="support")
+    told = call("learning.report", {"observations": [{"metric_key": "joy", "value": 0.5, "source": "survey"}]}, id=made["decision_id"])
+    corrected = {"metric_key": "joy", "value": 1, "corrects": told["observation_ids"][0], "is_final": False, "confidence": 0.9}
+    call("learning.report", {"observations": [corrected]}, id=made["decision_id"])
+    call("learning.get", id=made["decision_id"])
+    call("learning.insights", key="support", query={"context": '{"complaint": "late"}', "action_key": "refund"})
+    guarded = {"target": {"action_key": "refund"}, "guardrails": [{"metric_key": "joy"}], "limit": 10}
+    call("learning.evaluate", guarded, key="support")
+    call("learning.evaluate", {}, key="unknown")
+    call("decisions.log", {"decision_type": "refund", "description": "Refunded the parcel.", "outcome": "partial", "context": {"days": 3}})
+    logged = call("decisions.log", {"decision_type": "refund", "description": "Refunded a late parcel."})
+    call("decisions.get", id=logged["id"])
+    call("decisions.list", query={"outcome": "partial"})
+    assert call("decisions.similar", query={"query": "Refunded the parcel"})["items"]
+    wrong = call("memories.create", {"content": "Parcels take two days."})
+    right = {"corrected_content": "Parcels take three days.", "correction_type": "factual", "memory_id": wrong["id"], "context": "support"}
+    correction = call("corrections.create", right)
+    call("corrections.create", {**right, "memory_id": correction["memory_id"]}, headers={"Prefer": "respond-async"})
+    call("corrections.list", query={"correction_type": "factual", "limit": 1})
+    call("corrections.get", id=correction["id"])
+    assert call("corrections.relevant", query={"query": "Parcels take three days", "limit": 3})["items"] is not None
+    call("confidence.get", query={"query": "Refunded the parcel", "policy_key": "support", "context": "{}"})
+    assert call("confidence.get", query={"query": "Parcels take three days"})["corrections"] is not None
+    call("corrections.delete", id=correction["id"])
+
+
+def feedback(call: Tour) -> None:
+    memory = call("memories.list", query={"limit": 1})["items"][0]["id"]
+    call("feedback.relevance", {"memory_id": memory, "query": "parcels", "is_relevant": True})
+    call("feedback.ranking", {"memory_id": memory, "query": "parcels", "actual_rank": 3, "expected_rank": 1})
+    call("feedback.missing", {"query": "parcels", "expected_content": "They are blue."})
+    call("feedback.stats")
+    job = call("rl.train", {"policy": "ranking"})["job_id"]
+    call.service.until(lambda: call("rl.jobs.get", job_id=job)["status"] == "completed")
+    call("rl.metrics")
+    call("rl.rollback", {"version": 0})
+
+
 def the_end(call: Tour) -> None:
     page = call("memories.list")["items"]
     call("memories.delete", id=page[0]["id"])
@@ -230,6 +278,8 @@ TOURS: tuple[Callable[[Tour], None], ...] = (
     usage_and_billing,
     answers,
     moving,
+    outcomes,
+    feedback,
     the_end,
 )
 
