@@ -55,6 +55,18 @@ SEARCH_OFFSET_MAX = 10_000
 FILTER_NODES_MAX = 256
 CANDIDATES_PER_CHANNEL_MAX = 200
 
+# --- knowledge graph --------------------------------------------------------------------------------------------------
+ALIASES_MAX = 64
+ENTITY_TYPE_CHARS_MAX = 64
+GRAPH_DEPTH_MAX = 5
+GRAPH_ITEMS_DEFAULT = 100
+GRAPH_ITEMS_MAX = 500
+CLAIMS_VISITED_MAX = 20_000
+CLAIMS_COMPARED_MAX = 200
+CLAIMS_PER_ENTITY_READ_MAX = 1_000
+SOURCES_PER_CLAIM_MAX = 64
+SOURCE_MEMORIES_SHOWN_MAX = 50
+
 # --- idempotency ------------------------------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
 

@@ -175,7 +175,7 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         content: Json = {"schema": schemas.reference(operation.body, "validation")}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        described["requestBody"] = {"required": operation.method != "DELETE", "content": {"application/json": content}}
     return described
 
 
@@ -185,7 +185,7 @@ def _description(operation: Operation, number: int) -> str:
         sentences.append(f"The same as `{operation.method} {operation.path}`.")
     if operation.scope != "public":
         sentences.append(f"Needs the scope `{operation.scope}`.")
-    if operation.feature is not None:
+    if isinstance(operation.feature, str):
         sentences.append(f"Part of the feature `{operation.feature}`, which not every tier has.")
     if operation.idempotency is Idempotency.CANONICAL:
         sentences.append("A repeated Idempotency-Key answers with the same resource for as long as it exists.")

@@ -105,7 +105,7 @@ class Operation:
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
     credits      base weight in credits, or (body) -> int
-    feature      key of the tier feature that gates it, or None
+    feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
     example      a request body for the OpenAPI document
@@ -132,7 +132,7 @@ class Operation:
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
     credits: int | Callable[[Any], int] = 0
-    feature: str | None = None
+    feature: str | Callable[[Any], str | None] | None = None
     stability: str = "ga"
     deprecated: bool = False
     internal: bool = False
