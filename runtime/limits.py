@@ -55,6 +55,11 @@ SEARCH_OFFSET_MAX = 10_000
 FILTER_NODES_MAX = 256
 CANDIDATES_PER_CHANNEL_MAX = 200
 
+# --- ingestion --------------------------------------------------------------------------------------------------------
+FACTS_PER_JOB_MAX = 400
+RULES_CHARS_MAX = 4_096
+INSTRUCTIONS_CHARS_MAX = 2_000
+
 # --- knowledge graph --------------------------------------------------------------------------------------------------
 ALIASES_MAX = 64
 ENTITY_TYPE_CHARS_MAX = 64
