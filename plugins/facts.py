@@ -21,18 +21,20 @@ PREDICATES: dict[str, str] = {
     "lives_in": "place", "born_in": "place", "comes_from": "place", "born_on": "date", "named": "name", "age": "number",
     "works_at": "organization", "works_as": "occupation", "studies_at": "organization", "studies": "subject", "speaks": "language",
     "learns": "skill", "plays": "activity", "likes": "thing", "dislikes": "thing", "prefers": "thing", "favorite": "thing", "is": "trait",
-    "allergic_to": "substance", "owns": "thing", "has_pet": "animal", "married_to": "person", "engaged_to": "person", "partner_of": "person",
-    "sister": "person", "brother": "person", "mother": "person", "father": "person", "daughter": "person", "son": "person",
-    "friend": "person", "colleague": "person", "boss": "person", "neighbor": "person", "grandmother": "person", "grandfather": "person",
-    "aunt": "person", "uncle": "person", "cousin": "person", "roommate": "person", "plans": "plan", "did": "event", "has_condition": "condition",
-    "uses": "thing", "knows": "person",
+    "allergic_to": "substance", "has_condition": "condition", "owns": "thing", "uses": "thing", "has_pet": "animal",
+    "married_to": "person", "engaged_to": "person", "partner_of": "person", "sister": "person", "brother": "person", "mother": "person",
+    "father": "person", "daughter": "person", "son": "person", "friend": "person", "colleague": "person", "boss": "person",
+    "neighbor": "person", "grandmother": "person", "grandfather": "person", "aunt": "person", "uncle": "person", "cousin": "person",
+    "roommate": "person", "knows": "person", "plans": "plan", "did": "event",
 }  # fmt: skip
 RELATIVES = frozenset(name for name, kind in PREDICATES.items() if kind == "person" and name != "knows")
 
 _WORD = re.compile(r"[^\W_]+")
 _SMALL_WORDS = frozenset(
-    "a an the of in at on to for with and or my her his our der die das den dem ein eine einen im am zu und mein meine la le les el los las un"
-    " une une il lo gli i o os as um uma de del della di da du des y e et en au aux à".split()
+    (
+        "a an the of in at on to for with and or my her his our der die das den dem ein eine einen im am zu und mein meine la le les el los"
+        " las un une il lo gli i o os as um uma de del della di da du des y e et en au aux à"
+    ).split()
 )
 _STEM_CHARS = 4
 

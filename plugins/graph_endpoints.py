@@ -15,6 +15,7 @@ from pyroaring import BitMap
 from plugins import graph_stats
 from plugins.collections import require_collection
 from plugins.graph_store import (
+    ALWAYS,
     CLAIM_FIELDS,
     CONFLICTS,
     EDGES,
@@ -94,7 +95,7 @@ def relationship_view(row: RelationshipRow, names: Mapping[int, EntityRow], know
         "target": {"id": target.id, "name": target.name},
         "attributes": row.attributes,
         "confidence": row.confidence,
-        "valid_from": _iso(row.valid_from),
+        "valid_from": _iso(row.begins),
         "valid_to": _iso(ended),
         "recorded_at": iso(row.recorded_at),
         "invalidated_at": _iso(row.invalidated_at),
@@ -211,7 +212,7 @@ def _close_previous(ctx: WriteContext, claim: Claim, memory: MemoryRow | None) -
     closed = []
     for row in claims_of(ctx, claim.source.ordinal, claim.type):
         is_open = row.valid_to is None or row.valid_to > begins
-        if row.target != claim.target.ordinal and is_open and (row.valid_from is None or row.valid_from < begins):
+        if row.target != claim.target.ordinal and is_open and (row.begins is None or row.begins < begins):
             end_claim(ctx, row, begins, "" if memory is None else memory.id)
             closed.append(row.id)
     return closed
@@ -325,7 +326,7 @@ def timeline(ctx: ReadContext, body: None) -> dict[str, Any]:
     rows = [row for row in claims_at(ctx, entity.ordinal) if asked.relation_type in (None, row.type) and row.invalidated_at is None]
 
     def place(row: RelationshipRow) -> tuple[int, int]:
-        return (-(2**62) if row.valid_from is None else row.valid_from, row.ordinal)
+        return (ALWAYS if row.begins is None else row.begins, row.ordinal)
 
     rows.sort(key=place)
     start = position(ctx)
@@ -380,7 +381,7 @@ def _contradiction(ctx: ReadContext, older: RelationshipRow, newer: Relationship
             {
                 "relationship_id": row.id,
                 "value": names[row.target].name,
-                "valid_from": _iso(row.valid_from),
+                "valid_from": _iso(row.begins),
                 "valid_to": _iso(row.valid_to),
                 "memory_id": None if memory is None else memory.id,
                 "quote": None if memory is None else memory.content[:QUOTE_CHARS_MAX],
@@ -399,10 +400,10 @@ def _resolution(older: RelationshipRow, newer: RelationshipRow) -> dict[str, str
     """Which claim to go by: the one surer of itself, else the one that began later."""
     if older.confidence != newer.confidence:
         return {"kept": max(older, newer, key=lambda row: row.confidence).id, "reason": "It is the surer one."}
-    begins = [row.valid_from for row in (older, newer)]
+    begins = [row.begins for row in (older, newer)]
     if None in begins or begins[0] == begins[1]:
         return None
-    return {"kept": max(older, newer, key=lambda row: row.valid_from).id, "reason": "It began later."}
+    return {"kept": max(older, newer, key=lambda row: row.begins).id, "reason": "It began later."}
 
 
 def stats(ctx: ReadContext, body: None) -> dict[str, Any]:

@@ -81,6 +81,14 @@ class End(msgspec.Struct, frozen=True, array_like=True):
     memory_id: str = ""
 
 
+class Begin(msgspec.Struct, frozen=True, array_like=True):
+    """The beginning of a claim that was open before: from when it holds, when we learned so, and from which memory."""
+
+    valid_from: int
+    learned_at: int
+    memory_id: str = ""
+
+
 class RelationshipRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """source and target are entity ordinals, sources memory ordinals. retracted_by: the memory whose superseding invalidated it."""
 
@@ -94,12 +102,18 @@ class RelationshipRow(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float = 1.0
     valid_from: int | None = None
     ends: list[End] = []
+    narrowed: Begin | None = None
     invalidated_at: int | None = None
     functional: bool = False
     asked_for: bool = False
     sources: list[int] = []
     source_memory_id: str | None = None
     retracted_by: str | None = None
+
+    @property
+    def begins(self) -> int | None:
+        """The beginning as we know it now; valid_from is what the claim was made with, and part of what it is."""
+        return self.valid_from if self.narrowed is None else self.narrowed.valid_from
 
     @property
     def valid_to(self) -> int | None:
@@ -117,7 +131,8 @@ class RelationshipRow(msgspec.Struct, frozen=True, omit_defaults=True):
             return False
         low, high = (valid_at, valid_at) if between is None else between
         end = self.end_known_at(known_at)
-        begins = self.valid_from is None or (self.valid_from <= low if between is None else self.valid_from < high)
+        start = self.valid_from if self.narrowed is None or self.narrowed.learned_at > known_at else self.narrowed.valid_from
+        begins = start is None or (start <= low if between is None else start < high)
         return begins and (end is None or end > low)
 
 
@@ -405,6 +420,11 @@ def end_claim(ctx: WriteContext, row: RelationshipRow, valid_to: int | None, mem
     return _changed(ctx, after)
 
 
+def begin_claim(ctx: WriteContext, row: RelationshipRow, valid_from: int, memory_id: str = "") -> RelationshipRow:
+    """Give a claim without a beginning one, learned now."""
+    return _changed(ctx, msgspec.structs.replace(row, narrowed=Begin(valid_from, ctx.now, memory_id)))
+
+
 def invalidate_claim(ctx: WriteContext, row: RelationshipRow, memory_id: str | None = None) -> RelationshipRow:
     """We were wrong: from now on it is not known, and an earlier known_at still sees it."""
     if row.invalidated_at is not None:
@@ -446,7 +466,7 @@ def _changed(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
 
 def overlap(one: RelationshipRow, other: RelationshipRow) -> tuple[int | None, int | None] | None:
     """The interval [from, to) in which both hold, or None; None inside it is open."""
-    begins = [row.valid_from for row in (one, other) if row.valid_from is not None]
+    begins = [row.begins for row in (one, other) if row.begins is not None]
     ends = [row.valid_to for row in (one, other) if row.valid_to is not None]
     low, high = max(begins, default=None), min(ends, default=None)
     return None if low is not None and high is not None and low >= high else (low, high)
@@ -489,7 +509,8 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
         left = [source for source in row.sources if source != memory]
         if left or row.asked_for or memory not in row.sources:
             named_source = None if row.source_memory_id == memory_id else row.source_memory_id
-            _changed(ctx, msgspec.structs.replace(row, ends=ends, sources=left, source_memory_id=named_source))
+            narrowed = None if row.narrowed is not None and row.narrowed.memory_id == memory_id else row.narrowed
+            _changed(ctx, msgspec.structs.replace(row, ends=ends, narrowed=narrowed, sources=left, source_memory_id=named_source))
         else:
             delete_relationship(ctx, row)
     for ordinal, memory in entities:
@@ -503,8 +524,8 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
             delete_entity(ctx, row)
 
 
-def note_end(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> None:
-    """Remember that this memory is what we know the claim's end from, so that the end goes with it."""
+def note_bound(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> None:
+    """Remember that this memory is what we know the claim's beginning or end from, so that the bound goes with it."""
     ctx[SOURCES].put((memory.id, RELATIONSHIP, row.ordinal), memory.ordinal.to_bytes(4, "big"))
 
 

@@ -1,8 +1,9 @@
-"""Models the service calls, behind small protocols: today the embedder, which turns text into a vector.
+"""Models the service calls, behind small protocols: the embedder, which turns text into a vector, and the language model.
 
     Embedder
     ├── MiniLmEmbedder   the embedded model, on one worker thread of this process
     └── OpenAiEmbedder   any OpenAI-compatible /embeddings endpoint
+    LanguageModel        runtime/language_model.py
 
 Owns waiting: how many texts may queue, how they share a run of the model, how long a caller waits, which vectors are
 remembered, which failures are tried again. Does not know what a text is for.
@@ -38,6 +39,7 @@ import msgspec
 import numpy as np
 
 from runtime import limits, minilm
+from runtime.language_model import LanguageModel, load_language_model
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -73,12 +75,15 @@ class Embedder(Protocol):
 
 @dataclass(slots=True)
 class Models:
-    """Every model the service was given."""
+    """Every model this process was given. A gateway has no embedder: what needs one is asked of a shard."""
 
-    embedder: Embedder
+    embedder: Embedder | None
+    language_model: LanguageModel | None = None
 
     async def close(self) -> None:
-        await self.embedder.close()
+        for model in (self.embedder, self.language_model):
+            if model is not None:
+                await model.close()
 
 
 def load_models(settings: Settings, data_dir: Path) -> Models:
@@ -98,7 +103,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
                 timeout_seconds=chosen.timeout_seconds,
                 queue_max=chosen.queue_max,
                 cache_entries=chosen.cache_entries,
-            )
+            ),
+            load_language_model(settings),
         )
     return Models(
         MiniLmEmbedder(
@@ -108,7 +114,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             timeout_seconds=chosen.timeout_seconds,
             queue_max=chosen.queue_max,
             cache_entries=chosen.cache_entries,
-        )
+        ),
+        load_language_model(settings),
     )
 
 

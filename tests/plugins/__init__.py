@@ -120,6 +120,10 @@ class Desk:
         """Run the background jobs until none is left."""
         self._runner.run(self._idle())
 
+    def breathe(self) -> None:
+        """Let the background jobs run for a moment."""
+        self._runner.run(asyncio.sleep(0.002))
+
     async def _idle(self) -> None:
         async with asyncio.timeout(JOBS_SECONDS_MAX):
             while (await self.shard.status())["jobs_waiting"]:
