@@ -1,304 +1,44 @@
 """Smart ingestion: a conversation goes in, what can be learned from it comes out (specification part 4, Memories).
 
-Owns the endpoints. Facts are found by the rules or by a language model (plugins/facts.py and its neighbours), compared with what
-is known in plugins/fact_resolution.py, and stored by the job in plugins/ingestion_job.py.
+    plugins/facts.py, fact_*.py      what a fact is, and the two engines that find them: rules, or a language model
+    plugins/fact_resolution.py       comparing with what is known: ADD, UPDATE, DELETE, NOOP
+    plugins/ingestion_job.py         the job: load, extract, settle
+    plugins/ingestion_process.py     POST /v1/memories/process, undo
+    plugins/ingestion_create.py      POST /v1/memories with `infer`
+    plugins/memory_audit.py          what could be tidied: duplicates, stale and unused memories; merging
+    plugins/memory_tiers.py          short_term, long_term, archived
 
 Choices where the specification is silent:
 - A message of role assistant, system or tool is context: nothing is learned from it.
 - A nameless user's facts are about the end user's id when one is given, else about `user`.
 - `Prefer: wait=N` does the work in the request, for at most N and at most 30 seconds; when that runs out the job does it.
+- A statement that says that something known holds no more is a DELETE: it is stored, and supersedes what it ends.
 - A job is undone by deleting what it created: what those memories had superseded holds again.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from typing import Any, Literal
-
-from pydantic import ConfigDict, Field, StrictBool, model_validator
-
-from plugins.collections import require_collection
-from plugins.fact_resolution import FACTS
-from plugins.fact_resolution import TABLES as FACT_TABLES
-from plugins.ingestion_job import INPUTS, JOB, PROCESS, Conversation, Prepared, complete_now, enqueue, extract, forget_memory
-from plugins.memory_removal import delete_memories
-from plugins.memory_store import MEMORY_DELETED, SCOPES, find_row
-from plugins.memory_views import EXAMPLE_ID, Content, Message, Metadata, Scoped, ScopeName
-from runtime import jobs
-from runtime.errors import Conflict, NotFound, ValidationFailed
-from runtime.inference import Models
-from runtime.limits import INSTRUCTIONS_CHARS_MAX, MESSAGES_MAX, PROCESS_WAIT_SECONDS_MAX, RETRY_AFTER_SECONDS
-from runtime.operation import Call, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
+from plugins import ingestion_create, ingestion_process, memory_audit, memory_tiers
+from plugins.ingestion_job import JOB, forget_memory
+from plugins.memory_store import MEMORY_CREATED, MEMORY_DELETED
+from runtime.operation import WriteContext
 from runtime.plugin import Plugin
-from runtime.timestamps import Timestamp
-
-# --- requests and responses -------------------------------------------------------------------------------------------
-
-
-class ProcessBody(Scoped):
-    """A text, or the messages of a conversation."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["content"], "properties": {"content": {"type": "string"}}},
-                {"required": ["messages"], "properties": {"messages": {"type": "array"}}},
-            ]
-        }
-    )
-
-    content: Content | None = Field(None, description="A text, as one message of the user; required unless `messages` are given.")
-    messages: list[Message] | None = Field(None, min_length=1, max_length=MESSAGES_MAX, description="A conversation.")
-    session_id: ScopeName | None = Field(None, description="The session it was said in; run_id when absent.")
-    occurred_at: Timestamp | None = Field(None, description="When it took place; now when absent. Relative times count from it.")
-    metadata: Metadata = Field(default_factory=dict)
-    instructions: str | None = Field(None, max_length=INSTRUCTIONS_CHARS_MAX, description="What a language model is to look for.")
-    dry_run: StrictBool = Field(False, description="Say what would happen; store nothing.")
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> ProcessBody:
-        if self.content is None and self.messages is None:
-            raise ValidationFailed.at(("body", "content"), "is required", "missing")
-        if self.content is not None and self.messages is not None:
-            raise ValidationFailed.at(("body", "messages"), "must be absent when content is given", "value_error")
-        return self
-
-
-class EvidenceSpan(View):
-    source: int = Field(description="Index of the message, from 0; 0 for a content.")
-    start: int = Field(description="First code point of the quotation.")
-    end: int = Field(description="The code point after its last.")
-    quote: str = Field(description="The words, verbatim.")
-
-
-class IngestionEvent(View):
-    event: Literal["ADD", "UPDATE", "DELETE", "NOOP"] = Field(description="What became of the statement.")
-    memory_id: str | None = Field(description="The memory that holds it; null in a dry run.")
-    memory: str = Field(description="The text.")
-    previous_content: str | None = Field(None, description="UPDATE, DELETE: the text that it supersedes.")
-    previous_memory_id: str | None = Field(None, description="UPDATE, DELETE: the memory that it supersedes.")
-    evidence: list[EvidenceSpan] = Field(description="Where it was said.")
-    reason: str = Field(description="Why.")
-
-
-class IngestionResult(View):
-    facts_extracted: int = Field(description="Claims found.")
-    memories_created: int = Field(description="Memories stored, those of UPDATE and DELETE included.")
-    memories_updated: int = Field(description="Memories superseded by another claim.")
-    memories_invalidated: int = Field(description="Memories superseded because they hold no more.")
-    skipped: int = Field(description="Statements that were known.")
-    events: list[IngestionEvent] = Field(description="One per statement, in order.")
-    entities: int = Field(description="Entities spoken of.")
-    relationships: int = Field(description="Claims stored in the graph.")
-    engine: Literal["rules", "llm"] = Field(description="Who found the facts.")
-    degraded: list[str] | None = Field(None, description="What went wrong on the way; absent when nothing did.")
-
-
-class Ingestion(View):
-    job_id: str = Field(description="The job's id.")
-    status: Literal["queued", "processing", "completed", "failed"] = Field(description="Where it stands.")
-    status_url: str = Field(description="Where to ask again.")
-    poll_url: str = Field(description="The same.")
-    progress: float | None = Field(None, description="0 to 1; in the answer to a request that waited.")
-    created_at: str | None = Field(None, description="When it was accepted (ISO 8601).")
-    started_at: str | None = Field(None, description="When it began (ISO 8601).")
-    finished_at: str | None = Field(None, description="When it ended (ISO 8601).")
-    attempts: int | None = Field(None, description="Attempts so far.")
-    result: IngestionResult | None = Field(None, description="What it did.")
-    error: str | None = Field(None, description="Why it failed.")
-
-
-class Undone(View):
-    job_id: str = Field(description="The job.")
-    deleted: int = Field(description="Memories it had created that are now deleted.")
-    restored: int = Field(description="Memories it had superseded that hold again.")
-
-
-# --- handlers ---------------------------------------------------------------------------------------------------------
-
-
-def conversation_of(body: Any, now: int) -> Conversation:
-    """What a request asks to have ingested: a ProcessBody, or a create with `infer`."""
-    messages = [("user", getattr(body, "speaker", None), body.content)] if body.messages is None else []
-    messages += [(said.role, said.name, said.content) for said in body.messages or ()]
-    fields = {name: value for name in SCOPES if (value := getattr(body, name, None)) is not None}
-    if "run_id" in fields:
-        fields.setdefault("session_id", fields["run_id"])
-    if body.metadata:
-        fields["metadata"] = body.metadata
-    return Conversation(
-        messages=messages,
-        occurred_at=now if body.occurred_at is None else body.occurred_at,
-        fields=fields,
-        collection_id=body.collection_id,
-        instructions=getattr(body, "instructions", None),
-        dry_run=getattr(body, "dry_run", False),
-    )
-
-
-def load_process(ctx: ReadContext, body: ProcessBody) -> tuple[Conversation, float]:
-    """The conversation, and how many seconds the request waits for its result."""
-    require_collection(ctx, body.collection_id)
-    wait = ctx.call.prefer.get("wait", "")
-    seconds = min(int(wait), PROCESS_WAIT_SECONDS_MAX) if wait.isdecimal() and len(wait) < 6 else 0
-    return conversation_of(body, ctx.now), 0 if "respond-async" in ctx.call.prefer else seconds
-
-
-async def prepare_process(call: Call, loaded: tuple[Conversation, float], models: Models) -> tuple[Conversation, Prepared | None]:
-    conversation, seconds = loaded
-    return conversation, await extract_in_time(conversation, seconds, models)
-
-
-async def extract_in_time(conversation: Conversation, seconds: float, models: Models) -> Prepared | None:
-    """As `extract`, or None when that takes longer than these seconds."""
-    if not seconds:
-        return None
-    try:
-        async with asyncio.timeout(seconds):
-            return await extract(conversation, models)
-    except TimeoutError:
-        return None
-
-
-def process(ctx: WriteContext, body: ProcessBody) -> Reply:
-    conversation, prepared = ctx.prepared
-    if prepared is not None:
-        return _job_reply(complete_now(ctx, prepared))
-    return _job_reply(jobs.find(ctx, enqueue(ctx, conversation))[1])
-
-
-def process_again(ctx: ReadContext, body: ProcessBody, resource_id: str, call: Call) -> Reply:
-    """A repeated request: its job, as it stands."""
-    found = jobs.find(ctx, resource_id)
-    if found is None:
-        raise NotFound("The job this Idempotency-Key started is no longer kept.")
-    return _job_reply(found[1])
-
-
-def _job_reply(row: jobs.JobRow) -> Reply:
-    url = f"/v1/memories/jobs/{row.id}"
-    names = {"job_id": row.id, "status": row.status, "status_url": url, "poll_url": url}
-    if row.status in (jobs.COMPLETED, jobs.FAILED):
-        return Reply(200, {**jobs.view(row), **names}, {"Location": url}, resource_id=row.id)
-    return Reply(202, names, {"Location": url, "Retry-After": str(RETRY_AFTER_SECONDS)}, resource_id=row.id)
-
-
-def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
-    row = jobs.get(ctx, ctx.path["job_id"], (PROCESS,))
-    if row.status != jobs.COMPLETED:
-        raise Conflict("Only a completed job can be undone.")
-    events = row.result["events"]
-    made = {event["memory_id"] for event in events if event["event"] != "NOOP" and event["memory_id"] is not None}
-    previous = {event["previous_memory_id"] for event in events if event.get("previous_memory_id")} - made
-    rows = [memory for memory_id in sorted(made) if (memory := find_row(ctx, memory_id)) is not None]
-    superseded = {memory_id for memory_id in previous if (old := find_row(ctx, memory_id)) is not None and old.superseded}
-    delete_memories(ctx, rows)
-    restored = sum((old := find_row(ctx, memory_id)) is not None and not old.superseded for memory_id in superseded)
-    return {"job_id": row.id, "deleted": len(rows), "restored": restored}
-
-
-# --- privacy ----------------------------------------------------------------------------------------------------------
-
-TABLES = (INPUTS, *FACT_TABLES)
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:
-    """Remove every claim and every waiting conversation. Counts of rows by table."""
-    return {table.name: ctx[table].delete_prefix() for table in TABLES}
+    """Remove every claim, every waiting conversation and the tiers' alarm. Counts of rows by table."""
+    return ingestion_process.erase(ctx) | memory_tiers.erase(ctx)
 
-
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("fact", record) for every claim of a memory that can be read."""
-    for (memory_id, _), fact in ctx[FACTS].scan():
-        if find_row(ctx, memory_id) is not None:
-            evidence = fact.evidence
-            yield "fact", {
-                "memory_id": memory_id,
-                "subject": fact.subject,
-                "predicate": fact.predicate,
-                "object": fact.object,
-                "polarity": fact.polarity,
-                "evidence": {"source": evidence.source, "start": evidence.start, "end": evidence.end, "quote": evidence.quote},
-            }
-
-
-# --- the plugin -------------------------------------------------------------------------------------------------------
-
-_JOB = "job_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j"
-_URL = f"/v1/memories/jobs/{_JOB}"
-_EXAMPLE = {
-    "messages": [{"role": "user", "name": "Ada", "content": "I moved from Lisbon to Oslo in May."}],
-    "user_id": "ada",
-    "occurred_at": "2026-05-20T09:00:00Z",
-}
-RESULT_EXAMPLE = {
-    "facts_extracted": 2,
-    "memories_created": 1,
-    "memories_updated": 0,
-    "memories_invalidated": 0,
-    "skipped": 0,
-    "events": [
-        {
-            "event": "ADD",
-            "memory_id": EXAMPLE_ID,
-            "memory": "I moved from Lisbon to Oslo in May",
-            "evidence": [{"source": 0, "start": 0, "end": 34, "quote": "I moved from Lisbon to Oslo in May"}],
-            "reason": "It is new.",
-        }
-    ],
-    "entities": 3,
-    "relationships": 2,
-    "engine": "rules",
-}
-
-OPERATIONS = (
-    Operation(
-        name="memories.process",
-        method="POST",
-        path="/v1/memories/process",
-        kind=Kind.WRITE,
-        load=load_process,
-        prepare=prepare_process,
-        handler=process,
-        resource=process_again,
-        body=ProcessBody,
-        response=Ingestion,
-        statuses=(202, 200),
-        scope="write",
-        idempotency=Idempotency.CANONICAL,
-        credits=5,
-        summary="Extract memories from a text or a conversation",
-        description="Facts are deduplicated and conflicts resolved; what is replaced is superseded, never lost. Answers 202 with the job;"
-        " with `Prefer: wait=N` 200 with its result, if it is done within N seconds.",
-        spec="part 4, Memories; part 3, job states",
-        example=_EXAMPLE,
-        example_reply={"job_id": _JOB, "status": "queued", "status_url": _URL, "poll_url": _URL},
-    ),
-    Operation(
-        name="memories.jobs.undo",
-        method="POST",
-        path="/v1/memories/jobs/{job_id}/undo",
-        kind=Kind.WRITE,
-        handler=undo,
-        response=Undone,
-        scope="write",
-        idempotency=Idempotency.CACHED,
-        stability="beta",
-        summary="Take back what an ingestion job stored",
-        description="Deletes the memories it created; what they had superseded holds again.",
-        spec="part 4, Memories",
-        example_reply={"job_id": _JOB, "deleted": 1, "restored": 1},
-    ),
-)
 
 plugin = Plugin(
     name="ingestion",
     requires=("memories", "collections", "graph", "search"),
-    operations=OPERATIONS,
-    tables=TABLES,
-    subscribe={MEMORY_DELETED.kind: forget_memory},
-    jobs=(JOB,),
+    operations=(*ingestion_process.OPERATIONS, *memory_audit.OPERATIONS),
+    replaces=(ingestion_create.operation(),),
+    tables=(*ingestion_process.TABLES, *memory_tiers.TABLES),
+    events=(ingestion_create.INGESTED, memory_tiers.TIER_CHANGED),
+    subscribe={MEMORY_DELETED.kind: forget_memory, MEMORY_CREATED.kind: memory_tiers.on_created},
+    jobs=(JOB, memory_tiers.JOB),
     erase=erase,
-    export=export,
+    export=ingestion_process.export,
 )

@@ -79,6 +79,10 @@ CLAIMS_COMPARED_MAX = 200
 CLAIMS_PER_ENTITY_READ_MAX = 1_000
 SOURCES_PER_CLAIM_MAX = 64
 SOURCE_MEMORIES_SHOWN_MAX = 50
+ENTITIES_IN_QUERY_MAX = 8
+QUERY_WORDS_READ_MAX = 40
+MEMORIES_PER_ENTITY_MAX = 100
+GRAPH_CLAIMS_SEARCHED_MAX = 500
 
 # --- idempotency ------------------------------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
