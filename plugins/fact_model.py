@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from plugins.fact_rules import RECALLED_BLOCK, find_facts
 from plugins.facts import PREDICATES, Extraction, Fact, Said, located, moved, supported
 from runtime.language_model import CompletionFailed, LanguageModel
-from runtime.limits import CHUNK_CHARS_MAX, CHUNKS_AT_ONCE_MAX, FACTS_PER_CHUNK_MAX, FACTS_PER_JOB_MAX, MESSAGES_PER_CHUNK_MAX
+from runtime.limits import CHUNK_CHARS_MAX, CHUNKS_AT_ONCE_MAX, FACTS_PER_CHUNK_MAX, FACTS_PER_JOB_MAX, MESSAGES_PER_CHUNK_MAX, MODEL_SECONDS_MAX
 from runtime.timestamps import iso, parse
 
 _PREDICATE = re.compile(r"[a-z][a-z0-9_]{1,40}")
@@ -60,13 +60,18 @@ class ModelEngine:
 
     async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
         places = asyncio.Semaphore(CHUNKS_AT_ONCE_MAX)
+        deadline = asyncio.get_running_loop().time() + MODEL_SECONDS_MAX
 
         async def read(first: int, chunk: Sequence[Said]) -> tuple[list[Fact], str]:
             async with places:
                 try:
-                    return await self._read(first, chunk, at, instructions), ""
+                    async with asyncio.timeout_at(deadline):
+                        return await self._read(first, chunk, at, instructions), ""
                 except CompletionFailed as failed:
-                    return [moved(fact, first) for fact in find_facts(chunk, at)], str(failed)
+                    reason = str(failed)
+                except TimeoutError:
+                    reason = "the conversation took it too long"
+                return [moved(fact, first) for fact in find_facts(chunk, at)], f"language model: {reason}"
 
         results = await asyncio.gather(*(read(first, chunk) for first, chunk in _chunks(said)))
         facts = [fact for found, _ in results for fact in found][:FACTS_PER_JOB_MAX]

@@ -66,10 +66,10 @@ def activation(row: MemoryRow, now: int) -> float:
 def next_tier(row: MemoryRow, now: int) -> str:
     """The tier a memory belongs in, coming from the one it is in."""
     present = activation(row, now)
-    if row.tier == LONG:
-        return SHORT if present < DEMOTED_BELOW else LONG
-    if row.tier == ARCHIVED:
-        return SHORT if present >= RECALLED_FROM else ARCHIVED
+    if row.tier == LONG and present >= DEMOTED_BELOW:
+        return LONG
+    if row.tier == ARCHIVED and present < RECALLED_FROM:
+        return ARCHIVED
     if present >= PROMOTED_FROM and now - row.created_at >= LONG_AFTER_DAYS * DAY_MS:
         return LONG
     return ARCHIVED if present < ARCHIVED_BELOW else SHORT
