@@ -23,6 +23,7 @@ ENDPOINTS = {
     "Memories": """
         POST   /v1/memories
         POST   /v1/memories/raw
+        POST   /v1/memories/process
         GET    /v1/memories/jobs/{job_id}
         POST   /v1/memories/batch
         GET    /v1/memories
@@ -35,6 +36,7 @@ ENDPOINTS = {
     "Search": """
         POST   /v1/search
         GET    /v1/search/similar/{id}
+        POST   /v1/search/graph
     """,
     "Collections": """
         POST   /v1/collections
@@ -45,6 +47,18 @@ ENDPOINTS = {
         DELETE /v1/collections/{id}
         POST   /v1/collections/bulk-delete
         DELETE /v1/collections/all
+    """,
+    "Knowledge graph": """
+        GET    /v1/knowledge-graph/entities
+        GET    /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/entities
+        DELETE /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/relationships
+        DELETE /v1/knowledge-graph/relationships
+        POST   /v1/knowledge-graph/query
+        GET    /v1/knowledge-graph/timeline/{entity_name}
+        GET    /v1/knowledge-graph/contradictions
+        GET    /v1/knowledge-graph/stats
     """,
 }
 # Specification part 8: writes whose key is bound to the record they make.

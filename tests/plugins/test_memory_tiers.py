@@ -81,7 +81,8 @@ def test_the_job_moves_what_belongs_elsewhere_and_says_so(ears: Ears, monkeypatc
     with ears.desk.shard.store.snapshot() as snapshot:
         events = [row for _, row in snapshot.bind(OUTBOX, scope).scan() if row.kind == "memory.tier_changed"]
     assert len(events) == 4
-    assert msgspec.json.decode(events[0].data) | {"updated_at": "", "created_at": ""} == {
+    (told,) = [msgspec.json.decode(event.data) for event in events if event.resource_id == old[0]]
+    assert told | {"updated_at": "", "created_at": ""} == {
         "id": old[0], "version": 1, "content": "Number 0", "collection_id": ears("collections.get_default")["id"], "importance": 0.5,
         "created_at": "", "updated_at": "", "tier": ARCHIVED, "previous_tier": SHORT,
     }  # fmt: skip
