@@ -7,6 +7,7 @@ changes, is in plugins/graph_store.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,7 +19,6 @@ from plugins.graph_store import (
     ALWAYS,
     CLAIM_FIELDS,
     CONFLICTS,
-    EDGES,
     ENTITIES,
     ENTITY_FIELDS,
     INDEXES,
@@ -78,8 +78,8 @@ def entity_view(row: EntityRow) -> dict[str, Any]:
         "aliases": row.aliases,
         "attributes": row.attributes,
         "mention_count": row.mentions,
-        "first_seen_at": iso(row.first_seen_at),
-        "last_seen_at": iso(row.last_seen_at),
+        "first_seen_at": _iso(row.first_seen_at),
+        "last_seen_at": _iso(row.last_seen_at),
         "collection_id": row.collection_id,
     }
 
@@ -97,7 +97,7 @@ def relationship_view(row: RelationshipRow, names: Mapping[int, EntityRow], know
         "confidence": row.confidence,
         "valid_from": _iso(row.begins),
         "valid_to": _iso(ended),
-        "recorded_at": iso(row.recorded_at),
+        "recorded_at": _iso(row.recorded_at),
         "invalidated_at": _iso(row.invalidated_at),
         "source_memory_id": row.source_memory_id,
         "functional": row.functional,
@@ -111,7 +111,9 @@ def ends_of(ctx: ReadContext, rows: Iterable[RelationshipRow], *further: int) ->
     return {row.ordinal: row for row in found if row is not None}
 
 
+@lru_cache(maxsize=1_024)
 def _iso(ms: int | None) -> str | None:
+    """Many claims of an answer share their instants."""
     return None if ms is None else iso(ms)
 
 
@@ -234,7 +236,8 @@ def remove_relationship(ctx: WriteContext, body: RelationshipChoice) -> dict[str
 def claims_at(ctx: ReadContext, entity: int, newest: int | None = None) -> list[RelationshipRow]:
     """The claims an entity is an end of, newest first, those that may be seen."""
     sight = Sight.of(ctx)
-    keys = [(ordinal,) for _, ordinal in ctx[EDGES].keys(entity, reverse=True, limit=newest)]
+    ordinals = ctx.index(CLAIM_FIELDS).of("end", entity)
+    keys = [(ordinal,) for ordinal in reversed(ordinals if newest is None else ordinals[-newest:])]
     return [row for row in ctx[RELATIONSHIPS].get_many(keys) if row is not None and sight.sees_claim(row)]
 
 
@@ -243,18 +246,21 @@ def walk(ctx: ReadContext, start: Iterable[int], depth: int, accepts: Any, claim
 
     Stops at `claims_max` claims met, and looks at no more than CLAIMS_VISITED_MAX.
     """
-    sight, edges, claims = Sight.of(ctx), ctx[EDGES], ctx[RELATIONSHIPS]
+    sight, fields, claims = Sight.of(ctx), ctx.index(CLAIM_FIELDS), ctx[RELATIONSHIPS]
     hops = dict.fromkeys(start, 0)
     found: list[RelationshipRow] = []
-    seen: set[int] = set()
+    seen = BitMap()
     front = list(hops)
     for distance in range(1, depth + 1):
         following: list[int] = []
         for entity in front:
+            fresh = fields.of("end", entity) - seen
             room = CLAIMS_VISITED_MAX - len(seen)
-            keys = [(o,) for _, o in edges.keys(entity, reverse=True, limit=max(room, 0)) if o not in seen]
-            seen.update(ordinal for (ordinal,) in keys)
-            for row in claims.get_many(keys):
+            if room <= 0:
+                return found, hops
+            fresh = fresh[-room:]
+            seen |= fresh
+            for row in claims.get_many([(ordinal,) for ordinal in reversed(fresh)]):
                 if row is None or not accepts(row) or not sight.sees_claim(row):
                     continue
                 found.append(row)

@@ -16,13 +16,12 @@ different targets. Pairs of such claims are kept in a table of their own, so tha
     graph_names          (normalised name or alias, ordinal)   -> b""
     graph_relationships  (ordinal,)                            -> RelationshipRow
     graph_ids            (entity or relationship id,)          -> ordinal, 4 bytes big endian
-    graph_edges          (entity, relationship)                -> b""      both ends of every relationship
     graph_claims         (source, type, target, valid_from)    -> relationship, 4 bytes big endian
     graph_sources        (memory id, kind, ordinal)            -> ordinal of the memory, 4 bytes big endian
     graph_mentions       (entity, memory ordinal)              -> b""
     graph_conflicts      (newer relationship, older one)       -> b""
     graph_entity_fields  bitmaps of entities: all, type, collection, name
-    graph_claim_fields   bitmaps of relationships: all, type
+    graph_claim_fields   bitmaps of relationships: all, type, end (the entities at both ends)
 """
 
 from __future__ import annotations
@@ -140,7 +139,6 @@ ENTITIES: Table[EntityRow] = Table("graph_entities", key=("ordinal",), row=Entit
 NAMES: Table[bytes] = Table("graph_names", key=("name", "ordinal"), row=bytes, doc="normalised names and aliases of entities")
 RELATIONSHIPS: Table[RelationshipRow] = Table("graph_relationships", key=("ordinal",), row=RelationshipRow, doc="claims, on both clocks")
 GRAPH_IDS: Table[bytes] = Table("graph_ids", key=("id",), row=bytes, doc="entity or relationship id to ordinal, 4 bytes big endian")
-EDGES: Table[bytes] = Table("graph_edges", key=("entity", "relationship"), row=bytes, doc="the claims an entity is an end of")
 CLAIMS: Table[bytes] = Table(
     "graph_claims", key=("source", "type", "target", "valid_from"), row=bytes, doc="claim to relationship, 4 bytes big endian"
 )
@@ -148,8 +146,8 @@ SOURCES: Table[bytes] = Table("graph_sources", key=("memory_id", "kind", "ordina
 MENTIONS: Table[bytes] = Table("graph_mentions", key=("entity", "memory"), row=bytes, doc="memories that mention an entity")
 CONFLICTS: Table[bytes] = Table("graph_conflicts", key=("newer", "older"), row=bytes, doc="claims that contradict each other")
 ENTITY_FIELDS = BitmapIndex("graph_entity_fields", fields=("all", "type", "collection", "name"))
-CLAIM_FIELDS = BitmapIndex("graph_claim_fields", fields=("all", "type"))
-TABLES = (ENTITIES, NAMES, RELATIONSHIPS, GRAPH_IDS, EDGES, CLAIMS, SOURCES, MENTIONS, CONFLICTS, *graph_stats.TABLES)
+CLAIM_FIELDS = BitmapIndex("graph_claim_fields", fields=("all", "type", "end"))
+TABLES = (ENTITIES, NAMES, RELATIONSHIPS, GRAPH_IDS, CLAIMS, SOURCES, MENTIONS, CONFLICTS, *graph_stats.TABLES)
 INDEXES = (ENTITY_FIELDS, CLAIM_FIELDS)
 
 
@@ -325,7 +323,7 @@ def _marks(row: EntityRow) -> set[tuple[str, int | str]]:
 
 def delete_entity(ctx: WriteContext, row: EntityRow) -> None:
     """Remove an entity and its relationships, on both clocks."""
-    for _, ordinal in list(ctx[EDGES].keys(row.ordinal)):
+    for ordinal in ctx.index(CLAIM_FIELDS).of("end", row.ordinal):
         claim = ctx[RELATIONSHIPS].get(ordinal)
         if claim is not None:
             delete_relationship(ctx, claim)
@@ -380,9 +378,9 @@ def assert_claim(ctx: WriteContext, claim: Claim, memory: MemoryRow | None = Non
         )
         ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
         ctx[CLAIMS].put(key, row.ordinal.to_bytes(4, "big"))
-        for end in {row.source, row.target}:
-            ctx[EDGES].put((end, row.ordinal), b"")
         fields = ctx.index(CLAIM_FIELDS)
+        for end in {row.source, row.target}:
+            fields.add(row.ordinal, "end", end)
         fields.add(row.ordinal, "all", 1)
         fields.add(row.ordinal, "type", row.type)
         graph_stats.claim_came(ctx, row.source, row.target, row.type)
@@ -447,9 +445,9 @@ def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
     key = (row.source, row.type, row.target, ALWAYS if row.valid_from is None else row.valid_from)
     if ctx[CLAIMS].get(*key) == row.ordinal.to_bytes(4, "big"):
         ctx[CLAIMS].delete(*key)
-    for end in {row.source, row.target}:
-        ctx[EDGES].delete(end, row.ordinal)
     fields = ctx.index(CLAIM_FIELDS)
+    for end in {row.source, row.target}:
+        fields.remove(row.ordinal, "end", end)
     fields.remove(row.ordinal, "all", 1)
     fields.remove(row.ordinal, "type", row.type)
     ctx[GRAPH_IDS].delete(row.id)
@@ -518,7 +516,7 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
         row = ctx[ENTITIES].get(ordinal)
         if row is None:
             continue
-        if row.mentions > 1 or row.asked_for or next(ctx[EDGES].keys(ordinal, limit=1), None) is not None:
+        if row.mentions > 1 or row.asked_for or ctx.index(CLAIM_FIELDS).of("end", ordinal):
             _put_entity(ctx, msgspec.structs.replace(row, mentions=max(0, row.mentions - 1)), row)
         else:
             delete_entity(ctx, row)
