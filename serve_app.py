@@ -23,7 +23,16 @@ from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin, graph.plugin, graph_search.plugin, ingestion.plugin)
+PLUGINS = (
+    accounts.plugin,
+    collections.plugin,
+    memories.plugin,
+    memory_tools.plugin,
+    search.plugin,
+    graph.plugin,
+    graph_search.plugin,
+    ingestion.plugin,
+)
 
 
 @cache

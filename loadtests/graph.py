@@ -83,7 +83,9 @@ def main() -> int:
         memory = service.request("POST", "/v1/memories", {"content": "A point to read."}, who=token).json()["id"]
         seconds = build(service, token, options.entities, options.edges, options.seed)
         stats = service.request("GET", "/v1/knowledge-graph/stats", who=token).json()
-        print(f"{stats['entities']} entities, {stats['relationships']} relationships in {seconds:.1f} s; largest degree {stats['max_degree']}")
+        print(
+            f"{stats['entities']} entities, {stats['relationships']} relationships in {seconds:.1f} s; largest degree {stats['max_degree']}"
+        )
         names = [f"Entity {chance.randrange(options.entities)}" for _ in range(options.questions)]
         asked = {"point read": [("GET", f"/v1/memories/{memory}", None)] * options.questions}
         asked["entity"] = [("GET", f"/v1/knowledge-graph/entities/{name.replace(' ', '%20')}", None) for name in names]

@@ -46,7 +46,8 @@ _WORDS = {
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         "lundi mardi mercredi jeudi vendredi samedi dimanche",
         {"avant-hier": -2, "hier": -1, "aujourd'hui": 0, "après-demain": 2, "demain": 1},
-        {"jour": "day", "jours": "day", "semaine": "week", "semaines": "week", "mois": "month", "an": "year", "ans": "year", "année": "year",
+        {"jour": "day", "jours": "day", "semaine": "week", "semaines": "week", "mois": "month",
+         "an": "year", "ans": "year", "année": "year",
          "week-end": "week"},
         {"un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "six": 6, "dix": 10},
         (r"{unit}\s+(?:dernier|dernière|passée?)",), (r"{unit}\s+prochaine?",), r"il\s+y\s+a\s+{n}\s+{unit}",
@@ -67,7 +68,8 @@ _WORDS = {
         {"giorno": "day", "giorni": "day", "settimana": "week", "settimane": "week", "mese": "month", "mesi": "month", "anno": "year",
          "anni": "year"},
         {"un": 1, "una": 1, "due": 2, "tre": 3, "quattro": 4, "cinque": 5, "sei": 6, "dieci": 10},
-        (r"{unit}\s+scors[oa]", r"(?:scors[oa]|ultim[oa])\s+{unit}"), (r"prossim[oa]\s+{unit}", r"{unit}\s+prossim[oa]"), r"{n}\s+{unit}\s+fa",
+        (r"{unit}\s+scors[oa]", r"(?:scors[oa]|ultim[oa])\s+{unit}"), (r"prossim[oa]\s+{unit}", r"{unit}\s+prossim[oa]"),
+        r"{n}\s+{unit}\s+fa",
     ),
     "pt": Words(
         "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
@@ -169,5 +171,7 @@ def _calendar(low: str, words: Words, today: date, ahead: bool) -> date | None:
         return date(int(year[0]), month, day) if year else _of_a_year(month, day, today, ahead)
     for number, name in enumerate(words.weekdays.split()):
         if re.search(rf"\b{name}\b", low):
-            return today + timedelta((number - today.weekday()) % 7 or 7) if ahead else today - timedelta((today.weekday() - number) % 7 or 7)
+            return (
+                today + timedelta((number - today.weekday()) % 7 or 7) if ahead else today - timedelta((today.weekday() - number) % 7 or 7)
+            )
     return date(int(year[0]), 1, 1) if year else None

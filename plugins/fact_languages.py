@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import regex as re
 
-from plugins.fact_patterns import NAME, Language, Rule, rule
+from plugins.fact_patterns import NAME, Language, Rule, related, rule, words
 
 _THING = r"(?P<o>[^,;:()]{2,70})"
 _NAMED = rf"(?P<o>{NAME})"
@@ -19,7 +19,7 @@ def _subject(me: str, my: str, relatives: str, pronouns: str) -> str:
     )
 
 
-def _language(code: str, words: str, rules: tuple[Rule, ...], **parts: str | dict[str, str]) -> Language:
+def _language(code: str, small_words: str, rules: tuple[Rule, ...], **parts: str | dict[str, str]) -> Language:
     """A Language from patterns given as text; matching ignores case, except in rules."""
 
     def pattern(name: str) -> re.Pattern[str]:
@@ -29,7 +29,7 @@ def _language(code: str, words: str, rules: tuple[Rule, ...], **parts: str | dic
     relatives, pronouns = parts["relatives"], parts["pronouns"]
     return Language(
         code=code,
-        small_words=frozenset(words.split()),
+        small_words=words(small_words),
         rules=rules,
         cut=re.compile(parts["cut"], re.VERSION1),
         unsure=pattern("unsure"),
@@ -46,66 +46,98 @@ def _language(code: str, words: str, rules: tuple[Rule, ...], **parts: str | dic
         joint=pattern("joint"),
         elided=pattern("elided"),
         pronouns=pronouns,
-        no_names=frozenset(parts["no_names"].split()),
-        no_objects=frozenset("es das la le lo ça o a het dat".split()),
+        no_names=words(parts["no_names"]),
+        no_objects=words("es das la le lo ça o a het dat"),
     )
 
 
 # --- German -----------------------------------------------------------------------------------------------------------
 
-_DE_RELATIVES = {
-    "schwester": "sister", "bruder": "brother", "mutter": "mother", "mama": "mother", "vater": "father", "papa": "father", "tochter": "daughter",
-    "sohn": "son", "frau": "married_to", "mann": "married_to", "ehemann": "married_to", "ehefrau": "married_to", "freundin": "partner_of",
-    "freund": "partner_of", "kollegin": "colleague", "kollege": "colleague", "chefin": "boss", "chef": "boss", "oma": "grandmother",
-    "opa": "grandfather", "tante": "aunt", "onkel": "uncle", "nachbarin": "neighbor", "nachbar": "neighbor", "cousine": "cousin",
-}  # fmt: skip
+_DE_RELATIVES = related(
+    sister="schwester",
+    brother="bruder",
+    mother="mutter mama",
+    father="vater papa",
+    daughter="tochter",
+    son="sohn",
+    married_to="frau mann ehemann ehefrau",
+    partner_of="freundin freund",
+    colleague="kollegin kollege",
+    boss="chefin chef",
+    grandmother="oma",
+    grandfather="opa",
+    aunt="tante",
+    uncle="onkel",
+    neighbor="nachbarin nachbar",
+    cousin="cousine",
+)
 _DE_REL, _DE_MY = "|".join(_DE_RELATIVES), r"mein|meine|meiner|unser|unsere"
 _DE = _subject("ich", _DE_MY, _DE_REL, "er|sie") + r"(?i:\s+(?:bin|ist|habe|hat))?"
-_DE_ADV = r"(?i:\s+(?:jetzt|auch|gerade|immer|noch|sehr|derzeit|aktuell|inzwischen|wirklich|am\s+liebsten|gern|gerne|nun|nicht\s+mehr|seit\s+[\p{L}\d]+(?:\s+\d{4})?))*"
+_DE_ADV = (
+    r"(?i:\s+(?:jetzt|auch|gerade|immer|noch|sehr|derzeit|aktuell|inzwischen|wirklich|am\s+liebsten|gern|gerne|nun|"
+    r"nicht\s+mehr|seit\s+[\p{L}\d]+(?:\s+\d{4})?))*"
+)
 _DE_I = rf"(?P<me>(?i:\bich\b)){_DE_ADV}"
+_DE_AM_I, _DE_GAP, _DE_MOVED = r"(?i:\bbin\s+)(?P<me>(?i:ich))", r"(?i:(?:\s+[^,.;]{0,40}?)?)", r"(?i:\s+(?:um)?gezogen)"
 _GERMAN = _language(
     "de",
     "ich und der die das ist nicht ein eine mein meine in im mit bin habe wir auf zu den seit für von bei sie er heißt jetzt",
     (
         rule("named", rf"(?P<me>\b(?i:mein\s+name\s+ist|ich\s+heiße))\s+{_NAMED}"),
-        rule("", rf"\b(?P<me>(?i:{_DE_MY}))(?i:\s+(?:ältere|jüngere|kleine|große|kleiner|großer|älterer|jüngerer)){{0,1}}\s+(?P<rel>(?i:{_DE_REL}))"
+        rule("", rf"\b(?P<me>(?i:{_DE_MY}))(?i:\s+(?:ältere|jüngere|kleine|große|kleiner|großer|älterer|"
+                 rf"jüngerer)){{0,1}}\s+(?P<rel>(?i:{_DE_REL}))"
                  rf"(?i:\s+heißt|\s+ist|,)?\s+{_NAMED}"),
-        rule("lives_in", rf"{_DE}(?i:(?:\s+[^,.;]{{0,40}}?)?)\s+(?i:von\s+)(?P<before>{NAME})(?i:\s+nach\s+){_NAMED}(?i:\s+(?:um)?gezogen)", changes=True, alone=True),
-        rule("lives_in", rf"(?i:\bbin\s+)(?P<me>(?i:ich))(?i:(?:\s+[^,.;]{{0,40}}?)?)\s+(?i:(?:von\s+))(?P<before>{NAME})(?i:\s+nach\s+){_NAMED}(?i:\s+(?:um)?gezogen)",
-             changes=True, alone=True),
-        rule("lives_in", rf"{_DE}(?i:(?:\s+[^,.;]{{0,40}}?)?)(?i:\s+nach\s+){_NAMED}(?i:\s+(?:um)?gezogen)", changes=True, alone=True),
-        rule("lives_in", rf"(?i:\bbin\s+)(?P<me>(?i:ich))(?i:(?:\s+[^,.;]{{0,40}}?)?)(?i:\s+nach\s+){_NAMED}(?i:\s+(?:um)?gezogen)", changes=True, alone=True),
+        rule("lives_in", rf"{_DE}{_DE_GAP}\s+(?i:von\s+)(?P<before>{NAME})(?i:\s+nach\s+){_NAMED}{_DE_MOVED}", changes=True, alone=True),
+        rule(
+            "lives_in",
+            rf"{_DE_AM_I}{_DE_GAP}\s+(?i:von\s+)(?P<before>{NAME})(?i:\s+nach\s+){_NAMED}{_DE_MOVED}",
+            changes=True,
+            alone=True,
+        ),
+        rule("lives_in", rf"{_DE}{_DE_GAP}(?i:\s+nach\s+){_NAMED}{_DE_MOVED}", changes=True, alone=True),
+        rule("lives_in", rf"{_DE_AM_I}{_DE_GAP}(?i:\s+nach\s+){_NAMED}{_DE_MOVED}", changes=True, alone=True),
         rule("lives_in", rf"{_DE}\s+(?i:wohne|wohnt|lebe|lebt){_DE_ADV}(?i:\s+in\s+){_NAMED}"),
         rule("lives_in", rf"(?i:\b(?:wohne|lebe))\s+{_DE_I}(?i:\s+in\s+){_NAMED}"),
         rule("comes_from", rf"{_DE}\s+(?i:komme|kommt|stamme|stammt){_DE_ADV}(?i:\s+(?:ursprünglich\s+)?aus\s+){_NAMED}"),
         rule("works_at", rf"{_DE}\s+(?i:arbeite|arbeitet){_DE_ADV}(?i:\s+(?:\w+\s+)?(?:bei|für)\s+(?:der\s+|dem\s+)?){_NAMED}"),
         rule("works_at", rf"(?i:\barbeite)\s+{_DE_I}(?i:\s+(?:bei|für)\s+(?:der\s+|dem\s+)?){_NAMED}"),
         rule("works_as", rf"{_DE}\s+(?i:arbeite|arbeitet|bin|ist){_DE_ADV}(?i:\s+als\s+)(?P<o>\p{{Lu}}[\p{{L}}-]+)"),
-        rule("works_as", r"(?P<me>\b(?i:ich\s+bin))\s+(?:von\s+Beruf\s+)?(?P<o>\p{Lu}\p{L}+(?:in|er|ist|istin|ärztin|arzt|eur|eurin|ent|entin))\b(?=\s*(?:$|[,.]|und|bei|in|seit))"),
+        rule("works_as", r"(?P<me>\b(?i:ich\s+bin))\s+(?:von\s+Beruf\s+)?(?P<o>\p{Lu}\p{L}+(?:in|er|ist|istin|ärztin|arzt|eur|eurin|"
+                         r"ent|entin))\b(?=\s*(?:$|[,.]|und|bei|in|seit))"),
         rule("studies", rf"{_DE}\s+(?i:studiere|studiert){_DE_ADV}\s+(?P<o>\p{{Lu}}[\p{{L}}-]+)"),
         rule("allergic_to", rf"{_DE}\s+(?i:(?:bin\s+|ist\s+)?allergisch\s+(?:gegen|auf)\s+){_THING}", listed=True),
-        rule("is", rf"{_DE}(?:\s+(?i:bin|ist))?\s+(?i:jetzt\s+|seit\s+\p{{L}}+\s+)?(?P<o>(?i:vegan|vegetarisch|Veganer(?:in)?|Vegetarier(?:in)?|schwanger|geschieden))\b"),
-        rule("dislikes", rf"{_DE}\s+(?i:hasse|hasst|mag|mögen)(?i:\s+(?:überhaupt\s+)?(?:kein|keine|keinen))\s+{_THING}", listed=True, alone=True),
+        rule("is", rf"{_DE}(?:\s+(?i:bin|ist))?\s+(?i:jetzt\s+|seit\s+\p{{L}}+\s+)?(?P<o>(?i:vegan|vegetarisch|Veganer(?:in)?|"
+                   rf"Vegetarier(?:in)?|schwanger|geschieden))\b"),
+        rule("dislikes", rf"{_DE}\s+(?i:hasse|hasst|mag|mögen)(?i:\s+(?:überhaupt\s+)?(?:kein|keine|"
+                         rf"keinen))\s+{_THING}", listed=True, alone=True),
         rule("dislikes", rf"{_DE}\s+(?i:hasse|hasst)\s+{_THING}", listed=True, alone=True),
         rule("likes", rf"{_DE}\s+(?i:liebe|liebt|mag)(?!\s+(?i:kein|keine|keinen|es))\s+{_THING}", listed=True),
-        rule("likes", rf"{_DE}\s+(?i:esse|trinke|höre|lese|spiele)(?i:\s+(?:sehr\s+)?(?:gern|gerne|am\s+liebsten))\s+{_THING}", listed=True),
+        rule("likes", rf"{_DE}\s+(?i:esse|trinke|höre|lese|spiele)(?i:\s+(?:sehr\s+)?(?:gern|gerne|"
+                      rf"am\s+liebsten))\s+{_THING}", listed=True),
         rule("favorite", r"(?P<me>(?i:\bmein|\bmeine))\s+(?i:lieblings)(?P<kind>\p{L}+)(?i:\s+ist)\s+" + _THING, alone=True),
-        rule("speaks", rf"{_DE}\s+(?i:spreche|spricht)\s+(?i:fließend\s+|etwas\s+|gut\s+)?(?P<o>\p{{Lu}}\p{{L}}+(?:(?:,\s*|\s+und\s+)\p{{Lu}}\p{{L}}+)*)", listed=True),
+        rule("speaks", rf"{_DE}\s+(?i:spreche|spricht)\s+(?i:fließend\s+|etwas\s+|gut\s+)?(?P<o>\p{{Lu}}\p{{L}}+(?:(?:,\s*|"
+                       rf"\s+und\s+)\p{{Lu}}\p{{L}}+)*)", listed=True),
         rule("learns", rf"{_DE}\s+(?i:lerne|lernt){_DE_ADV}\s+(?P<o>\p{{Lu}}\p{{L}}+)", changes=True),
-        rule("has_pet", rf"\b(?P<me>(?i:{_DE_MY}))\s+(?P<kind>(?i:Hund|Katze|Kater|Hündin|Kaninchen|Hamster|Papagei|Pferd))(?i:\s+heißt|,)?\s+{_NAMED}"),
-        rule("has_pet", rf"{_DE}\s*(?i:\s*(?:einen|eine|ein))\s+(?P<kind>(?i:Hund|Katze|Kater|Hündin|Kaninchen|Hamster|Papagei|Pferd))(?i:\s+namens)\s+{_NAMED}"),
+        rule("has_pet", rf"\b(?P<me>(?i:{_DE_MY}))\s+(?P<kind>(?i:Hund|Katze|Kater|Hündin|Kaninchen|Hamster|Papagei|"
+                        rf"Pferd))(?i:\s+heißt|,)?\s+{_NAMED}"),
+        rule("has_pet", rf"{_DE}\s*(?i:\s*(?:einen|eine|ein))\s+(?P<kind>(?i:Hund|Katze|Kater|Hündin|Kaninchen|Hamster|Papagei|"
+                        rf"Pferd))(?i:\s+namens)\s+{_NAMED}"),
         rule("married_to", rf"{_DE}(?i:\s+(?:bin\s+|ist\s+)?(?:seit\s+\d{{4}}\s+)?mit)\s+{_NAMED}(?i:\s+verheiratet)"),
         rule("age", rf"{_DE}(?:\s+(?i:bin|ist))?\s+(?P<o>\d{{1,3}})(?i:\s+Jahre\s+alt)"),
-        rule("owns", rf"{_DE}(?i:(?:\s+(?:mir|sich))?(?:\s+[^,.;]{{0,25}}?)?)\s+(?P<o>(?i:einen|eine|ein)\s+[^,;.]{{3,40}}?)(?i:\s+gekauft)", changes=True),
+        rule("owns", rf"{_DE}(?i:(?:\s+(?:mir|sich))?(?:\s+[^,.;]{{0,25}}?)?)\s+(?P<o>(?i:einen|eine|"
+                     rf"ein)\s+[^,;.]{{3,40}}?)(?i:\s+gekauft)", changes=True),
         rule("plans", rf"{_DE}\s+(?i:werde|wird|will|möchte|plane)\s+(?P<o>[^;:()]{{5,80}})", dated=True),
-        rule("did", rf"(?P<me>(?i:\bich\b))(?i:\s+(?:habe|bin|war))\s+(?P<o>[^;:()]{{5,80}}?(?i:besucht|gelaufen|gewonnen|bestanden|gewesen|gereist|geflogen|gewandert|gefeiert))", dated=True),
+        rule("did", r"(?P<me>(?i:\bich\b))(?i:\s+(?:habe|bin|war))\s+(?P<o>[^;:()]{5,80}?(?i:besucht|gelaufen|gewonnen|bestanden|"
+                    r"gewesen|gereist|geflogen|gewandert|gefeiert))", dated=True),
     ),
-    cut=r"(?i),\s+(?:und|aber|weil|denn|obwohl)\s+|\s+(?:aber|weil|denn|obwohl)\s+|,?\s+und\s+(?=(?:ich|er|sie|wir|meine?|bin|habe|arbeite|arbeitet|wohne|wohnt|lebe|lebt|lerne|mag|spreche|spricht|studiert)\b)|;\s*",
+    cut=r"(?i),\s+(?:und|aber|weil|denn|obwohl)\s+|\s+(?:aber|weil|denn|obwohl)\s+|,?\s+und\s+(?=(?:ich|er|sie|wir|meine?|bin|habe|"
+        r"arbeite|arbeitet|wohne|wohnt|lebe|lebt|lerne|mag|spreche|spricht|studiert)\b)|;\s*",
     unsure=r"\b(?:wenn|falls|vielleicht|würde|könnte|hätte|wäre|angeblich|möglicherweise)\b",
     ended=r"\b(?:nicht\s+mehr|kein\p{L}*\s+\p{L}+\s+mehr|früher|aufgehört)\b",
     denied=r"\b(?:nicht|kein|keine|keinen|nie)\b",
     since=r"\b(?:seit|ab)\b",
-    tail=r"\s+(?:seit|weil|wenn|als|mit|für|am|im|letzte\p{L}*|nächste\p{L}*|jeden|jede|sehr|gern|gerne|nicht|mehr|heute|gestern|auch|überhaupt|über\s+alles|beim|bei)\b.*$",
+    tail=r"\s+(?:seit|weil|wenn|als|mit|für|am|im|letzte\p{L}*|nächste\p{L}*|jeden|jede|sehr|gern|gerne|nicht|mehr|heute|gestern|"
+         r"auch|überhaupt|über\s+alles|beim|bei)\b.*$",
     article=r"^(?:der|die|das|den|dem|ein|eine|einen|mein|meine)\s+",
     enumeration=r",\s*|\s+(?:und|oder)\s+",
     introduction=rf"(?i:\b(?:{_DE_MY}))\s+(?P<rel>(?i:{_DE_REL}))(?i:\s+heißt|\s+ist|,)?\s+(?P<o>{NAME})",
@@ -120,33 +152,90 @@ _GERMAN = _language(
 
 # --- the Romance languages ----------------------------------------------------------------------------------------------
 
-_FR_RELATIVES = {
-    "sœur": "sister", "soeur": "sister", "frère": "brother", "mère": "mother", "père": "father", "fille": "daughter", "fils": "son",
-    "femme": "married_to", "mari": "married_to", "copine": "partner_of", "copain": "partner_of", "ami": "friend", "amie": "friend",
-    "collègue": "colleague", "chef": "boss", "voisin": "neighbor", "voisine": "neighbor", "tante": "aunt", "oncle": "uncle",
-}  # fmt: skip
-_ES_RELATIVES = {
-    "hermana": "sister", "hermano": "brother", "madre": "mother", "mamá": "mother", "padre": "father", "papá": "father", "hija": "daughter",
-    "hijo": "son", "esposa": "married_to", "mujer": "married_to", "marido": "married_to", "esposo": "married_to", "novia": "partner_of",
-    "novio": "partner_of", "amiga": "friend", "amigo": "friend", "jefa": "boss", "jefe": "boss", "abuela": "grandmother", "abuelo": "grandfather",
-    "tía": "aunt", "tío": "uncle", "prima": "cousin", "primo": "cousin", "vecina": "neighbor", "vecino": "neighbor",
-}  # fmt: skip
-_IT_RELATIVES = {
-    "sorella": "sister", "fratello": "brother", "madre": "mother", "mamma": "mother", "padre": "father", "papà": "father", "figlia": "daughter",
-    "figlio": "son", "moglie": "married_to", "marito": "married_to", "ragazza": "partner_of", "ragazzo": "partner_of", "amica": "friend",
-    "amico": "friend", "collega": "colleague", "nonna": "grandmother", "nonno": "grandfather", "zia": "aunt", "zio": "uncle",
-}  # fmt: skip
-_PT_RELATIVES = {
-    "irmã": "sister", "irmão": "brother", "mãe": "mother", "pai": "father", "filha": "daughter", "filho": "son", "esposa": "married_to",
-    "mulher": "married_to", "marido": "married_to", "namorada": "partner_of", "namorado": "partner_of", "amiga": "friend", "amigo": "friend",
-    "chefe": "boss", "avó": "grandmother", "avô": "grandfather", "tia": "aunt", "tio": "uncle", "vizinha": "neighbor", "vizinho": "neighbor",
-}  # fmt: skip
-_NL_RELATIVES = {
-    "zus": "sister", "zusje": "sister", "broer": "brother", "moeder": "mother", "vader": "father", "dochter": "daughter", "zoon": "son",
-    "vrouw": "married_to", "man": "married_to", "vriendin": "partner_of", "vriend": "partner_of", "collega": "colleague", "baas": "boss",
-    "oma": "grandmother", "opa": "grandfather", "tante": "aunt", "oom": "uncle", "buurman": "neighbor", "buurvrouw": "neighbor",
-}  # fmt: skip
-
+_FR_RELATIVES = related(
+    sister="sœur soeur",
+    brother="frère",
+    mother="mère",
+    father="père",
+    daughter="fille",
+    son="fils",
+    married_to="femme mari",
+    partner_of="copine copain",
+    friend="ami amie",
+    colleague="collègue",
+    boss="chef",
+    neighbor="voisin voisine",
+    aunt="tante",
+    uncle="oncle",
+)
+_ES_RELATIVES = related(
+    sister="hermana",
+    brother="hermano",
+    mother="madre mamá",
+    father="padre papá",
+    daughter="hija",
+    son="hijo",
+    married_to="esposa mujer marido esposo",
+    partner_of="novia novio",
+    friend="amiga amigo",
+    boss="jefa jefe",
+    grandmother="abuela",
+    grandfather="abuelo",
+    aunt="tía",
+    uncle="tío",
+    cousin="prima primo",
+    neighbor="vecina vecino",
+)
+_IT_RELATIVES = related(
+    sister="sorella",
+    brother="fratello",
+    mother="madre mamma",
+    father="padre papà",
+    daughter="figlia",
+    son="figlio",
+    married_to="moglie marito",
+    partner_of="ragazza ragazzo",
+    friend="amica amico",
+    colleague="collega",
+    grandmother="nonna",
+    grandfather="nonno",
+    aunt="zia",
+    uncle="zio",
+)
+_PT_RELATIVES = related(
+    sister="irmã",
+    brother="irmão",
+    mother="mãe",
+    father="pai",
+    daughter="filha",
+    son="filho",
+    married_to="esposa mulher marido",
+    partner_of="namorada namorado",
+    friend="amiga amigo",
+    boss="chefe",
+    grandmother="avó",
+    grandfather="avô",
+    aunt="tia",
+    uncle="tio",
+    neighbor="vizinha vizinho",
+)
+_NL_RELATIVES = related(
+    sister="zus zusje",
+    brother="broer",
+    mother="moeder",
+    father="vader",
+    daughter="dochter",
+    son="zoon",
+    married_to="vrouw man",
+    partner_of="vriendin vriend",
+    colleague="collega",
+    boss="baas",
+    grandmother="oma",
+    grandfather="opa",
+    aunt="tante",
+    uncle="oom",
+    neighbor="buurman buurvrouw",
+)
 
 
 # What a rule says beside its verb: a place or name, a thing, several things, one word.
@@ -156,12 +245,22 @@ _OBJECTS = {
     "things": (_THING, {"listed": True}),
     "word": (r"(?P<o>[\p{L}'’-]{2,30})", {}),
     "number": (r"(?P<o>\d{1,3})(?i:\s+(?:ans|años|anni|anos|jaar))", {}),
-    "state": (r"(?i:(?:une?|un[ao]?|uma?|een)\s+)?(?P<o>(?i:vég[aé]tarien(?:ne)?|végane?|vegetarian[oa]|vegan[oa]|vegetarisch|veganist(?:isch)?|divorcée?|divorciad[oa]|"
-              r"divorziat[oa]|divorciad[oa]|gescheiden|enceinte|embarazada|incinta|grávida|zwanger|jubilad[oa]|retraitée?))(?!\p{L})", {}),
-    "job": (r"(?i:(?:une?|un[ao]?|uma?|een)\s+)?(?P<o>(?i:infirmi(?:er|ère)|professeure?|ingénieure?|médecin|boulang(?:er|ère)|avocate?|architecte?|cuisini(?:er|ère)|"
-            r"enfermer[oa]|profesora?|ingenier[oa]|médic[oa]|abogad[oa]|arquitect[oa]|cociner[oa]|periodista|infermier[ae]|professore(?:ssa)?|insegnante|ingegnere|medico|avvocato|"
-            r"architetto|cuoc[oa]|enfermeir[oa]|professora?|engenheir[oa]|advogad[oa]|arquitet[oa]|cozinheir[oa]|jornalista|verpleegkundige|lera(?:ar|res)|ingenieur|arts|bakker|"
-            r"advocaat|kok|journaliste?))(?!\p{L})", {}),
+    "state": (
+        r"(?i:(?:une?|un[ao]?|uma?|een)\s+)?(?P<o>(?i:vég[aé]tarien(?:ne)?|végane?|vegetarian[oa]|vegan[oa]|vegetarisch|"
+        r"veganist(?:isch)?|divorcée?|divorciad[oa]|"
+        r"divorziat[oa]|divorciad[oa]|gescheiden|enceinte|embarazada|incinta|grávida|zwanger|jubilad[oa]|retraitée?))(?!\p{L})",
+        {},
+    ),
+    "job": (
+        r"(?i:(?:une?|un[ao]?|uma?|een)\s+)?(?P<o>(?i:infirmi(?:er|ère)|professeure?|ingénieure?|médecin|boulang(?:er|ère)|avocate?|"
+        r"architecte?|cuisini(?:er|ère)|"
+        r"enfermer[oa]|profesora?|ingenier[oa]|médic[oa]|abogad[oa]|arquitect[oa]|cociner[oa]|periodista|infermier[ae]|"
+        r"professore(?:ssa)?|insegnante|ingegnere|medico|avvocato|"
+        r"architetto|cuoc[oa]|enfermeir[oa]|professora?|engenheir[oa]|advogad[oa]|arquitet[oa]|cozinheir[oa]|jornalista|"
+        r"verpleegkundige|lera(?:ar|res)|ingenieur|arts|bakker|"
+        r"advocaat|kok|journaliste?))(?!\p{L})",
+        {},
+    ),
     "rest": (r"(?P<o>[^;:()]{4,80})", {"dated": True}),
 }
 Row = tuple[str, str, str, str, str, str]
@@ -198,10 +297,21 @@ _FRENCH = _language(
     (
         rule("", _kin(_FR_MY, _FR_RELATIVES, _FR_CALLED)),
         *_rules(
-            r"(?:je\s+(?:ne\s+)?|j['’]|je\s+n['’])", _FR_MY, _FR_RELATIVES, "il|elle", r"(?:\s+(?:plus|pas|maintenant|aussi|toujours|déjà|beaucoup|vraiment|actuellement))*",
+            r"(?:je\s+(?:ne\s+)?|j['’]|je\s+n['’])",
+            _FR_MY,
+            _FR_RELATIVES,
+            "il|elle",
+            r"(?:\s+(?:plus|pas|maintenant|aussi|toujours|déjà|beaucoup|vraiment|actuellement))*",
             (
                 ("named", r"m['’]appelle", "", "", "name", ""),
-                ("lives_in", r"ai\s+déménagé|suis\s+parti[e]?\s+vivre", r"a\s+déménagé|est\s+partie?\s+vivre", rf"(?:\s+de\s+(?P<before>(?-i:{NAME})))?\s+à", "name", "changes alone"),
+                (
+                    "lives_in",
+                    r"ai\s+déménagé|suis\s+parti[e]?\s+vivre",
+                    r"a\s+déménagé|est\s+partie?\s+vivre",
+                    rf"(?:\s+de\s+(?P<before>(?-i:{NAME})))?\s+à",
+                    "name",
+                    "changes alone",
+                ),
                 ("lives_in", r"habite|vis", r"habite|vit", r"\s+(?:à|en|au)", "name", ""),
                 ("comes_from", r"viens", r"vient", r"\s+(?:de|d['’]|du)", "name", ""),
                 ("works_at", r"travaille", r"travaille", r"\s+(?:chez|pour|à)", "name", ""),
@@ -221,14 +331,19 @@ _FRENCH = _language(
                 ("plans", r"vais|compte|prévois\s+de", r"va|compte", "", "rest", ""),
             ),
         ),
-        rule("has_pet", rf"\b(?P<me>(?i:{_FR_MY}))\s+(?P<kind>(?i:chien|chienne|chat|chatte|lapin|perroquet|cheval))(?i:\s+s['’]appelle|,)?\s+{_NAMED}"),
+        rule(
+            "has_pet",
+            rf"\b(?P<me>(?i:{_FR_MY}))\s+(?P<kind>(?i:chien|chienne|chat|chatte|lapin|perroquet|cheval))(?i:\s+s['’]appelle|,)?\s+{_NAMED}",
+        ),
     ),
-    cut=r"(?i),?\s+(?:mais|parce\s+que|car|donc|alors)\s+|,?\s+et\s+(?=(?:je|j['’]|il|elle|nous|ma|mon|travaille|habite|vit|adore|aime|déteste|étudie|parle|joue)\b)|;\s*|,\s+(?=(?:je|j['’]|ma|mon)\b)",
+    cut=r"(?i),?\s+(?:mais|parce\s+que|car|donc|alors)\s+|,?\s+et\s+(?=(?:je|j['’]|il|elle|nous|ma|mon|travaille|habite|vit|adore|"
+    r"aime|déteste|étudie|parle|joue)\b)|;\s*|,\s+(?=(?:je|j['’]|ma|mon)\b)",
     unsure=r"\b(?:si|peut-être|aimerais|aimerait|voudrais|pourrais|serait|aurait)\b",
     ended=r"\b(?:ne|n['’])\s*\p{L}+\s+plus\b",
     denied=r"\b(?:pas|jamais|aucune?)\b",
     since=r"\b(?:depuis|dès)\b",
-    tail=r"\s+(?:depuis|parce|quand|en\s+\p{L}+|avec|pour|le\s+\p{L}+di|chaque|tous|toutes|maintenant|beaucoup|aussi|plus|dernière?|hier|de\s+mon|de\s+ma|comme|au|à)\b.*$",
+    tail=r"\s+(?:depuis|parce|quand|en\s+\p{L}+|avec|pour|le\s+\p{L}+di|chaque|tous|toutes|maintenant|beaucoup|aussi|plus|dernière?|"
+    r"hier|de\s+mon|de\s+ma|comme|au|à)\b.*$",
     article=r"^(?:(?:le|la|les|un|une|des|du|de|mon|ma)\s+|l['’]|d['’])",
     enumeration=r",\s*|\s+(?:et|ou)\s+",
     introduction=_kin(_FR_MY, _FR_RELATIVES, _FR_CALLED),
@@ -247,10 +362,21 @@ _SPANISH = _language(
     (
         rule("", _kin(_ES_MY, _ES_RELATIVES, _ES_CALLED)),
         *_rules(
-            r"(?:yo\s+)?(?:ya\s+)?(?:no\s+)?", _ES_MY, _ES_RELATIVES, "él|ella", r"(?:\s+(?:ahora|también|siempre|mucho|actualmente|ya))*",
+            r"(?:yo\s+)?(?:ya\s+)?(?:no\s+)?",
+            _ES_MY,
+            _ES_RELATIVES,
+            "él|ella",
+            r"(?:\s+(?:ahora|también|siempre|mucho|actualmente|ya))*",
             (
                 ("named", r"me\s+llamo|mi\s+nombre\s+es", "", "", "name", ""),
-                ("lives_in", r"me\s+mudé|me\s+he\s+mudado", r"se\s+mudó|se\s+ha\s+mudado", rf"(?:\s+de\s+(?P<before>(?-i:{NAME})))?\s+a", "name", "changes alone"),
+                (
+                    "lives_in",
+                    r"me\s+mudé|me\s+he\s+mudado",
+                    r"se\s+mudó|se\s+ha\s+mudado",
+                    rf"(?:\s+de\s+(?P<before>(?-i:{NAME})))?\s+a",
+                    "name",
+                    "changes alone",
+                ),
                 ("lives_in", r"vivo", r"vive", r"\s+en", "name", ""),
                 ("comes_from", r"soy", r"es", r"\s+de", "name", ""),
                 ("works_at", r"trabajo", r"trabaja", r"\s+(?:en|para)", "name", ""),
@@ -272,12 +398,14 @@ _SPANISH = _language(
         ),
         rule("has_pet", rf"\b(?P<me>(?i:{_ES_MY}))\s+(?P<kind>(?i:perr[oa]|gat[oa]|conejo|loro|caballo))(?i:\s+se\s+llama|,)?\s+{_NAMED}"),
     ),
-    cut=r"(?i),?\s+(?:pero|porque|aunque|así\s+que)\s+|,?\s+y\s+(?=(?:yo|él|ella|mi|me|vivo|trabajo|tengo|soy|hablo|estudio|no|vive|trabaja|tiene|habla|estudia)\b)|;\s*|,\s+(?=(?:mi|me|yo)\b)",
+    cut=r"(?i),?\s+(?:pero|porque|aunque|así\s+que)\s+|,?\s+y\s+(?=(?:yo|él|ella|mi|me|vivo|trabajo|tengo|soy|hablo|estudio|no|vive|"
+    r"trabaja|tiene|habla|estudia)\b)|;\s*|,\s+(?=(?:mi|me|yo)\b)",
     unsure=r"\b(?:si|quizás?|tal\s+vez|gustaría|quisiera|podría|sería|ojalá)\b",
     ended=r"\b(?:ya\s+no|dejé\s+de|antes)\b",
     denied=r"\b(?:no|nunca)\b",
     since=r"\b(?:desde)\b",
-    tail=r"\s+(?:desde|porque|cuando|en\s+\p{L}+|con|para|el\s+\p{L}+|cada|todos|todas|ahora|mucho|también|hace|pasad[oa]|que|como|de\s+mi)\b.*$",
+    tail=r"\s+(?:desde|porque|cuando|en\s+\p{L}+|con|para|el\s+\p{L}+|cada|todos|todas|ahora|mucho|también|hace|pasad[oa]|que|como|"
+    r"de\s+mi)\b.*$",
     article=r"^(?:el|la|los|las|un|una|unos|unas|mi)\s+",
     enumeration=r",\s*|\s+(?:y|e|o)\s+",
     introduction=_kin(_ES_MY, _ES_RELATIVES, _ES_CALLED),
@@ -296,10 +424,21 @@ _ITALIAN = _language(
     (
         rule("", _kin(_IT_MY, _IT_RELATIVES, _IT_CALLED)),
         *_rules(
-            r"(?:io\s+)?(?:non\s+)?", _IT_MY, _IT_RELATIVES, "lui|lei", r"(?:\s+(?:ora|adesso|anche|sempre|molto|più|attualmente))*",
+            r"(?:io\s+)?(?:non\s+)?",
+            _IT_MY,
+            _IT_RELATIVES,
+            "lui|lei",
+            r"(?:\s+(?:ora|adesso|anche|sempre|molto|più|attualmente))*",
             (
                 ("named", r"mi\s+chiamo", "", "", "name", ""),
-                ("lives_in", r"mi\s+sono\s+trasferit[oa]", r"si\s+è\s+trasferit[oa]", rf"(?:\s+da\s+(?P<before>(?-i:{NAME})))?\s+a", "name", "changes alone"),
+                (
+                    "lives_in",
+                    r"mi\s+sono\s+trasferit[oa]",
+                    r"si\s+è\s+trasferit[oa]",
+                    rf"(?:\s+da\s+(?P<before>(?-i:{NAME})))?\s+a",
+                    "name",
+                    "changes alone",
+                ),
                 ("lives_in", r"vivo|abito", r"vive|abita", r"\s+(?:a|in)", "name", ""),
                 ("works_at", r"lavoro", r"lavora", r"\s+(?:per|alla|in|da|presso)", "name", ""),
                 ("works_as", r"lavoro", r"lavora", r"\s+come", "word", ""),
@@ -318,7 +457,8 @@ _ITALIAN = _language(
         ),
         rule("has_pet", rf"\b(?P<me>(?i:{_IT_MY}))\s+(?P<kind>(?i:cane|gatto|gatta|coniglio|cavallo))(?i:\s+si\s+chiama|,)?\s+{_NAMED}"),
     ),
-    cut=r"(?i),?\s+(?:ma|perché|però|quindi)\s+|,?\s+e\s+(?=(?:io|lui|lei|mi|mia|mio|vivo|lavoro|ho|sono|non|vive|lavora|studio|studia|parla|adoro|suono)\b)|;\s*|,\s+(?=(?:mi|mia|mio)\b)",
+    cut=r"(?i),?\s+(?:ma|perché|però|quindi)\s+|,?\s+e\s+(?=(?:io|lui|lei|mi|mia|mio|vivo|lavoro|ho|sono|non|vive|lavora|studio|"
+    r"studia|parla|adoro|suono)\b)|;\s*|,\s+(?=(?:mi|mia|mio)\b)",
     unsure=r"\b(?:se|forse|vorrei|potrei|sarebbe|magari)\b",
     ended=r"\b(?:non\s+\p{L}+\s+più|ho\s+smesso)\b",
     denied=r"\b(?:non|mai)\b",
@@ -342,10 +482,21 @@ _PORTUGUESE = _language(
     (
         rule("", _kin(_PT_MY, _PT_RELATIVES, _PT_CALLED)),
         *_rules(
-            r"(?:eu\s+)?(?:já\s+)?(?:não\s+)?", _PT_MY, _PT_RELATIVES, "ele|ela", r"(?:\s+(?:agora|também|sempre|muito|atualmente|mais))*",
+            r"(?:eu\s+)?(?:já\s+)?(?:não\s+)?",
+            _PT_MY,
+            _PT_RELATIVES,
+            "ele|ela",
+            r"(?:\s+(?:agora|também|sempre|muito|atualmente|mais))*",
             (
                 ("named", r"(?:me\s+chamo|chamo-me)", "", "", "name", ""),
-                ("lives_in", r"(?:me\s+mudei|mudei-me|mudei)", r"(?:se\s+mudou|mudou-se|mudou)", rf"(?:\s+d[eoa]\s+(?P<before>(?-i:{NAME})))?\s+para(?:\s+[oa])?", "name", "changes alone"),
+                (
+                    "lives_in",
+                    r"(?:me\s+mudei|mudei-me|mudei)",
+                    r"(?:se\s+mudou|mudou-se|mudou)",
+                    rf"(?:\s+d[eoa]\s+(?P<before>(?-i:{NAME})))?\s+para(?:\s+[oa])?",
+                    "name",
+                    "changes alone",
+                ),
                 ("lives_in", r"moro|vivo", r"mora|vive", r"\s+(?:em|no|na)", "name", ""),
                 ("works_at", r"trabalho", r"trabalha", r"\s+(?:na|no|em|para)", "name", ""),
                 ("works_as", r"trabalho", r"trabalha", r"\s+como", "word", ""),
@@ -364,7 +515,8 @@ _PORTUGUESE = _language(
         ),
         rule("has_pet", rf"\b(?P<me>(?i:{_PT_MY}))\s+(?P<kind>(?i:cachorr[oa]|cão|gat[oa]|coelho|cavalo))(?i:\s+se\s+chama|,)?\s+{_NAMED}"),
     ),
-    cut=r"(?i),?\s+(?:mas|porque|embora|então)\s+|,?\s+e\s+(?=(?:eu|ele|ela|meu|minha|moro|trabalho|tenho|sou|não|gosto|mora|trabalha|estudo|falo)\b)|;\s*|,\s+(?=(?:minha|meu|eu)\b)",
+    cut=r"(?i),?\s+(?:mas|porque|embora|então)\s+|,?\s+e\s+(?=(?:eu|ele|ela|meu|minha|moro|trabalho|tenho|sou|não|gosto|mora|"
+    r"trabalha|estudo|falo)\b)|;\s*|,\s+(?=(?:minha|meu|eu)\b)",
     unsure=r"\b(?:se|talvez|gostaria|queria|poderia|seria)\b",
     ended=r"\b(?:não\s+\p{L}+\s+mais|já\s+não|parei\s+de)\b",
     denied=r"\b(?:não|nunca)\b",
@@ -387,9 +539,19 @@ _DUTCH = _language(
     "ik en de het een is in mijn niet van met voor op ben heb dat te ook naar zij hij sinds maar woon",
     (
         rule("", _kin(_NL_MY, _NL_RELATIVES, _NL_CALLED)),
-        rule("lives_in", rf"(?P<me>\b(?i:ik))\s+(?i:ben)(?i:(?:\s+[^,.;]{{0,40}}?)?)(?i:\s+van\s+(?P<before>(?-i:{NAME})))?(?i:\s+naar)\s+{_NAMED}(?i:\s+verhuisd)", changes=True, alone=True),
+        rule(
+            "lives_in",
+            rf"(?P<me>\b(?i:ik))\s+(?i:ben)(?i:(?:\s+[^,.;]{{0,40}}?)?)(?i:\s+van\s+(?P<before>(?-i:{NAME})))?"
+            rf"(?i:\s+naar)\s+{_NAMED}(?i:\s+verhuisd)",
+            changes=True,
+            alone=True,
+        ),
         *_rules(
-            r"ik\s+", _NL_MY, _NL_RELATIVES, "hij|zij|ze", r"(?:\s+(?:nu|ook|altijd|niet\s+meer|niet|heel|graag|momenteel|sinds\s+\p{L}+|al))*",
+            r"ik\s+",
+            _NL_MY,
+            _NL_RELATIVES,
+            "hij|zij|ze",
+            r"(?:\s+(?:nu|ook|altijd|niet\s+meer|niet|heel|graag|momenteel|sinds\s+\p{L}+|al))*",
             (
                 ("named", r"heet", "", "", "name", ""),
                 ("lives_in", r"woon", r"woont", r"\s+in", "name", ""),
@@ -409,7 +571,8 @@ _DUTCH = _language(
         ),
         rule("has_pet", rf"\b(?P<me>(?i:{_NL_MY}))\s+(?P<kind>(?i:hond|kat|poes|konijn|paard|papegaai))(?i:\s+heet|,)?\s+{_NAMED}"),
     ),
-    cut=r"(?i),?\s+(?:maar|omdat|want|dus)\s+|,?\s+en\s+(?=(?:ik|hij|zij|mijn|werk|woon|heb|ben|werkt|woont|hou|houdt|speelt)\b)|;\s*|,\s+(?=(?:ik|mijn)\b)",
+    cut=r"(?i),?\s+(?:maar|omdat|want|dus)\s+|,?\s+en\s+(?=(?:ik|hij|zij|mijn|werk|woon|heb|ben|werkt|woont|hou|houdt|speelt)\b)|"
+    r";\s*|,\s+(?=(?:ik|mijn)\b)",
     unsure=r"\b(?:als|misschien|zou|zouden|wellicht)\b",
     ended=r"\b(?:niet\s+meer|geen\s+\p{L}+\s+meer|vroeger|gestopt)\b",
     denied=r"\b(?:niet|geen|nooit)\b",

@@ -22,7 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from plugins.fact_rules import RECALLED_BLOCK, find_facts
 from plugins.facts import PREDICATES, Extraction, Fact, Said, located, moved, supported
 from runtime.language_model import CompletionFailed, LanguageModel
-from runtime.limits import CHUNK_CHARS_MAX, CHUNKS_AT_ONCE_MAX, FACTS_PER_CHUNK_MAX, FACTS_PER_JOB_MAX, MESSAGES_PER_CHUNK_MAX, MODEL_SECONDS_MAX
+from runtime.limits import (
+    CHUNK_CHARS_MAX,
+    CHUNKS_AT_ONCE_MAX,
+    FACTS_PER_CHUNK_MAX,
+    FACTS_PER_JOB_MAX,
+    MESSAGES_PER_CHUNK_MAX,
+    MODEL_SECONDS_MAX,
+)
 from runtime.timestamps import iso, parse
 
 _PREDICATE = re.compile(r"[a-z][a-z0-9_]{1,40}")

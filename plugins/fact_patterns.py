@@ -81,8 +81,21 @@ GENDERS = {
     "sister": "f", "mother": "f", "daughter": "f", "grandmother": "f", "aunt": "f",
     "brother": "m", "father": "m", "son": "m", "grandfather": "m", "uncle": "m",
 }  # fmt: skip
-NAME = r"(?!I\b)\p{Lu}[\p{L}\p{M}'’-]*(?:\s+(?:(?:de|da|do|dos|del|della|di|van|von|la|le|el|al|bin|of|the)\s+)?(?!I\b)\p{Lu}[\p{L}\p{M}'’.-]*){0,3}"
+NAME = (
+    r"(?!I\b)\p{Lu}[\p{L}\p{M}'’-]*"
+    r"(?:\s+(?:(?:de|da|do|dos|del|della|di|van|von|la|le|el|al|bin|of|the)\s+)?(?!I\b)\p{Lu}[\p{L}\p{M}'’.-]*){0,3}"
+)
 
 
 def rule(predicate: str, pattern: str, **further: bool) -> Rule:
     return Rule(predicate, re.compile(pattern, re.VERSION1), **further)
+
+
+def words(*texts: str) -> frozenset[str]:
+    """The words of some texts."""
+    return frozenset(word for text in texts for word in text.split())
+
+
+def related(**by_predicate: str) -> dict[str, str]:
+    """Words for relatives by predicate -> word to predicate."""
+    return {word: predicate for predicate, text in by_predicate.items() for word in text.split()}

@@ -304,9 +304,7 @@ def _carry_out(
     ctx[FACTS].put((memory.id, number), row)
 
 
-def _claim(
-    ctx: WriteContext, fact: Fact, verdict: _Verdict, target: Target, memory: MemoryRow, outcome: Outcome
-) -> RelationshipRow | None:
+def _claim(ctx: WriteContext, fact: Fact, verdict: _Verdict, target: Target, memory: MemoryRow, outcome: Outcome) -> RelationshipRow | None:
     """The claim in the graph, with both its ends; None for what relates to nothing."""
     subject = _subject(ctx, fact)
     name = fact.subject if subject is None else subject.name
@@ -325,9 +323,7 @@ def _claim(
         valid_from = target.at
     if verdict.later is not None:
         valid_to = _began(ctx, verdict.later)
-    claim = Claim(
-        subject, verdict.kind, thing, valid_from, valid_to, confidence=fact.confidence, functional=is_functional(verdict.kind)
-    )
+    claim = Claim(subject, verdict.kind, thing, valid_from, valid_to, confidence=fact.confidence, functional=is_functional(verdict.kind))
     row, _ = assert_claim(ctx, claim, memory)
     outcome.relationships.add(row.id)
     return row
@@ -362,9 +358,7 @@ def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
     return False
 
 
-def _report(
-    ctx: WriteContext, memory: MemoryRow, statement: Statement, said: Sequence[Said], done: _Done, outcome: Outcome
-) -> None:
+def _report(ctx: WriteContext, memory: MemoryRow, statement: Statement, said: Sequence[Said], done: _Done, outcome: Outcome) -> None:
     """Supersede what the new memory leaves without a claim, and say what happened."""
     older = {row.id: row for row in (*done.replaced, *done.ended)}
     for row in older.values():

@@ -27,7 +27,9 @@ from runtime.limits import FACTS_PER_JOB_MAX, RULES_CHARS_MAX
 
 LANGUAGES: dict[str, Language] = {language.code: language for language in (ENGLISH, *FURTHER)}
 RECALLED_BLOCK = re.compile(r"<(?P<tag>memory|memories|recalled_memories)\b.*?</(?P=tag)>", re.DOTALL | re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?\n。！？]+(?:\.(?=[^\s.!?])[^.!?\n。！？]*|[.](?<=\b(?:Dr|Mr|Mrs|Ms|St|Prof)[.])[^.!?\n。！？]*)*[.!?。！？…]*")
+_SENTENCE = re.compile(
+    r"[^.!?\n。！？]+(?:\.(?=[^\s.!?])[^.!?\n。！？]*|[.](?<=\b(?:Dr|Mr|Mrs|Ms|St|Prof)[.])[^.!?\n。！？]*)*[.!?。！？…]*"
+)
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,400}[\"”“»]")
 _WORD = re.compile(r"[\p{L}']+")
 
@@ -131,9 +133,7 @@ def _with_subject(clause: str, one: Said, start: int, language: Language, talk: 
     return f"{language.i if talk.subject == one.speaker else talk.subject} {clause}" if talk.subject else clause
 
 
-def _facts(
-    rule: Rule, match: re.Match[str], clause: str, one: Said, language: Language, talk: _Talk
-) -> Iterator[Fact]:
+def _facts(rule: Rule, match: re.Match[str], clause: str, one: Said, language: Language, talk: _Talk) -> Iterator[Fact]:
     """The facts of one match in a clause; where they stand is for the caller to say."""
     groups = match.groupdict()
     subject, relative = _subject(groups, one.speaker, language, talk)
@@ -147,9 +147,8 @@ def _facts(
     if predicate not in PREDICATES:
         return
     polarity = "ended" if rule.ends or language.ended.search(clause) else "denied" if language.denied.search(clause) else "holds"
-    common = {
-        "subject": subject, "relative": relative, "owner": one.speaker if relative else None, "text": text, "source": 0, "start": 0, "end": 0,
-    }  # fmt: skip
+    owner = one.speaker if relative else None
+    common = {"subject": subject, "relative": relative, "owner": owner, "text": text, "source": 0, "start": 0, "end": 0}
     for thing in _objects(rule, groups["o"], language):
         changes = rule.changes and polarity == "holds"
         dated = since if changes or rule.dated or polarity == "ended" or language.since.search(clause) else None
@@ -196,7 +195,7 @@ def _subject(groups: dict[str, str | None], speaker: str, language: Language, ta
 
 
 def _note_relatives(clause: str, speaker: str, language: Language, talk: _Talk) -> None:
-    """"my sister Clara": from now on, "my sister" is Clara."""
+    """ "my sister Clara": from now on, "my sister" is Clara."""
     for match in language.introduction.finditer(clause):
         relation = language.relatives.get(match["rel"].casefold(), "")
         if relation in RELATIVES and match["o"].casefold() not in language.no_names:

@@ -12,8 +12,8 @@ from typing import Any
 
 from plugins import memory_creation
 from plugins.collections import require_collection
-from plugins.ingestion_process import conversation_of, extract_in_time
 from plugins.ingestion_job import Conversation, Prepared, complete_now, enqueue
+from plugins.ingestion_process import conversation_of, extract_in_time
 from plugins.memory_store import COMPLETED, PROCESSING, MemoryRow, find_row, memory_view
 from plugins.memory_views import NewMemory
 from runtime import jobs

@@ -53,7 +53,8 @@ class Conversation(msgspec.Struct, omit_defaults=True):
         """The messages as an engine reads them; a nameless user is known by the end user's id."""
         nameless = self.fields.get("user_id")
         return [
-            Said(name or (nameless if role == "user" and nameless else role), text, role not in NOT_READ) for role, name, text in self.messages
+            Said(name or (nameless if role == "user" and nameless else role), text, role not in NOT_READ)
+            for role, name, text in self.messages
         ]
 
 

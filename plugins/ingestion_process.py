@@ -14,9 +14,9 @@ from pydantic import ConfigDict, Field, StrictBool, model_validator
 from plugins.collections import require_collection
 from plugins.fact_resolution import FACTS
 from plugins.fact_resolution import TABLES as FACT_TABLES
-from plugins.ingestion_job import INPUTS, JOB, PROCESS, Conversation, Prepared, complete_now, enqueue, extract, forget_memory
+from plugins.ingestion_job import INPUTS, PROCESS, Conversation, Prepared, complete_now, enqueue, extract
 from plugins.memory_removal import delete_memories
-from plugins.memory_store import MEMORY_DELETED, SCOPES, find_row
+from plugins.memory_store import SCOPES, find_row
 from plugins.memory_views import EXAMPLE_ID, Content, Message, Metadata, Scoped, ScopeName
 from runtime import jobs
 from runtime.errors import Conflict, NotFound, ValidationFailed
@@ -205,14 +205,17 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     for (memory_id, _), fact in ctx[FACTS].scan():
         if find_row(ctx, memory_id) is not None:
             evidence = fact.evidence
-            yield "fact", {
-                "memory_id": memory_id,
-                "subject": fact.subject,
-                "predicate": fact.predicate,
-                "object": fact.object,
-                "polarity": fact.polarity,
-                "evidence": {"source": evidence.source, "start": evidence.start, "end": evidence.end, "quote": evidence.quote},
-            }
+            yield (
+                "fact",
+                {
+                    "memory_id": memory_id,
+                    "subject": fact.subject,
+                    "predicate": fact.predicate,
+                    "object": fact.object,
+                    "polarity": fact.polarity,
+                    "evidence": {"source": evidence.source, "start": evidence.start, "end": evidence.end, "quote": evidence.quote},
+                },
+            )
 
 
 # --- operations -------------------------------------------------------------------------------------------------------

@@ -96,7 +96,9 @@ def _groups(ctx: ReadContext, rows: list[MemoryRow], similarity: float) -> list[
             if place in taken or not there[place]:
                 continue
             alike = [other for other in np.flatnonzero(near[place] >= similarity).tolist() if other > place and other not in taken]
-            alike = [other for other in alike if there[other] and (members[other].number, members[other].user_id) == (row.number, row.user_id)]
+            alike = [
+                other for other in alike if there[other] and (members[other].number, members[other].user_id) == (row.number, row.user_id)
+            ]
             taken.update(alike)
             if alike:
                 groups[row.ordinal] = [(members[other], float(near[place][other])) for other in alike]

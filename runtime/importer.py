@@ -183,7 +183,12 @@ def _zep(values: Iterable[Any]) -> Iterator[Record]:
 
 def _letta(values: Iterable[Any]) -> Iterator[Record]:
     for item in values:
-        fields = {**item, "occurred_at": item.get("created_at"), "source": "letta", "metadata": item.get("metadata_") or item.get("metadata")}
+        fields = {
+            **item,
+            "occurred_at": item.get("created_at"),
+            "source": "letta",
+            "metadata": item.get("metadata_") or item.get("metadata"),
+        }
         yield _memory(item["text"], fields)
 
 

@@ -23,7 +23,8 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "auth", "errors", "ids", "inference", "jobs", "language_model", "limits", "operation", "pagination", "placement", "plugin", "settings", "timestamps",
+    "auth", "errors", "ids", "inference", "jobs", "language_model", "limits", "operation", "pagination", "placement",
+    "plugin", "settings", "timestamps",
 }  # fmt: skip
 
 

@@ -139,7 +139,9 @@ def graph(call: Tour) -> None:
     call("graph.entities.create", {"name": "ADA", "type": "person"})
     memory = call("memories.create", {"content": "Ada lives in Lisbon.", "wait_for_index": True})["id"]
     for town, fields in (("Lisbon", {"source_memory_id": memory}), ("Oslo", {}), ("Oslo", {})):
-        made = call("graph.relationships.create", {"source": "Ada", "type": "lives_in", "target": town, "valid_from": "2020-01-01", **fields})
+        made = call(
+            "graph.relationships.create", {"source": "Ada", "type": "lives_in", "target": town, "valid_from": "2020-01-01", **fields}
+        )
     call("graph.entities.list", query={"entity_type": "person", "limit": 1})
     call("graph.entities.get", entity_name="countess")
     call("graph.query", {"entity": "Ada", "depth": 3, "between": ["2019-01-01", "2021-01-01"]})
@@ -209,7 +211,7 @@ def test_pending_and_ready_writes_say_where_they_are(tour: Tour, operation: Oper
     """Rule W: searchable false goes with 202, and with 202 go Retry-After, Location, status_url and outbox_event_id."""
     for answer in tour.answers[operation.name]:
         body, pending = answer.json(), answer.status_code == 202
-        if not body.get("created", 1) or "poll_url" in body and "searchable" not in body:
+        if not body.get("created", 1) or ("poll_url" in body and "searchable" not in body):
             continue  # a batch of which every item was refused made nothing that could be looked at
         assert body["searchable"] is not pending
         assert body["processing_status"] == ("processing" if pending else "completed")

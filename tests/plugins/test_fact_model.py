@@ -111,7 +111,14 @@ def test_an_endpoint_that_misbehaves_costs_a_conversation_its_model_not_its_fact
 
 def test_one_bad_chunk_is_read_by_the_rules_and_the_others_are_not(ears: Ears, endpoint: Upstream) -> None:
     def answer(body: dict[str, Any]) -> str:
-        found = {**FOUND, "quote": "I love karaoke", "text": "Ada loves karaoke.", "predicate": "likes", "object": "karaoke", "valid_from": None}
+        found = {
+            **FOUND,
+            "quote": "I love karaoke",
+            "text": "Ada loves karaoke.",
+            "predicate": "likes",
+            "object": "karaoke",
+            "valid_from": None,
+        }
         return "no" if "Lisbon" in body["messages"][1]["content"] else facts(found)
 
     endpoint.will(answers_with(answer))

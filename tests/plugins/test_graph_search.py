@@ -28,7 +28,10 @@ def test_paths_lead_from_what_is_named_to_what_is_said(ears: Ears) -> None:
     contents = [hit["content"] for hit in answer["results"]]
     assert set(contents) == {"My sister Clara plays the cello", "Clara works at Acme", "I love karaoke"}
     path = answer["paths"][contents.index("Clara works at Acme")]
-    assert [(hop["source"], hop["type"], hop["target"]) for hop in path["hops"]] == [("Ada", "sister", "Clara"), ("Clara", "works_at", "Acme")]
+    assert [(hop["source"], hop["type"], hop["target"]) for hop in path["hops"]] == [
+        ("Ada", "sister", "Clara"),
+        ("Clara", "works_at", "Acme"),
+    ]
     assert path["memory_id"] == answer["results"][contents.index("Clara works at Acme")]["id"]
     assert {entity["name"] for entity in answer["entities"]} >= {"Ada", "Clara", "Acme"}
 

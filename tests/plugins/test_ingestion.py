@@ -143,7 +143,10 @@ def test_end_users_do_not_overrule_each_other(ears: Ears) -> None:
 
 
 def test_assistants_are_not_listened_to(ears: Ears) -> None:
-    body = {"messages": [{"role": "assistant", "content": "I live in Lisbon."}, {"role": "user", "content": "I live in Oslo."}], "user_id": "ada"}
+    body = {
+        "messages": [{"role": "assistant", "content": "I live in Lisbon."}, {"role": "user", "content": "I live in Oslo."}],
+        "user_id": "ada",
+    }
     ears("memories.process", body)
     ears.desk.settle()
     ears.desk.now_ms += 120_000

@@ -16,10 +16,13 @@ from runtime.importer import ImportFailed, Record, read, run, send
 from tests.in_process import InProcess, in_process
 
 FILES: dict[str, tuple[str, list[str]]] = {
-    "mneme": ('{"content": "One.", "tags": ["a"]}\n"Two."\n{"kind": "memory", "record": {"content": "Three.", "id": "mem_1"}}', ["One.", "Two.", "Three."]),
-    "mem0": ('{"results": [{"id": "x", "memory": "Likes tea.", "user_id": "ada", "created_at": "2024-07-01T10:00:00-07:00"}]}', ["Likes tea."]),
+    "mneme": ('{"content": "One.", "tags": ["a"]}\n"Two."\n{"kind": "memory", "record": {"content": "Three.", "id": '
+              '"mem_1"}}', ["One.", "Two.", "Three."]),
+    "mem0": ('{"results": [{"id": "x", "memory": "Likes tea.", "user_id": "ada", "created_at": '
+             '"2024-07-01T10:00:00-07:00"}]}', ["Likes tea."]),
     "zep": (
-        '{"messages": [{"role": "user", "content": "Hello.", "created_at": "2024-01-01T00:00:00Z"}], "facts": [{"fact": "Ada lives in Oslo."}]}',
+        '{"messages": [{"role": "user", "content": "Hello.", "created_at": "2024-01-01T00:00:00Z"}], "facts": [{"fact": "Ada lives '
+        'in Oslo."}]}',
         ["Hello.", "Ada lives in Oslo."],
     ),
     "letta": ('[{"text": "A passage.", "created_at": "2024-01-01T00:00:00Z", "agent_id": "agent-1"}]', ["A passage."]),
@@ -53,9 +56,8 @@ class Through(Client):
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Through]:
     monkeypatch.setattr(importer, "REQUESTS_AT_ONCE", 1)  # the service of a test takes one request at a time
-    with in_process(tmp_path / "data") as running:
-        with Through(running, running.register("ada@example.com")) as client:
-            yield client
+    with in_process(tmp_path / "data") as running, Through(running, running.register("ada@example.com")) as client:
+        yield client
 
 
 def stored(client: Through) -> list[dict[str, Any]]:
@@ -107,14 +109,14 @@ def test_what_the_service_refuses_is_counted_and_what_passes_is_waited_for(tmp_p
     path = tmp_path / "file.jsonl"
     path.write_text('{"content": "Fine."}\n{"content": "   "}')
     report = run(service, path, read(path), {}, False, io.StringIO())
-    assert (report.sent, report.refused) == (1, 1) and "422" in report.first_refusal or "content" in report.first_refusal
+    assert (report.sent, report.refused) == (1, 1) and "content" in report.first_refusal
+
+    answers = [429, 503, 0]
 
     class Busy:
-        answers = [429, 503, 0]
-
         def call(self, *_: Any) -> dict[str, Any]:
-            if self.answers:
-                raise CallFailed("busy", self.answers.pop(0))
+            if answers:
+                raise CallFailed("busy", answers.pop(0))
             return {}
 
     pauses: list[float] = []
