@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from plugins.fact_model import ModelEngine
 from plugins.fact_rules import RuleEngine
 from plugins.facts import Engine, Fact, Said, key_words
+from runtime.language_model import OpenAiLanguageModel
 from runtime.timestamps import iso, parse
 
 FACTS = Path(__file__).parent / "facts"
@@ -35,6 +38,7 @@ class Score:
     expected: int = 0
     found: int = 0
     right: int = 0
+    degraded: int = 0  # chunks that the rules read because the model failed
     missed: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
@@ -66,7 +70,8 @@ def matches(expected: list[str], fact: Fact) -> bool:
 async def evaluate(engine: Engine, conversations: list[dict[str, Any]]) -> Score:
     score = Score()
     for conversation in conversations:
-        found = (await engine.extract(said_in(conversation), parse(conversation["at"]), None)).facts
+        extraction = await engine.extract(said_in(conversation), parse(conversation["at"]), None)
+        found, score.degraded = extraction.facts, score.degraded + len(extraction.degraded)
         left = list(found)
         for expected in conversation["facts"]:
             hit = next((fact for fact in left if matches(expected, fact)), None)
@@ -83,23 +88,36 @@ async def evaluate(engine: Engine, conversations: list[dict[str, Any]]) -> Score
     return score
 
 
-def engine_of(options: argparse.Namespace) -> Engine:
-    return RuleEngine()
+async def judge(options: argparse.Namespace, conversations: list[dict[str, Any]]) -> Score:
+    """By the rules, or by the language model that the options name."""
+    if options.llm_base_url is None:
+        return await evaluate(RuleEngine(), conversations)
+    key = os.environ.get("LLM_API_KEY")
+    model = OpenAiLanguageModel(options.llm_base_url, key, options.llm_model, timeout_seconds=options.llm_timeout_seconds)
+    try:
+        return await evaluate(ModelEngine(model), conversations)
+    finally:
+        await model.close()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--verbose", action="store_true", help="name what was missed and what was wrong")
     parser.add_argument("--set", choices=SETS, action="append", help="only this set")
+    parser.add_argument("--llm-base-url", help="ask this OpenAI-compatible endpoint instead of the rules; its key is $LLM_API_KEY")
+    parser.add_argument("--llm-model", default="default", help="the model's name (%(default)s)")
+    parser.add_argument("--llm-timeout-seconds", type=float, default=120.0, help="what one answer may take (%(default)s)")
     options = parser.parse_args()
     worst = 0
     for name in options.set or SETS:
         conversations = json.loads((FACTS / f"{name}.json").read_text())
-        score = asyncio.run(evaluate(engine_of(options), conversations))
+        score = asyncio.run(judge(options, conversations))
         print(
             f"{name}: {len(conversations)} conversations, {score.expected} facts expected, {score.found} found, {score.right} right;"
             f" precision {score.precision:.3f}, recall {score.recall:.3f}"
         )
+        if score.degraded:
+            print(f"  the model failed {score.degraded} times; the rules read what it did not")
         worst |= score.precision < 0.85 or score.recall < 0.6
         if options.verbose:
             print("\n".join([f"  missed {line}" for line in score.missed] + [f"  wrong  {line}" for line in score.wrong]))

@@ -19,7 +19,7 @@ from typing import Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from plugins.fact_rules import RECALLED_BLOCK, find_facts
+from plugins.fact_rules import find_facts, without_recalled
 from plugins.facts import PREDICATES, Extraction, Fact, Said, located, moved, supported
 from runtime.language_model import CompletionFailed, LanguageModel
 from runtime.limits import (
@@ -123,7 +123,7 @@ def _prompt(chunk: Sequence[Said], at: int, instructions: str | None) -> list[di
             {
                 "message": number,
                 "speaker": one.speaker,
-                "content": RECALLED_BLOCK.sub("", one.content),
+                "content": without_recalled(one.content),
                 **({} if one.told else {"read": False}),
             }
         ).decode()
@@ -139,9 +139,9 @@ def _fact(found: FoundFact, chunk: Sequence[Said]) -> Fact | None:
     predicate = "_".join(found.predicate.casefold().replace("-", " ").split())
     if place is None or not _PREDICATE.fullmatch(predicate):
         return None
-    recalled = RECALLED_BLOCK.finditer(chunk[place[0]].content)
-    if any(match.start() < place[2] and place[1] < match.end() for match in recalled):
-        return None
+    content = chunk[place[0]].content
+    if without_recalled(content)[place[1] : place[2]] != content[place[1] : place[2]]:
+        return None  # it was recalled, not said
     return Fact(
         subject=found.subject.strip(),
         predicate=predicate,

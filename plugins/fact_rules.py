@@ -7,12 +7,13 @@ a pronoun for whoever was last spoken of), trims the object to what it names, no
 
 It is made to be right rather than complete: a clause that wonders, wishes, quotes or asks gives nothing.
 
-What is injected into conversations from memory (RECALLED_BLOCK) is cut out first: what was recalled is not said anew.
+What is injected into conversations from memory is cut out first (without_recalled): what was recalled is not said anew.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,14 +24,15 @@ from plugins.fact_english import ENGLISH
 from plugins.fact_languages import FURTHER
 from plugins.fact_patterns import Language, Rule
 from plugins.facts import PREDICATES, RELATIVES, Extraction, Fact, Said, supported
-from runtime.limits import FACTS_PER_JOB_MAX, RULES_CHARS_MAX
+from runtime.limits import FACTS_PER_JOB_MAX, RULES_CHARS_MAX, RULES_SECONDS_MAX
 
 LANGUAGES: dict[str, Language] = {language.code: language for language in (ENGLISH, *FURTHER)}
-RECALLED_BLOCK = re.compile(r"<(?P<tag>memory|memories|recalled_memories)\b.*?</(?P=tag)>", re.DOTALL | re.IGNORECASE)
+_RECALLED = re.compile(r"(?i)<(?P<closes>/?)(?P<tag>memory|memories|recalled_memories)\b[^<>]{0,200}>")
 _SENTENCE = re.compile(
     r"[^.!?\n。！？]+(?:\.(?=[^\s.!?])[^.!?\n。！？]*|[.](?<=\b(?:Dr|Mr|Mrs|Ms|St|Prof)[.])[^.!?\n。！？]*)*[.!?。！？…]*"
 )
 _QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,400}[\"”“»]")
+SENTENCE_CHARS_MAX = 500  # what goes on for longer without a full stop is no sentence
 _WORD = re.compile(r"[\p{L}']+")
 
 
@@ -50,12 +52,20 @@ class RuleEngine:
     async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
         """instructions are for a language model; rules know what they look for."""
         if sum(len(one.content) for one in said) > RULES_CHARS_MAX:
-            return Extraction(await asyncio.to_thread(find_facts, said, at), "rules")
-        return Extraction(find_facts(said, at), "rules")
+            facts, whole = await asyncio.to_thread(_find, said, at)
+        else:
+            facts, whole = _find(said, at)
+        return Extraction(facts, "rules", () if whole else ("the conversation was too long to be read to its end",))
 
 
 def find_facts(said: Sequence[Said], at: int) -> list[Fact]:
-    """Every fact the rules find, in the order of the conversation, each with a span that bears it out."""
+    """The facts the rules find, in the order of the conversation, each with a span that bears it out."""
+    return _find(said, at)[0]
+
+
+def _find(said: Sequence[Said], at: int) -> tuple[list[Fact], bool]:
+    """(facts, whether everything was read): at most FACTS_PER_JOB_MAX, and for at most RULES_SECONDS_MAX."""
+    deadline = time.monotonic() + RULES_SECONDS_MAX
     talk, found = _Talk(at), []
     for index, one in enumerate(said):
         if not one.told:
@@ -63,9 +73,9 @@ def find_facts(said: Sequence[Said], at: int) -> list[Fact]:
         language = LANGUAGES[language_of(one.content)]
         for start, end in clauses(one.content, language):
             found += _read(one, index, start, end, language, talk)
-            if len(found) >= FACTS_PER_JOB_MAX:
-                return supported(_without_repeats(found), said)
-    return supported(_without_repeats(found), said)
+            if len(found) >= FACTS_PER_JOB_MAX or time.monotonic() > deadline:
+                return supported(_without_repeats(found), said), False
+    return supported(_without_repeats(found), said), True
 
 
 def language_of(text: str) -> str:
@@ -81,11 +91,15 @@ def language_of(text: str) -> str:
 
 def clauses(text: str, language: Language) -> Iterator[tuple[int, int]]:
     """Spans of what is stated: sentences that ask or are quoted are left out, the others cut where a new subject begins."""
-    text = RECALLED_BLOCK.sub(lambda found: "\n" * len(found[0]), text)
+    text = without_recalled(text)
     quoted = [found.span() for found in _QUOTED.finditer(text)]
     for sentence in _SENTENCE.finditer(text):
         start, end = sentence.span()
-        if any(low < end and start < high for low, high in quoted) or text[start:end].rstrip().endswith(("?", "？")):
+        if (
+            end - start > SENTENCE_CHARS_MAX
+            or any(low < end and start < high for low, high in quoted)
+            or text[start:end].rstrip().endswith(("?", "？"))
+        ):
             continue
         cuts = [start]
         for cut in language.cut.finditer(text, start, end):
@@ -103,6 +117,18 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and not (text[end - 1].isalnum() or text[end - 1] in ")'’+#"):
         end -= 1
     return start, end
+
+
+def without_recalled(text: str) -> str:
+    """The text with every block of recalled memories, tags included, blanked out; what is left stays where it was."""
+    kept, place, opened = [], 0, None
+    for found in _RECALLED.finditer(text):
+        if opened is None and not found["closes"]:
+            opened = found
+        elif opened is not None and found["closes"] and found["tag"].casefold() == opened["tag"].casefold():
+            kept += [text[place : opened.start()], "\n" * (found.end() - opened.start())]
+            place, opened = found.end(), None
+    return "".join([*kept, text[place:]])
 
 
 # --- one clause -------------------------------------------------------------------------------------------------------

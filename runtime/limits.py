@@ -67,6 +67,7 @@ CLAIMS_PER_SUBJECT_READ_MAX = 200
 AUDIT_MEMORIES_MAX = 2_000
 TIER_MEMORIES_PER_STEP = 500
 RULES_CHARS_MAX = 4_096
+RULES_SECONDS_MAX = 10
 INSTRUCTIONS_CHARS_MAX = 2_000
 
 # --- knowledge graph --------------------------------------------------------------------------------------------------

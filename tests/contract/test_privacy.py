@@ -39,6 +39,12 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     gone = desk("memories.create", {"content": "not kept"}, who=me).body["id"]
     desk("memories.delete", who=me, id=gone)
     desk("auth.api_keys.create", {"name": "k"}, who=me)
+    for place in ("Lisbon", "Oslo"):
+        desk("graph.relationships.create", {"source": "Ada", "type": "lives_in", "target": place}, who=me)
+    for said in ("I live in Rome.", "I moved to Bergen."):
+        job = desk("memories.process", {"content": said}, who=me).body["job_id"]
+        while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
+            desk.breathe()
     yield desk, me
     desk.close()
 
@@ -74,6 +80,8 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
         records = [record for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
-    assert contents == {"kept, and changed", "also kept", "one of a batch"}
+    assert contents == {"kept, and changed", "also kept", "one of a batch", "I live in Rome", "I moved to Bergen"}
+    assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}
+    assert {record["name"] for kind, record in records if kind == "entity"} == {"Ada", "user", "Lisbon", "Oslo", "Rome", "Bergen"}
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
     assert "argon2" not in repr(records), "a password hash is nobody's to take along"
