@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core.core_schema import ModelSchema
 
+from runtime import validation
 from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Registry
@@ -175,7 +176,7 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         content: Json = {"schema": schemas.reference(operation.body, "validation")}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": operation.method != "DELETE", "content": {"application/json": content}}
+        described["requestBody"] = {"required": validation.BodyReader(operation).required, "content": {"application/json": content}}
     return described
 
 
