@@ -32,6 +32,7 @@ from runtime.limits import (
 )
 from runtime.timestamps import iso, parse
 
+_THE_SPEAKER = frozenset({"i", "me", "user", "the user", "speaker", "the speaker"})
 _PREDICATE = re.compile(r"[a-z][a-z0-9_]{1,40}")
 
 
@@ -143,7 +144,7 @@ def _fact(found: FoundFact, chunk: Sequence[Said]) -> Fact | None:
     if without_recalled(content)[place[1] : place[2]] != content[place[1] : place[2]]:
         return None  # it was recalled, not said
     return Fact(
-        subject=found.subject.strip(),
+        subject=chunk[place[0]].speaker if found.subject.strip().casefold() in _THE_SPEAKER else found.subject.strip(),
         predicate=predicate,
         object=found.object.strip(),
         text=found.text.strip(),

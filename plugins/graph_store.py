@@ -197,6 +197,8 @@ def named(ctx: ReadContext, name: str) -> list[EntityRow]:
     """The entities that have this name or alias, those most spoken of first."""
     wanted = normalized(name)
     ordinals = [key[1] for key in ctx[NAMES].keys(short(wanted))]
+    if not ordinals:
+        return []
     sight = Sight.of(ctx)
     rows = [row for row in ctx[ENTITIES].get_many([(ordinal,) for ordinal in ordinals]) if row is not None and sight.sees(row)]
     return sorted(rows, key=lambda row: (row.normalized != wanted, -row.mentions, row.ordinal))

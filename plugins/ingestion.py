@@ -19,8 +19,8 @@ Choices where the specification is silent:
 from __future__ import annotations
 
 from plugins import ingestion_create, ingestion_process, memory_audit, memory_tiers
-from plugins.ingestion_job import JOB, forget_memory
-from plugins.memory_store import MEMORY_CREATED, MEMORY_DELETED
+from plugins.ingestion_job import JOB, forget_memory, on_updated
+from plugins.memory_store import MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
 from runtime.operation import WriteContext
 from runtime.plugin import Plugin
 
@@ -37,7 +37,11 @@ plugin = Plugin(
     replaces=(ingestion_create.operation(),),
     tables=(*ingestion_process.TABLES, *memory_tiers.TABLES),
     events=(ingestion_create.INGESTED, memory_tiers.TIER_CHANGED),
-    subscribe={MEMORY_DELETED.kind: forget_memory, MEMORY_CREATED.kind: memory_tiers.on_created},
+    subscribe={
+        MEMORY_DELETED.kind: forget_memory,
+        MEMORY_UPDATED.kind: on_updated,
+        MEMORY_CREATED.kind: memory_tiers.on_created,
+    },
     jobs=(JOB, memory_tiers.JOB),
     erase=erase,
     export=ingestion_process.export,

@@ -22,11 +22,12 @@ import msgspec
 
 from plugins.collections import require_collection
 from plugins.fact_model import ModelEngine
-from plugins.fact_resolution import Outcome, Statement, Target, settle, statements
+from plugins.fact_resolution import FACTS, Outcome, Statement, Target, settle, statements
 from plugins.fact_resolution import forget_memory as forget_claims
 from plugins.fact_rules import RuleEngine
 from plugins.facts import Extraction, Said
 from plugins.memory_indexing import index_texts
+from plugins.memory_store import find_row
 from runtime import jobs
 from runtime.errors import CollectionNotFound
 from runtime.inference import InferenceUnavailable, Models
@@ -183,6 +184,13 @@ def forget_memory(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str
             if event.get("previous_memory_id") == resource_id:
                 event["previous_content"] = ""
         ctx[jobs.JOBS].put((ordinal,), row)
+
+
+def on_updated(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str) -> None:
+    """Subscriber: a memory whose text was rewritten makes none of the claims that were found in the old one."""
+    row = find_row(ctx, resource_id) if ctx[FACTS].first(resource_id) is not None else None
+    if row is not None and row.content_version == row.version:
+        ctx[FACTS].delete_prefix(resource_id)
 
 
 JOB = Job(PROCESS, finish, load=load, prepare=prepare, failed=give_up, retry=RetryStrategy(attempts=5, base_ms=1_000, max_ms=60_000))

@@ -152,6 +152,7 @@ def import_file(parsed: argparse.Namespace) -> int:
     shared = {name: value for name in ("collection_id", "user_id") if (value := getattr(parsed, name)) is not None}
     records = importer.read(parsed.file, parsed.format)
     with Client(parsed.base_url or local_base_url(settings_of(parsed)), api_key) as client:
+        client.call("GET", "/v1/auth/me")  # a service that is not there, or does not know the key, is told at once
         report = importer.run(client, parsed.file, records, shared, parsed.infer, sys.stderr)
     print(f"{report.sent} of {report.total} records stored, {report.skipped} were stored before, {report.refused} refused.")
     if report.refused:

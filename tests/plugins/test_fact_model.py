@@ -55,6 +55,12 @@ def test_what_the_model_finds_is_stored_with_its_evidence(ears: Ears, endpoint: 
     assert "Lisbon" in json.dumps(endpoint.last) and "response_format" in endpoint.last
 
 
+def test_the_speaker_has_a_name(ears: Ears, endpoint: Upstream) -> None:
+    endpoint.will(says(facts({**FOUND, "subject": "User"})))
+    hear(ears, SAID)
+    assert ears.targets("Ada", "lives_in", valid_at="2023-05-02") == ["Oslo"]
+
+
 MADE_UP = {
     "a quotation nobody said": {**FOUND, "quote": "I moved to Bergen"},
     "an object that is not in its quotation": {**FOUND, "object": "Bergen"},

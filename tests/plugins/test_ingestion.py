@@ -164,6 +164,14 @@ def test_deleting_a_memory_takes_back_what_it_did(ears: Ears) -> None:
     assert (kept["memory"], kept["evidence"]) == ("", [])
 
 
+def test_a_rewritten_memory_claims_nothing_it_said_before(ears: Ears) -> None:
+    memory = ears.hear("I live in Lisbon.")["events"][0]["memory_id"]
+    ears("memories.update", {"content": "I like the sea."}, id=memory)
+    assert ears.targets("Ada", "lives_in") == []
+    assert kinds(ears.hear("I live in Oslo.", at=JUNE)) == ["ADD"]
+    assert ears.contents() == ["I like the sea.", "I live in Oslo"]
+
+
 def test_a_job_can_be_undone(ears: Ears) -> None:
     ears.hear("I live in Lisbon. I love karaoke.")
     stats = ears("graph.stats") | {"updated_at": None}
