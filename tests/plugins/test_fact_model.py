@@ -34,6 +34,7 @@ def ears(tmp_path: Path, endpoint: Upstream) -> Iterator[Ears]:
     listening = Ears(tmp_path, Models(WordEmbedder(), model))
     yield listening
     endpoint.go_on.set()
+    listening.desk.run(model.close())
     listening.desk.close()
 
 
