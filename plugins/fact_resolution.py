@@ -3,7 +3,7 @@
 Facts with the same words are one *statement*, which becomes one memory and any number of claims in the graph. It is compared with
 what is known in its scope (the collection and the end user), first by its text, then claim by claim, by subject and predicate:
 
-    NOOP    its text, or every claim of it, is known
+    NOOP    its text, or every claim of it, is known; or a memory that nothing was extracted from has its words, and gets its claims
     ADD     it says something new
     UPDATE  a claim of it takes the place of another one: the other way of answering the same question
     DELETE  it says that something known holds no more
@@ -21,11 +21,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from pyroaring import BitMap
 
 from plugins.collections import CollectionRow
 from plugins.facts import PREDICATES, Fact, Said
@@ -46,8 +48,23 @@ from plugins.graph_store import (
     named,
     note_bound,
 )
-from plugins.memory_store import MEMORIES, Draft, Indexed, MemoryRow, find_row, restore, store_memories, supersede
+from plugins.graph_store import forget_memory as forget_claims
+from plugins.memory_store import (
+    MEMORIES,
+    MEMORY_FIELDS,
+    MEMORY_TEXT,
+    Draft,
+    Indexed,
+    MemoryRow,
+    find_row,
+    is_readable,
+    restore,
+    store_memories,
+    supersede,
+)
+from runtime.limits import TWIN_TERMS_MAX, TWINS_COMPARED_MAX
 from runtime.operation import WriteContext
+from storage.analysis import analyze
 from storage.table import Table
 
 OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
@@ -139,6 +156,8 @@ def _settle_one(ctx: WriteContext, statement: Statement, said: Sequence[Said], t
     key = _text_key(ctx, statement, said, target)
     raw = ctx[TEXTS].get(key)
     known = None if raw is None else find_row(ctx, raw.decode())
+    if known is not None and ctx[FACTS].first(known.id) is None:
+        known = None  # it was rewritten since, or its claims were taken away again
     if known is not None and (not known.superseded or target.at <= known.occurred_at):
         outcome.skipped += 1
         outcome.events.append(_event("NOOP", known.id, statement, said, "The same text is known."))
@@ -149,6 +168,11 @@ def _settle_one(ctx: WriteContext, statement: Statement, said: Sequence[Said], t
         outcome.skipped += 1
         outcome.events.append(_event("NOOP", source, statement, said, "All that it says is known."))
         return
+    if not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in judged):
+        twin = _twin(ctx, statement.text, said[statement.facts[0].source].speaker, target)
+        if twin is not None:
+            _merge(ctx, twin, key, judged, statement, said, target, outcome)
+            return
     fields = {**target.fields, "occurred_at": target.at, "source_type": SOURCE_TYPE, "speaker": said[statement.facts[0].source].speaker}
     draft = Draft(statement.text, target.collection, fields, statement.indexed)
     memory = store_memories(ctx, [draft], reason="extracted").rows[0]
@@ -158,6 +182,40 @@ def _settle_one(ctx: WriteContext, statement: Statement, said: Sequence[Said], t
     for number, (fact, verdict) in enumerate(judged):
         _carry_out(ctx, memory, number, fact, verdict, said, target, done, outcome)
     _report(ctx, memory, statement, said, done, outcome)
+
+
+def _merge(
+    ctx: WriteContext, twin: MemoryRow, key: bytes, judged: list[tuple[Fact, _Verdict]], statement: Statement, said: Sequence[Said],
+    target: Target, outcome: Outcome,
+) -> None:  # fmt: skip
+    """The statement's claims become those of a memory that has the same words; taking them away again undoes it."""
+    last = ctx[FACTS].last(twin.id)
+    for number, (fact, verdict) in enumerate(judged, 0 if last is None else last[0][1] + 1):
+        _carry_out(ctx, twin, number, fact, verdict, said, target, _Done(), outcome)
+    ctx[TEXTS].put((key,), twin.id.encode())
+    outcome.skipped += 1
+    outcome.events.append(_event("NOOP", twin.id, statement, said, "A memory has the same words; its claims are known now."))
+
+
+def _twin(ctx: WriteContext, text: str, speaker: str, target: Target) -> MemoryRow | None:
+    """A standing memory of the scope with the same words in the same order, however they are spaced and punctuated."""
+    fields, index = ctx.index(MEMORY_FIELDS), ctx.index(MEMORY_TEXT)
+    found = (fields.of("live", 1) & fields.of("collection", target.collection.number)) - fields.of("superseded", 1)
+    terms = list(dict.fromkeys(analyze(text)))[:TWIN_TERMS_MAX]
+    for term in terms:
+        if not found:
+            return None
+        found &= BitMap(index.postings(term).ordinals)
+    wanted = _words(text)
+    for row in ctx[MEMORIES].get_many([(ordinal,) for ordinal in found[-TWINS_COMPARED_MAX:]] if terms else []):
+        same = row is not None and row.user_id == target.fields.get("user_id") and row.speaker in (None, speaker)
+        if same and _words(row.content) == wanted and is_readable(ctx, row):
+            return row
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -403,6 +461,14 @@ def _text_key(ctx: WriteContext, statement: Statement, said: Sequence[Said], tar
     words = " ".join(statement.text.casefold().split())
     parts = [str(target.collection.number), target.fields.get("user_id") or "", speaker, words]
     return hmac.digest(ctx.scope.key, b"ingested:" + "\0".join(parts).encode(), hashlib.sha256)[:20]
+
+
+def unmerge(ctx: WriteContext, memory_id: str, job_id: str) -> None:
+    """Take from a memory the claims that this job alone found in it."""
+    facts = [fact for _, fact in ctx[FACTS].scan(memory_id)]
+    if facts and all(fact.job_id == job_id for fact in facts):
+        forget_claims(ctx, memory_id)
+        ctx[FACTS].delete_prefix(memory_id)
 
 
 # --- when memories go -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from plugins.collections import require_collection
-from plugins.fact_resolution import FACTS
+from plugins.fact_resolution import FACTS, unmerge
 from plugins.fact_resolution import TABLES as FACT_TABLES
 from plugins.ingestion_job import INPUTS, PROCESS, Conversation, Prepared, complete_now, enqueue, extract
 from plugins.memory_removal import delete_memories
@@ -186,6 +186,9 @@ def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
     rows = [memory for memory_id in sorted(made) if (memory := find_row(ctx, memory_id)) is not None]
     superseded = {memory_id for memory_id in previous if (old := find_row(ctx, memory_id)) is not None and old.superseded}
     delete_memories(ctx, rows)
+    for event in events:
+        if event["event"] == "NOOP" and event["memory_id"] is not None:
+            unmerge(ctx, event["memory_id"], row.id)
     restored = sum((old := find_row(ctx, memory_id)) is not None and not old.superseded for memory_id in superseded)
     return {"job_id": row.id, "deleted": len(rows), "restored": restored}
 

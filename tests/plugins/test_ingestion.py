@@ -164,12 +164,26 @@ def test_deleting_a_memory_takes_back_what_it_did(ears: Ears) -> None:
     assert (kept["memory"], kept["evidence"]) == ("", [])
 
 
+def test_what_is_stored_already_gets_the_claims_and_no_twin(ears: Ears) -> None:
+    raw = ears("memories.create", {"content": "I live  in OSLO!", "speaker": "Ada"})["id"]
+    ears("memories.create", {"content": "I live in Oslo", "speaker": "Bob"})
+    result = ears.hear("I live in Oslo.")
+    assert (kinds(result), result["events"][0]["memory_id"], result["relationships"]) == (["NOOP"], raw, 1)
+    assert ears.contents() == ["I live  in OSLO!", "I live in Oslo"] and ears.targets("Ada", "lives_in") == ["Oslo"]
+    assert ears("memories.jobs.undo", job_id=result["job_id"])["deleted"] == 0 and ears.targets("Ada", "lives_in") == []
+    for _ in range(2):
+        assert kinds(ears.hear("I live in Oslo.")) == ["NOOP"] and ears.targets("Ada", "lives_in") == ["Oslo"]
+    assert kinds(ears.hear("I moved to Bergen.", at="2999-06-10T10:00:00Z")) == ["UPDATE"]
+    assert ears("memories.get", id=raw)["conflict_status"] == "superseded"
+
+
 def test_a_rewritten_memory_claims_nothing_it_said_before(ears: Ears) -> None:
     memory = ears.hear("I live in Lisbon.")["events"][0]["memory_id"]
     ears("memories.update", {"content": "I like the sea."}, id=memory)
     assert ears.targets("Ada", "lives_in") == []
     assert kinds(ears.hear("I live in Oslo.", at=JUNE)) == ["ADD"]
-    assert ears.contents() == ["I like the sea.", "I live in Oslo"]
+    assert kinds(ears.hear("I live in Lisbon.")) == ["ADD"]
+    assert ears.contents() == ["I like the sea.", "I live in Oslo"], "it is older than what is known by now"
 
 
 def test_a_job_can_be_undone(ears: Ears) -> None:
