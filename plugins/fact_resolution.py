@@ -62,7 +62,7 @@ from plugins.memory_store import (
     store_memories,
     supersede,
 )
-from runtime.limits import TWIN_TERMS_MAX, TWINS_COMPARED_MAX
+from runtime.limits import TWIN_MEMORIES_MAX, TWIN_TERMS_MAX
 from runtime.operation import WriteContext
 from storage.analysis import analyze
 from storage.table import Table
@@ -207,7 +207,7 @@ def _twin(ctx: WriteContext, text: str, speaker: str, target: Target) -> MemoryR
             return None
         found &= BitMap(index.postings(term).ordinals)
     wanted = _words(text)
-    for row in ctx[MEMORIES].get_many([(ordinal,) for ordinal in found[-TWINS_COMPARED_MAX:]] if terms else []):
+    for row in ctx[MEMORIES].get_many([(ordinal,) for ordinal in found[-TWIN_MEMORIES_MAX:]] if terms else []):
         same = row is not None and row.user_id == target.fields.get("user_id") and row.speaker in (None, speaker)
         if same and _words(row.content) == wanted and is_readable(ctx, row):
             return row
