@@ -25,6 +25,9 @@ from plugins import (
     corrections,
     decisions,
     feedback,
+    graph,
+    graph_search,
+    ingestion,
     learning,
     memories,
     memory_tools,
@@ -68,6 +71,9 @@ PLUGINS = (
     confidence.plugin,
     feedback.plugin,
     training.plugin,
+    graph.plugin,
+    graph_search.plugin,
+    ingestion.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

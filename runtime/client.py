@@ -48,10 +48,12 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """The decoded body of a success, {} when it has none. Raises CallFailed."""
         try:
-            answer = self._http.request(method, path, json=body)
+            answer = self._http.request(method, path, json=body, headers=headers)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise CallFailed(f"No service answers at {self.base_url}; start one with `mneme serve`.") from None
         except httpx.HTTPError as error:

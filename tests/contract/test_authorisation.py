@@ -74,6 +74,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             "dec": decision["id"],
             "cor": correction["id"],
         }
+        foreign["ent"] = service.request("POST", "/v1/knowledge-graph/entities", {"name": "Eve's"}, who=stranger).json()["id"]
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
         yield Stage(service, token, keys, stranger, foreign)
 
@@ -168,6 +169,7 @@ PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "j
 PREFIX_OF_PATH |= {"webhooks": "whk", "deliveries": "dlv"}
 PREFIX_OF_PATH |= {"invoices": "inv"}
 PREFIX_OF_PATH |= {"decisions": "dec", "corrections": "cor"}
+PREFIX_OF_PATH |= {"entities": "ent", "timeline": "ent"}
 NAMED = ("/v1/learning/policies/{key}",)  # a name of the caller's own choice, which every account may have
 
 
@@ -196,6 +198,17 @@ def test_a_foreign_id_in_the_path_is_forbidden(stage: Stage, operation: Operatio
         ("POST", "/v1/memory-tools/insert", {"content": "x", "collection_id": "{col}"}),
         ("POST", "/v1/memory-tools/replace", {"memory_id": "{mem}", "old_content": "Eve's secret.", "new_content": "y"}),
         ("POST", "/v1/memory-tools/rethink", {"memory_id": "{mem}"}),
+        ("POST", "/v1/memories/process", {"content": "x", "collection_id": "{col}"}),
+        ("POST", "/v1/memories", {"content": "x", "collection_id": "{col}", "infer": True}),
+        ("POST", "/v1/memories/merge", {"keep": "{mem}", "duplicates": ["{mem}"]}),
+        ("POST", "/v1/knowledge-graph/entities", {"name": "x", "collection_id": "{col}"}),
+        ("POST", "/v1/knowledge-graph/relationships", {"source": "{ent}", "target": "x", "type": "knows"}),
+        ("POST", "/v1/knowledge-graph/relationships", {"source": "x", "target": "y", "type": "knows", "source_memory_id": "{mem}"}),
+        ("POST", "/v1/knowledge-graph/query", {"entity": "{ent}"}),
+        ("GET", "/v1/knowledge-graph/entities?collection_id={col}", None),
+        ("GET", "/v1/knowledge-graph/contradictions?memory_id={mem}", None),
+        ("POST", "/v1/search/graph", {"entity": "{ent}"}),
+        ("GET", "/v1/memories/audit?collection_id={col}", None),
         ("GET", "/v1/memories?collection_id={col}", None),
         ("POST", "/v1/search", {"query": "secret", "collection_id": "{col}"}),
         ("POST", "/v1/search", {"query": "secret", "filters": {"OR": [{"collection_id": "{col}"}, {"speaker": "Eve"}]}}),

@@ -23,6 +23,7 @@ ENDPOINTS = {
     "Memories": """
         POST   /v1/memories
         POST   /v1/memories/raw
+        POST   /v1/memories/process
         GET    /v1/memories/jobs/{job_id}
         POST   /v1/memories/batch
         GET    /v1/memories
@@ -36,6 +37,7 @@ ENDPOINTS = {
         POST   /v1/search
         GET    /v1/search/similar/{id}
         POST   /v1/search/reason
+        POST   /v1/search/graph
     """,
     "Chat": """
         POST   /v1/chat/completions
@@ -97,6 +99,18 @@ ENDPOINTS = {
         POST   /v1/feedback/ranking
         POST   /v1/feedback/missing
         GET    /v1/feedback/stats
+    """,
+    "Knowledge graph": """
+        GET    /v1/knowledge-graph/entities
+        GET    /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/entities
+        DELETE /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/relationships
+        DELETE /v1/knowledge-graph/relationships
+        POST   /v1/knowledge-graph/query
+        GET    /v1/knowledge-graph/timeline/{entity_name}
+        GET    /v1/knowledge-graph/contradictions
+        GET    /v1/knowledge-graph/stats
     """,
 }
 # Specification part 8: writes whose key is bound to the record they make.

@@ -80,6 +80,12 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     desk("decisions.log", {"decision_type": "t", "description": "d"}, who=me)
     desk("corrections.create", {"corrected_content": "right", "correction_type": "factual"}, who=me)
     desk("feedback.relevance", {"memory_id": kept, "query": "q", "is_relevant": True}, who=me)
+    for place in ("Lisbon", "Oslo"):
+        desk("graph.relationships.create", {"source": "Ada", "type": "lives_in", "target": place}, who=me)
+    for said in ("I live in Rome.", "I moved to Bergen."):
+        job = desk("memories.process", {"content": said}, who=me).body["job_id"]
+        while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
+            desk.breathe()
     yield desk, me
     desk.close()
 
@@ -134,8 +140,10 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
         records = [record[:2] for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
-    assert contents == {"kept, and changed", "also kept", "one of a batch", "right"}
+    assert contents == {"kept, and changed", "also kept", "one of a batch", "right", "I live in Rome", "I moved to Bergen"}
     assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
+    assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}
+    assert {record["name"] for kind, record in records if kind == "entity"} == {"Ada", "user", "Lisbon", "Oslo", "Rome", "Bergen"}
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
     assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]
     told = [record["payload"] for kind, record in records if kind == "webhook_delivery"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,14 @@ class Desk:
     def settle(self) -> None:
         """Run the background jobs until none is left."""
         self._runner.run(self._idle())
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Something else in the shard's loop, such as closing a model."""
+        return self._runner.run(work)
+
+    def breathe(self) -> None:
+        """Let the background jobs run for a moment."""
+        self._runner.run(asyncio.sleep(0.002))
 
     async def _idle(self) -> None:
         async with asyncio.timeout(JOBS_SECONDS_MAX):
