@@ -24,7 +24,7 @@ from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from storage.table import Identity, Scope
 
 CHEAP = {
-    "billing.default_tier": "enterprise",
+    "billing": {"default_tier": "enterprise"},
     "auth": {"argon2_time_cost": 1, "argon2_memory_kib": 64, "register_per_minute": 0, "login_per_minute": 0},
     "limits": {"requests_per_minute": 0, "endpoint_caps": False},
 }
