@@ -342,6 +342,9 @@ class Shard:
         if call.stage != flow.END:
             return self._begin_flow(operation, call)
         ticket = self._admission.resume(call.seed)
+        if operation.finish is None and call.idempotency_key is None and not _credits(operation, call):
+            self._flows.give_back(call.seed)
+            return Reply()  # nothing to write down
         try:
             with self.store.snapshot() as snapshot:
                 _, scope = self._principal(snapshot, operation, call)
@@ -380,53 +383,12 @@ class Shard:
                 taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
                 if taken_over or idempotency.replay(ctx, operation, call) is not None:
                     return Outcome(Reply())
-            ctx.credits = operation.credits(call.body) if callable(operation.credits) else operation.credits
+            ctx.credits = _credits(operation, call)
             if operation.finish is not None:
                 operation.finish(ctx, call.body)
             idempotency.remember(ctx, operation, call, call.reply)
             metering.charge(ctx, operation.name, ctx.credits)
             return Outcome(Reply(), ctx.due, ctx.metered)
-
-        return work
-
-    # --- flows --------------------------------------------------------------------------------------------------------
-
-    async def _flow(self, operation: Operation, call: Call) -> Reply:
-        """One step of a flow (runtime/flow.py). Credits are reserved where it begins, and settled or released where it ends."""
-        if call.stage == flow.ABORT:
-            self._flows.give_back(call.seed)
-            return Reply()
-        if call.stage != flow.END:
-            return self._begin_flow(operation, call)
-        try:
-            return await self._lane.submit(self._end_of_flow(operation, call), operation.name)
-        finally:
-            self._flows.give_back(call.seed)
-
-    def _begin_flow(self, operation: Operation, call: Call) -> Reply:
-        with self.store.snapshot() as snapshot:
-            principal, scope = self._admit(snapshot, operation, call)
-            ctx = ReadContext(snapshot, scope, call, self.environment, principal)
-            replayed = idempotency.replay(ctx, operation, call)
-            if replayed is not None:
-                return formed(operation, replayed)
-            loaded = None if operation.load is None else operation.load(ctx, call.body)
-            if call.idempotency_key is not None and operation.idempotency is Idempotency.CACHED:
-                self._flows.take(_held(ctx, call), call.fingerprint, call.seed)
-            return Reply(flow.BEGUN, orjson.dumps(loaded))
-
-    def _end_of_flow(self, operation: Operation, call: Call) -> Callable[[Transaction], Outcome]:
-        def work(transaction: Transaction) -> Outcome:
-            principal, scope = self._principal(transaction, operation, call)
-            ctx = WriteContext(transaction, scope, call, self.environment, principal, call.reply.outcome)
-            if call.idempotency_key is not None:
-                taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
-                if taken_over or idempotency.replay(ctx, operation, call) is not None:
-                    return Outcome(Reply())
-            if operation.finish is not None:
-                operation.finish(ctx, call.body)
-            idempotency.remember(ctx, operation, call, call.reply)
-            return Outcome(Reply(), ctx.due)
 
         return work
 
@@ -501,6 +463,10 @@ class Shard:
 
 def _held(ctx: ReadContext, call: Call) -> flow.Held:
     return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key)
+
+
+def _credits(operation: Operation, call: Call) -> int:
+    return operation.credits(call.body) if callable(operation.credits) else operation.credits
 
 
 def formed(operation: Operation, result: Any) -> Reply:
