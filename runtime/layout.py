@@ -17,15 +17,18 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
-from storage.table import Identity
+from storage.schema import Identity, Upgrade
 
 FORMAT_VERSION = 1
+FORMAT_UPGRADES: Mapping[
+    int, Upgrade
+] = {}  # format version -> what makes a store of it one of the next; tests/upgrade/ has a store of each
 LAYOUT_FILE = "layout.json"
 LOCK_FILE = "serve.lock"
 
@@ -77,16 +80,16 @@ class Layout:
         return layout
 
     def completed(self, data_dir: Path) -> Layout:
-        """Record that every store exists; from now on none is created."""
-        if self.complete:
+        """Record that every store exists, in this release's format; from now on none is created."""
+        if self.complete and self.format_version == FORMAT_VERSION:
             return self
-        layout = replace(self, complete=True)
+        layout = replace(self, complete=True, format_version=FORMAT_VERSION)
         layout._save(data_dir)
         return layout
 
     def identity(self, number: int) -> Identity:
-        """What the store of shard `number` must be."""
-        return Identity(self.cluster_id, number, self.shards, self.slots, self.format_version)
+        """What the store of shard `number` must be once it is open."""
+        return Identity(self.cluster_id, number, self.shards, self.slots, FORMAT_VERSION)
 
     def _save(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ from runtime.admission import Admission
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
+from runtime.layout import FORMAT_UPGRADES
 from runtime.limits import READ_THREADS_MAX, SLOW_CALLS_MAX
 from runtime.operation import COUNTERS, Call, Environment, Idempotency, Kind, Operation, Principal, ReadContext, Reply, WriteContext
 from runtime.plugin import Registry
@@ -65,6 +66,7 @@ class Shard:
             create=create,
             map_bytes=self.settings.storage.map_bytes,
             migrations={key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
+            upgrades=FORMAT_UPGRADES,
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)

@@ -18,6 +18,7 @@ from storage.directory import StoreError, StoreMismatch, StoreTooNew
 Row = TypeVar("Row")
 T = TypeVar("T")
 Migration = Callable[[Any], Any]
+Upgrade = Callable[[Any], None]  # (transaction) -> None
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,13 @@ class StoredTable(msgspec.Struct):
     version: int
 
 
-def check_identity(directory: Path, stored: Identity, expected: Identity) -> None:
-    """Raises StoreTooNew or StoreMismatch unless the store in `directory` is the one expected."""
+def check_identity(directory: Path, stored: Identity, expected: Identity, upgrades: Mapping[int, Upgrade]) -> None:
+    """Raises StoreTooNew or StoreMismatch unless the store in `directory` is the one expected, or upgrades lead from it there."""
     if stored.format_version > expected.format_version:
         raise StoreTooNew(f"{directory} has format {stored.format_version}; this release knows {expected.format_version}.")
-    for name in ("cluster_id", "shard", "shards", "slots", "format_version"):
+    if not all(step_from in upgrades for step_from in range(stored.format_version, expected.format_version)):
+        raise StoreMismatch(f"{directory} has format {stored.format_version}, from which nothing leads to {expected.format_version} here.")
+    for name in ("cluster_id", "shard", "shards", "slots"):
         found, wanted = getattr(stored, name), getattr(expected, name)
         if found != wanted and not (name == "cluster_id" and not wanted):
             raise StoreMismatch(f"{directory} belongs to another store: its {name} is {found!r}, expected {wanted!r}.")
@@ -125,6 +128,17 @@ def assign_codes(directory: Path, stored: Mapping[str, StoredTable], tables: Ite
         elif entry.version < table.version:
             changed.append((table, StoredTable(entry.code, table.version)))
     return changed
+
+
+def current(directory: Path, stored: Mapping[str, StoredTable], tables: Iterable[Table]) -> dict[str, StoredTable]:
+    """The entries of the declared tables, for a reader; a table that is not there yet has no rows. StoreMismatch when one is older."""
+    tables = tuple(tables)
+    entries = {table.name: stored[table.name] for table in tables if table.name in stored}
+    for table, entry in assign_codes(directory, stored, tables):
+        if table.name in stored:
+            raise StoreMismatch(f"{directory}: table {table.name!r} is of an older release; start the service once, which migrates it.")
+        entries[table.name] = entry
+    return entries
 
 
 def upgrade(table: Table, version: int, migrations: Mapping[tuple[str, int], Migration]) -> Callable[[bytes], bytes]:

@@ -1,4 +1,4 @@
-"""Tables of typed rows in one LMDB environment per shard; the only module that knows LMDB.
+"""Tables of typed rows in one LMDB environment per shard; with storage/environment.py the only module that knows LMDB.
 
 It owns keys, rows, transactions and their durability. It does not know what a row means, who a tenant is or when to index: it
 hands `notes` of a committed transaction back to whoever keeps derived state.
@@ -22,11 +22,8 @@ that meets its end is aborted and repeated). `work` must therefore have no effec
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
-import shutil
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,54 +36,51 @@ from storage import walk
 from storage.directory import (
     DATA_FILE,
     DirectoryLock,
-    StoreDamaged,
     StoreError,
     StoreFull,
     StoreMissing,
     check_data_file,
     copy_data,
-    publish,
 )
+from storage.directory import StoreDamaged as StoreDamaged
 from storage.directory import StoreInUse as StoreInUse
 from storage.directory import StoreMismatch as StoreMismatch
 from storage.directory import StoreTooNew as StoreTooNew
+from storage.environment import IDENTITY, SEQUENCE, MapFull, fault, open_environment
+from storage.environment import create as create_environment
 from storage.gate import ReaderGate
 from storage.keycode import decode as decode_key
 from storage.keycode import encode as encode_key
 from storage.keycode import prefix_end
 from storage.resident import Residents
-from storage.schema import Committed, Identity, Migration, Row, Scope, StoredTable, T, Table, assign_codes, check_identity, upgrade
+from storage.schema import (
+    Committed,
+    Identity,
+    Migration,
+    Row,
+    Scope,
+    StoredTable,
+    T,
+    Table,
+    Upgrade,
+    assign_codes,
+    current,
+    upgrade,
+)
 
 MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
-READERS_MAX = 1_024
+READ_MAP_FACTOR = 16  # how far a store may grow while another process reads it
 DRAIN_SECONDS_MAX = 10
 ABORT_SECONDS_MAX = 1
-DATABASES_MAX = 4
 RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 
 _SCOPE_BYTES, _PREFIX_BYTES = 6, 8
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # LMDB reports a short write as EIO
 _ALL_KEYS_END = b"\xff" * (_PREFIX_BYTES + 1)
-_IDENTITY, _SEQUENCE, _TABLE_PREFIX = b"identity", b"sequence", b"table:"
+_TABLE_PREFIX = b"table:"
 
 
 Key = tuple[Any, ...]
-
-
-class _MapFull(StoreFull):
-    """The map ended inside a transaction; Store.write grows it and repeats the work."""
-
-
-def _fault(error: lmdb.Error, path: Path) -> StoreError:
-    """LMDB's error as one of ours."""
-    if isinstance(error, lmdb.MapFullError):
-        return _MapFull(f"{path}: the memory map is full.")
-    if error.code in _NO_SPACE:
-        return StoreFull(f"{path} cannot be written ({error}); the last write was not stored. Free space on its device.")
-    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError | lmdb.VersionMismatchError | lmdb.PanicError):
-        return StoreDamaged(f"{path} is damaged ({error}). Reopen it; if that fails, restore it from a backup.")
-    return StoreError(f"{path}: {error}")
 
 
 class BoundTable(Generic[Row]):
@@ -238,7 +232,7 @@ class Reader:
     @property
     def sequence(self) -> int:
         """The sequence of the commit this reader sees."""
-        return int.from_bytes(self._lmdb.get(_SEQUENCE, b"", db=self.store._meta), "big")
+        return int.from_bytes(self._lmdb.get(SEQUENCE, b"", db=self.store._meta), "big")
 
     def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
         """The table inside a tenant's scope, or inside its slot when the table is of level "slot"."""
@@ -268,7 +262,7 @@ class Reader:
             raise self._fault(error) from error
 
     def _fault(self, error: lmdb.Error) -> StoreError:
-        return _fault(error, self.store.data_file)
+        return fault(error, self.store.data_file)
 
 
 class Snapshot(Reader):
@@ -281,7 +275,7 @@ class Snapshot(Reader):
             super().__init__(store, store._env.begin(db=store._main))
         except lmdb.Error as error:
             store._gate.leave()
-            raise _fault(error, store.data_file) from error
+            raise fault(error, store.data_file) from error
         self._open = True
 
     def close(self) -> None:
@@ -345,17 +339,17 @@ class Transaction(Reader):
         self.dirty |= child.dirty
 
     def _fault(self, error: lmdb.Error) -> StoreError:
-        fault = super()._fault(error)
+        told = super()._fault(error)
         self.dirty = True  # half a change may have been made
         if self._root.failure is None:
-            self._root.failure = fault
-        return fault
+            self._root.failure = told
+        return told
 
 
 class Store:
     """One open LMDB environment. Build it with Store.open; see the module docstring for what it guarantees."""
 
-    def __init__(self, directory: Path, identity: Identity, lock: DirectoryLock, environment: lmdb.Environment):
+    def __init__(self, directory: Path, identity: Identity, lock: DirectoryLock | None, environment: lmdb.Environment, sequence: int):
         self.directory = directory
         self.data_file = directory / DATA_FILE
         self.identity = identity
@@ -369,7 +363,7 @@ class Store:
         self._writing = False
         self._gate = ReaderGate()
         self._closed = False
-        self._sequence = 0
+        self._sequence = sequence
 
     @classmethod
     def open(
@@ -381,10 +375,12 @@ class Store:
         create: bool,
         map_bytes: int = MAP_BYTES_DEFAULT,
         migrations: Mapping[tuple[str, int], Migration] | None = None,
+        upgrades: Mapping[int, Upgrade] | None = None,
     ) -> Store:
         """Open the store in `directory`, or create it there when asked to and there is none.
 
         migrations  (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+        upgrades    from format version -> function(transaction) that makes it the next; all steps are one transaction with the migrations
 
         Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
         """
@@ -395,17 +391,33 @@ class Store:
         lock = DirectoryLock(directory)
         try:
             if not data_file.exists():
-                _create(directory, identity)
+                create_environment(directory, identity)
             check_data_file(data_file)
-            store = _open_environment(directory, identity, lock, max(map_bytes, 2 * data_file.stat().st_size))
+            environment, stored, sequence = open_environment(
+                directory, identity, max(map_bytes, 2 * data_file.stat().st_size), upgrades or {}
+            )
+            store = cls(directory, stored, lock, environment, sequence)
         except BaseException:
             lock.release()
             raise
         try:
-            store._declare(tuple(tables), migrations or {})
+            store._declare(tuple(tables), migrations or {}, identity.format_version, upgrades or {})
         except BaseException:
             store.close()
             raise
+        return store
+
+    @classmethod
+    def open_to_read(cls, directory: Path, tables: Iterable[Table], *, identity: Identity) -> Store:
+        """The store for snapshots alone, beside whichever process owns it; of an older release's it is StoreMismatch."""
+        if not (directory / DATA_FILE).exists():
+            raise StoreMissing(f"there is no store in {directory}.")
+        check_data_file(directory / DATA_FILE)
+        map_bytes = READ_MAP_FACTOR * (directory / DATA_FILE).stat().st_size
+        environment, stored, sequence = open_environment(directory, identity, map_bytes, {}, readonly=True)
+        store = cls(directory, stored, None, environment, sequence)
+        with store.snapshot() as snapshot:
+            store._codes = {name: entry.code.to_bytes(2, "big") for name, entry in current(directory, _stored(snapshot), tables).items()}
         return store
 
     @property
@@ -432,7 +444,7 @@ class Store:
                 for _ in range(MAP_GROWTHS_PER_WRITE_MAX):
                     try:
                         return self._attempt(work)
-                    except _MapFull:
+                    except MapFull:
                         self._grow()
                 raise StoreFull(f"{self.data_file}: one write needs more than a map of {self._env.info()['map_size']} bytes.")
             finally:
@@ -443,21 +455,21 @@ class Store:
         try:
             inner = self._env.begin(db=self._main, write=True)
         except lmdb.Error as error:
-            raise _fault(error, self.data_file) from error
+            raise fault(error, self.data_file) from error
         transaction = Transaction(self, inner, sequence)
         try:
             result = work(transaction)
             if transaction.failure is not None:
                 raise transaction.failure
             if transaction.dirty:
-                inner.put(_SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
+                inner.put(SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
             inner.commit()
         except BaseException as error:
             self._undo(inner, transaction.dirty or not isinstance(error, Exception))
-            fault = transaction.failure or (_fault(error, self.data_file) if isinstance(error, lmdb.Error) else error)
-            if fault is error:
+            told = transaction.failure or (fault(error, self.data_file) if isinstance(error, lmdb.Error) else error)
+            if told is error:
                 raise
-            raise fault from error
+            raise told from error
         if not transaction.dirty:
             return Committed(result, self._sequence, {})
         self._sequence = sequence
@@ -524,15 +536,21 @@ class Store:
             if not self._closed:
                 self._closed = True
                 self._env.close()
-                self._lock.release()
+                if self._lock is not None:
+                    self._lock.release()
 
-    def _declare(self, tables: tuple[Table, ...], migrations: Mapping[tuple[str, int], Migration]) -> None:
-        """Give each new table a code and bring each older one to its declared version, all in one transaction."""
+    def _declare(
+        self, tables: tuple[Table, ...], migrations: Mapping[tuple[str, int], Migration], version: int, upgrades: Mapping[int, Upgrade]
+    ) -> None:
+        """Bring the format to `version`, give each new table a code and each older one its declared version, in one transaction."""
 
         def work(transaction: Transaction) -> dict[str, bytes]:
-            with transaction._lmdb.cursor(db=self._meta) as cursor:
-                rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
-                stored = {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
+            for step_from in range(self.identity.format_version, version):
+                upgrades[step_from](transaction)
+                identity = replace(self.identity, format_version=step_from + 1)
+                transaction._lmdb.put(IDENTITY, msgspec.json.encode(identity), db=self._meta)
+                transaction.dirty = True
+            stored = _stored(transaction)
             for table, entry in assign_codes(self.directory, stored, tables):
                 if table.name in stored:
                     _migrate(transaction, table, stored[table.name], migrations)
@@ -542,52 +560,14 @@ class Store:
             return {table.name: stored[table.name].code.to_bytes(2, "big") for table in tables}
 
         self._codes = self.write(work).result
+        self.identity = replace(self.identity, format_version=version)
 
 
-def _create(directory: Path, identity: Identity) -> None:
-    """Build an empty store beside the final name and rename it into place, so that a data file is either absent or whole."""
-    building = directory / ".creating"
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir()
-    identity = replace(identity, cluster_id=identity.cluster_id or uuid.uuid4().hex)
-    try:
-        with lmdb.open(str(building), mode=0o700, max_dbs=DATABASES_MAX, lib_version=0) as environment:
-            environment.open_db(b"main")
-            meta = environment.open_db(b"meta")
-            with environment.begin(db=meta, write=True) as transaction:
-                transaction.put(_IDENTITY, msgspec.json.encode(identity))
-                transaction.put(_SEQUENCE, (0).to_bytes(8, "big"))
-    except lmdb.Error as error:
-        raise _fault(error, building / DATA_FILE) from error
-    publish(building / DATA_FILE, directory / DATA_FILE)
-    shutil.rmtree(building)
-
-
-def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, map_bytes: int) -> Store:
-    """Open LMDB and compare the stored identity with the expected one."""
-    try:
-        environment = lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
-    except lmdb.Error as error:
-        raise _fault(error, directory / DATA_FILE) from error
-    try:
-        meta = environment.open_db(b"meta", create=False)
-        with environment.begin(db=meta) as transaction:
-            raw = transaction.get(_IDENTITY)
-            sequence = int.from_bytes(transaction.get(_SEQUENCE, b""), "big")
-        if raw is None:
-            raise StoreDamaged(f"{directory / DATA_FILE} carries no identity: it is no store of ours, or it was damaged.")
-        stored = msgspec.json.decode(raw, type=Identity)
-        check_identity(directory, stored, identity)
-        store = Store(directory, stored, lock, environment)
-        store._sequence = sequence
-        return store
-    except BaseException as error:
-        environment.close()
-        if isinstance(error, lmdb.NotFoundError):
-            raise StoreDamaged(f"{directory / DATA_FILE} is an LMDB file, but not a store of ours.") from error
-        if isinstance(error, lmdb.Error):
-            raise _fault(error, directory / DATA_FILE) from error
-        raise
+def _stored(reader: Reader) -> dict[str, StoredTable]:
+    """What the store remembers of its tables, by name."""
+    with reader._lmdb.cursor(db=reader.store._meta) as cursor:
+        rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
+        return {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
 
 
 def _migrate(transaction: Transaction, table: Table, entry: StoredTable, migrations: Mapping[tuple[str, int], Migration]) -> None:

@@ -17,13 +17,13 @@ FILE_LINES_MAX = 620
 BANNED_NAMES = ("utils", "helpers", "common", "manager", "service")
 ONLY_IN = {
     "ray": {"runtime/cluster.py", "runtime/serving.py", "runtime/cli.py", "serve_app.py"},
-    "lmdb": {"storage/table.py"},
+    "lmdb": {"storage/table.py", "storage/environment.py"},
     "starlette": {"runtime/gateway.py"},
     "uvicorn": {"runtime/connection.py", "runtime/serving.py", "runtime/cluster.py"},
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "auth", "errors", "ids", "inference", "jobs", "limits", "operation", "pagination", "placement", "plugin", "settings", "timestamps",
+    "auth", "checks", "errors", "ids", "inference", "jobs", "limits", "operation", "pagination", "placement", "plugin", "settings", "timestamps", "verification",
 }  # fmt: skip
 
 
