@@ -55,11 +55,12 @@ async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     vectors = await models.embedder.embed([content for _, content in texts])
     space = models.embedder.space
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
-        return await asyncio.to_thread(_analysed, texts, vectors, space)
-    return _analysed(texts, vectors, space)
+        return await asyncio.to_thread(analysed, texts, vectors, space)
+    return analysed(texts, vectors, space)
 
 
-def _analysed(texts: Sequence[Text], vectors: np.ndarray, space: str) -> list[Indexed]:
+def analysed(texts: Sequence[Text], vectors: Sequence[np.ndarray] | np.ndarray, space: str) -> list[Indexed]:
+    """What search needs of each text, which depends on nothing but the text and its vector."""
     found = []
     for (speaker, content), vector in zip(texts, vectors, strict=True):
         own = analyze(content)

@@ -97,6 +97,11 @@ OUTBOX_RETENTION_SECONDS = 7 * 24 * 3600
 EXPIRED_ROWS_SWEPT_PER_WRITE = 8
 CALL_SECONDS_MAX = 120
 
+# --- verification -----------------------------------------------------------------------------------------------------
+FINDINGS_PER_ACCOUNT_MAX = 1_000
+REPAIR_PASSES_MAX = 4
+TEXTS_VERIFIED_AT_ONCE_MAX = 256
+
 # --- process ----------------------------------------------------------------------------------------------------------
 GATEWAY_REQUESTS_MAX = 2_000
 START_SECONDS_MAX = 120

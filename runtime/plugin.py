@@ -81,6 +81,7 @@ class Plugin:
     jobs            background work
     retrievers      search extensions
     erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record)
+    checks          what must agree among its rows, indexes, counters and jobs (runtime/checks.py), for verification
     migrations      (table, from_version) -> function(row) -> row
     settings        pydantic model of its own settings section, by the plugin's name
     """
@@ -97,6 +98,7 @@ class Plugin:
     retrievers: tuple[Retriever, ...] = ()
     erase: Callable[..., Any] | None = None
     export: Callable[..., Any] | None = None
+    checks: tuple[Callable[..., Any], ...] = ()
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
 

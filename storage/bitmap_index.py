@@ -13,6 +13,7 @@ Invariant: a stored bitmap is never empty, so the values of a field are exactly 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -44,6 +45,11 @@ class BitmapIndex:
     def bind(self, reader: Reader, scope: Scope) -> BoundBitmaps:
         """The index inside one reader and one tenant."""
         return BoundBitmaps(reader.bind(self.tables[0], scope), self)
+
+    @staticmethod
+    def stored(value: Value) -> Value:
+        """A value as the index keeps it, which is what `values` and `each` give back."""
+        return _stored(value)
 
 
 class BoundBitmaps:
@@ -116,6 +122,19 @@ class BoundBitmaps:
     def count(self, field: str, value: Value) -> int:
         """How many ordinals carry the value."""
         return sum(len(BitMap.deserialize(raw)) for _, raw in self._table.scan(self._checked(field), _stored(value)))
+
+    def each(self) -> Iterator[tuple[tuple[str, Value], BitMap]]:
+        """Every ((field, value), its ordinals), in order."""
+        for place, chunks in itertools.groupby(self._table.scan(), key=lambda entry: entry[0][:2]):
+            yield place, _union(raw for _, raw in chunks)
+
+    def assign(self, field: str, value: Value, ordinals: BitMap) -> None:
+        """From now on exactly these ordinals carry the value."""
+        self._table.delete_prefix(self._checked(field), _stored(value))
+        for chunk, members in itertools.groupby(ordinals, key=lambda ordinal: ordinal >> CHUNK_BITS):
+            bitmap = BitMap(members)
+            bitmap.run_optimize()
+            self._table.put_raw((field, _stored(value), chunk), bitmap.serialize())
 
     def _key(self, ordinal: int, field: str, value: Value) -> tuple[str, Value, int]:
         return (self._checked(field), _stored(value), ordinal >> CHUNK_BITS)

@@ -416,8 +416,13 @@ class Store:
         map_bytes = READ_MAP_FACTOR * (directory / DATA_FILE).stat().st_size
         environment, stored, sequence = open_environment(directory, identity, map_bytes, {}, readonly=True)
         store = cls(directory, stored, None, environment, sequence)
-        with store.snapshot() as snapshot:
-            store._codes = {name: entry.code.to_bytes(2, "big") for name, entry in current(directory, _stored(snapshot), tables).items()}
+        try:
+            with store.snapshot() as snapshot:
+                entries = current(directory, _stored(snapshot), tables)
+        except BaseException:
+            store.close()
+            raise
+        store._codes = {name: entry.code.to_bytes(2, "big") for name, entry in entries.items()}
         return store
 
     @property

@@ -27,6 +27,7 @@ from plugins.memory_store import (
     MEMORY_TEXT,
     MEMORY_VECTORS,
 )
+from runtime import verification
 from runtime.auth import read_authorization, resolve
 from runtime.errors import ApiError
 from runtime.operation import Call, Idempotency
@@ -323,6 +324,15 @@ class History:
             for key, shown in zip(keys, listed, strict=True):
                 key.id = shown["id"]
             self._look_at_collections(account, who, settled)
+        self._verify()
+
+    def _verify(self) -> None:
+        """Every check that a plugin or the runtime declares holds, whatever was going on when the process ended."""
+        shard = self.world.shard
+        with shard.store.snapshot() as snapshot:
+            for account in verification.accounts(snapshot):
+                found = verification.examine(snapshot, shard.environment, account, self.world.now_ms)
+                self._hold(not found, f"{account}: " + "; ".join(f"{finding.table}: {finding.what}" for finding in found))
 
     def _look_at_collections(self, account: Account, who: Access, settled: bool) -> None:
         collections = [collection for collection in account.collections if not collection.is_gone][::-1]
