@@ -462,9 +462,8 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from (("collection", _view(ctx, row)) for _, row in ctx[COLLECTIONS].scan() if not row.is_default)
 
 
-def _highest_number(ctx: ReadContext) -> int:
-    used = (*(row.number for _, row in ctx[COLLECTIONS].scan()), *(key[0] for key, _ in ctx[DROPPED_COLLECTIONS].scan()))
-    return max(used, default=0) - 1  # numbers count from 1, their counter from 0
+def _highest_number(ctx: ReadContext) -> int:  # numbers count from 1, their counter from 0
+    return max((0, *(row.number for _, row in ctx[COLLECTIONS].scan()), *(key[0] for key, _ in ctx[DROPPED_COLLECTIONS].scan()))) - 1
 
 
 CHECKS = (

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import lmdb
 import msgspec
@@ -86,3 +87,23 @@ def open_environment(
         if isinstance(error, lmdb.Error):
             raise fault(error, directory / DATA_FILE) from error
         raise
+
+
+class Figures(NamedTuple):
+    """What a data file says of itself: which store it is, the sequence of its last commit, and how many rows it has."""
+
+    identity: Identity
+    sequence: int
+    rows: int
+
+
+def figures(directory: Path) -> Figures:
+    """Read them from a data file that nobody writes, such as a copy. StoreDamaged when it is none of ours."""
+    try:
+        with lmdb.open(str(directory), max_dbs=DATABASES_MAX, readonly=True, lock=False) as environment:
+            main, meta = environment.open_db(b"main", create=False), environment.open_db(b"meta", create=False)
+            with environment.begin(db=meta) as transaction:
+                identity = msgspec.json.decode(transaction.get(IDENTITY, b""), type=Identity)
+                return Figures(identity, int.from_bytes(transaction.get(SEQUENCE, b""), "big"), transaction.stat(main)["entries"])
+    except (lmdb.Error, msgspec.MsgspecError) as error:
+        raise StoreDamaged(f"{directory / DATA_FILE} cannot be read as a store: {error}.") from error

@@ -23,8 +23,8 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "auth", "checks", "errors", "ids", "inference", "jobs", "limits", "operation", "pagination", "placement", "plugin", "settings", "timestamps",
-    "verification",
+    "auth", "checks", "errors", "ids", "inference", "jobs", "limits", "operation", "pagination", "placement", "plugin", "settings",
+    "timestamps", "verification",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import os
 import random
 import tempfile
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -444,7 +445,8 @@ def run(seed: int, steps: int = STEPS) -> History:
         except BaseException as error:
             trace = "\n  ".join(history.lines)
             again = f"python -m tests.simulation --seeds 1 --seed-start {seed} --steps {steps}"
+            with suppress(Exception):  # a shard that did not open again cannot be closed either, and that is not the news
+                history.world.close()
             raise AssertionError(f"{error!r}\n\n  {trace}\n\nAgain: {again}") from error
-        finally:
-            history.world.close()
+        history.world.close()
     return history
