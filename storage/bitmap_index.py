@@ -129,12 +129,12 @@ class BoundBitmaps:
             yield place, _union(raw for _, raw in chunks)
 
     def assign(self, field: str, value: Value, ordinals: BitMap) -> None:
-        """From now on exactly these ordinals carry the value."""
-        self._table.delete_prefix(self._checked(field), _stored(value))
+        """From now on exactly these ordinals carry the value, which is given as `each` gives it."""
+        self._table.delete_prefix(self._checked(field), value)
         for chunk, members in itertools.groupby(ordinals, key=lambda ordinal: ordinal >> CHUNK_BITS):
             bitmap = BitMap(members)
             bitmap.run_optimize()
-            self._table.put_raw((field, _stored(value), chunk), bitmap.serialize())
+            self._table.put_raw((field, value, chunk), bitmap.serialize())
 
     def _key(self, ordinal: int, field: str, value: Value) -> tuple[str, Value, int]:
         return (self._checked(field), _stored(value), ordinal >> CHUNK_BITS)
