@@ -11,6 +11,8 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from runtime import backup, verification
 from runtime.client import Client, local_base_url
@@ -24,6 +26,18 @@ from runtime.verification import Account, Finding
 from storage.table import Scope, Store
 
 OK, FOUND = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One `mneme admin` command. run: -> exit status; failures are raised, see runtime/cli.py."""
+
+    name: str
+    summary: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Settings], int]
+
+
 Mend = Callable[[int, Account], tuple[int, list[Finding]]]
 
 
@@ -141,3 +155,18 @@ def _told(manifest: backup.Manifest) -> str:
 
 def _now_ms() -> int:
     return int(time.time() * 1000)
+
+
+def _backup_directory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the backup's directory")
+
+
+def _repair(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repair", action="store_true", help="make what derives from other rows again")
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("backup", "copy all data into a new directory, also while the service runs", _backup_directory, back_up),
+    Command("restore", "copy a backup into a new data directory, checking every file and count", _backup_directory, restore),
+    Command("verify", "check that everything stored agrees with itself, also while the service runs", _repair, verify),
+)

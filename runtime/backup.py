@@ -105,7 +105,7 @@ def back_up(data_dir: Path, target: Path, now_ms: int) -> Manifest:
         manifest = Manifest(MANIFEST_FORMAT, iso(now_ms), version, layout.cluster_id, layout.format_version, stores, copied)
         manifest.sha256 = manifest.digest()
         _write(target / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-        _sync_tree(target)
+        _close(target)
         return manifest
     except BaseException:
         for path in target.iterdir():
@@ -195,9 +195,13 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_tree(directory: Path) -> None:
-    """Make the names of all files durable; their contents are already."""
-    for folder, _, _ in os.walk(directory):
+def _close(directory: Path) -> None:
+    """Keep everybody but the owner out, and make the names of all files durable; their contents are already."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = Path(folder) / name
+            path.chmod(path.stat().st_mode & 0o700)
+        os.chmod(folder, 0o700)
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -228,7 +232,7 @@ def restore(source: Path, data_dir: Path) -> Manifest:
                 copied = _stream(content, data_dir / file.path, os.fstat(content.fileno()).st_mode & 0o700)
             if copied != (file.size, file.sha256):
                 raise BackupError(f"{source / file.path} changed while it was read; {data_dir} is incomplete, remove it.")
-        _sync_tree(data_dir)
+        _close(data_dir)
     return manifest
 
 

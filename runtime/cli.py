@@ -14,11 +14,11 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from runtime import demo, doctor
+from runtime import admin_storage, demo, doctor
 from runtime.client import CallFailed, Client, local_base_url
 from runtime.layout import Layout, LayoutError
 from runtime.secrets import Secrets, SecretsError
@@ -70,16 +70,12 @@ def parser() -> argparse.ArgumentParser:
     create.add_argument("--scopes", default="read,write", help="comma-separated: read, write, admin (%(default)s)")
     _add_base_url(create)
 
-    admin = commands.add_parser("admin", help="stored data, for the operator").add_subparsers(
-        dest="action", required=True, metavar="ACTION"
-    )
-    keep = _command(admin, "backup", _on_data("back_up"), "copy all data into a new directory, also while the service runs")
-    bring = _command(admin, "restore", _on_data("restore"), "copy a backup into a new data directory, checking every file and count")
-    for command in (keep, bring):
-        command.add_argument("directory", type=Path, metavar="DIR", help="the backup's directory")
-    look = _command(admin, "verify", _on_data("verify"), "check that everything stored agrees with itself, also while the service runs")
-    look.add_argument("--repair", action="store_true", help="make what derives from other rows again")
-    _add_base_url(look)
+    office = commands.add_parser("admin", help="what the operator does").add_subparsers(dest="action", required=True, metavar="ACTION")
+    for command in admin_storage.COMMANDS:
+        act = _command(office, command.name, administer, command.summary)
+        command.arguments(act)
+        _add_base_url(act)
+        act.set_defaults(admin=command)
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -107,11 +103,6 @@ def settings_of(parsed: argparse.Namespace) -> Settings:
     flags = {"engine": "engine", "data_dir": "data_dir", "http.host": "host", "http.port": "port"}
     given = [f"{name}={value}" for name, flag in flags.items() if (value := getattr(parsed, flag, None)) is not None]
     return Settings.load(parsed.config or default_config(os.environ), [*parsed.set, *given], os.environ)
-
-
-def _on_data(name: str) -> Callable[[argparse.Namespace], int]:
-    """The command of runtime/admin_storage.py with this name, imported when it runs."""
-    return lambda parsed: getattr(importlib.import_module("runtime.admin_storage"), name)(parsed, settings_of(parsed))
 
 
 def serve(parsed: argparse.Namespace) -> int:
@@ -171,6 +162,12 @@ def create_key(parsed: argparse.Namespace) -> int:
         minted = client.call("POST", "/v1/internal/keys", {"email": parsed.email, "name": parsed.name, "scopes": scopes})
     print(minted["key"])
     return OK
+
+
+def administer(parsed: argparse.Namespace) -> int:
+    settings = settings_of(parsed)
+    configure_logging(settings)
+    return parsed.admin.run(parsed, settings)
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:
