@@ -550,12 +550,13 @@ class Store:
         """Bring the format to `version`, give each new table a code and each older one its declared version, in one transaction."""
 
         def work(transaction: Transaction) -> dict[str, bytes]:
+            stored = _stored(transaction)
+            self._codes = {name: entry.code.to_bytes(2, "big") for name, entry in stored.items()}
             for step_from in range(self.identity.format_version, version):
                 upgrades[step_from](transaction)
                 identity = replace(self.identity, format_version=step_from + 1)
                 transaction._lmdb.put(IDENTITY, msgspec.json.encode(identity), db=self._meta)
                 transaction.dirty = True
-            stored = _stored(transaction)
             for table, entry in assign_codes(self.directory, stored, tables):
                 if table.name in stored:
                     _migrate(transaction, table, stored[table.name], migrations)
