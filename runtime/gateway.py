@@ -44,9 +44,19 @@ from runtime.errors import (
     InternalError,
     PayloadTooLarge,
     RateLimited,
+    Unavailable,
     UriTooLong,
 )
-from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
+from runtime.limits import (
+    BODIES_ARRIVING_BYTES_MAX,
+    BODY_BYTES_MAX,
+    BODY_READ_SECONDS_MAX,
+    GATEWAY_REQUESTS_MAX,
+    HEADER_BYTES_MAX,
+    HEALTH_SECONDS_MAX,
+    REQUEST_ID_CHARS_MAX,
+    URL_BYTES_MAX,
+)
 from runtime.operation import Call, Credential, Kind, Operation, Reply, View
 from runtime.plugin import Registry
 from runtime.routes import Routes
@@ -140,6 +150,8 @@ class Gateway:
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
+        self._under_way = 0
+        self._arriving = _Arriving()
         self._unfinished: set[asyncio.Future[Reply]] = set()
         self._own = self._own_operations()
         routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
@@ -162,6 +174,7 @@ class Gateway:
         request_id = _request_id(headers, entropy[:16])
         REQUEST_ID.set(request_id)
         method, name = scope["method"], _UNMATCHED
+        self._under_way += 1
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
@@ -169,6 +182,8 @@ class Gateway:
                     raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
                 route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
+                if self._under_way > GATEWAY_REQUESTS_MAX and route.operation not in self._own:
+                    raise Unavailable("More requests are under way than the service accepts. Retry in a moment.")
                 if len(headers) != len(pairs):
                     _check_repeated(pairs, headers)
                 now_ms = int((time.time() + self._offset) * 1000)
@@ -181,6 +196,8 @@ class Gateway:
             except Exception:
                 log.exception("%s failed, request %s", name, request_id)
                 reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
+            finally:
+                self._under_way -= 1
             status = _CLIENT_LEFT_STATUS if reply is None else await self._deliver(send, reply, method, request_id, started)
         self._telemetry.request(name, method if method in _METHODS else "other", status, time.perf_counter() - started)
 
@@ -247,7 +264,7 @@ class Gateway:
         if route.query is not None:
             call.query = route.query.read(scope["query_string"])
         if route.body is not None:
-            call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
+            call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive, self._arriving))
         if call.idempotency_key is not None:
             call.fingerprint = validation.fingerprint(self._secrets.pepper, route.operation, call.path, call.query, call.body)
 
@@ -406,8 +423,14 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
             headers[name] = b",".join(value for other, value in pairs if other == name)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, _ClientLeft."""
+class _Arriving:
+    """Bytes of bodies that are still arriving, of all requests together."""
+
+    size = 0
+
+
+async def _body(headers: Headers, receive: Receive, arriving: _Arriving) -> bytes:
+    """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, Unavailable, _ClientLeft."""
     if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
         raise BadRequest("The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding")
     announced = headers.get(b"content-length")
@@ -425,9 +448,14 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
                     raise _ClientLeft
                 chunks.append(message.get("body", b""))
                 size += len(chunks[-1])
+                arriving.size += len(chunks[-1])
+                if arriving.size > BODIES_ARRIVING_BYTES_MAX:
+                    raise Unavailable("More is being sent at once than the service can hold. Retry in a moment.")
                 more = message.get("more_body", False)
     except TimeoutError:
         raise BadRequest(f"The body did not arrive within {BODY_READ_SECONDS_MAX} seconds.") from None
+    finally:
+        arriving.size -= size
     if size > BODY_BYTES_MAX:
         raise _too_large()
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)

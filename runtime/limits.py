@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # --- wire -------------------------------------------------------------------------------------------------------------
 BODY_BYTES_MAX = 10 * 1024 * 1024
+BODIES_ARRIVING_BYTES_MAX = 256 * 1024 * 1024
 JSON_DEPTH_MAX = 64
 URL_BYTES_MAX = 8 * 1024
 HEADER_BYTES_MAX = 32 * 1024
