@@ -51,6 +51,7 @@ from runtime.limits import (
     BODIES_ARRIVING_BYTES_MAX,
     BODY_BYTES_MAX,
     BODY_READ_SECONDS_MAX,
+    GATEWAY_CALLS_MAX,
     GATEWAY_REQUESTS_MAX,
     HEADER_BYTES_MAX,
     HEALTH_SECONDS_MAX,
@@ -150,7 +151,7 @@ class Gateway:
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
-        self._under_way = 0
+        self._under_way = self._calls = 0  # requests being answered, and of them calls that a shard has
         self._arriving = _Arriving()
         self._unfinished: set[asyncio.Future[Reply]] = set()
         self._own = self._own_operations()
@@ -182,8 +183,8 @@ class Gateway:
                     raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
                 route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
-                if self._under_way > GATEWAY_REQUESTS_MAX and route.operation not in self._own:
-                    raise Unavailable("More requests are under way than the service accepts. Retry in a moment.")
+                if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
+                    raise _too_many()
                 if len(headers) != len(pairs):
                     _check_repeated(pairs, headers)
                 now_ms = int((time.time() + self._offset) * 1000)
@@ -215,15 +216,25 @@ class Gateway:
             if route.tenantless:
                 raise
             call.rejected = error
-            return await self._shards.execute(call)
+            return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
         if operation.kind is Kind.FLOW:
             result = await operation.handler(call, self._shards, self._models)
             return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
         if operation.kind is Kind.READ:
+            return await self._execute(call)
+        return await self._to_the_end(self._execute(call))
+
+    async def _execute(self, call: Call) -> Reply:
+        """The shard's reply. More calls than can be answered soon are refused at once, before they queue up. Raises Unavailable."""
+        if self._calls >= GATEWAY_CALLS_MAX:
+            raise _too_many()
+        self._calls += 1
+        try:
             return await self._shards.execute(call)
-        return await self._to_the_end(self._shards.execute(call))
+        finally:
+            self._calls -= 1
 
     def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
         """The caller's address. What proxies forward counts only when they are trusted. Raises BadRequest where HTTPS is missing."""
@@ -459,6 +470,10 @@ async def _body(headers: Headers, receive: Receive, arriving: _Arriving) -> byte
     if size > BODY_BYTES_MAX:
         raise _too_large()
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_many() -> Unavailable:
+    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
 
 
 def _too_large() -> PayloadTooLarge:

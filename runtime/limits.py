@@ -107,6 +107,7 @@ MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
 # --- process ----------------------------------------------------------------------------------------------------------
 GATEWAY_REQUESTS_MAX = 2_000
+GATEWAY_CALLS_MAX = 512
 START_SECONDS_MAX = 120
 RAY_CONNECT_SECONDS_MAX = 5
 STOP_SECONDS_MAX = 30

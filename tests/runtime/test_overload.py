@@ -39,9 +39,10 @@ def refused(answer: Any) -> bool:
     return answer.status_code == 503 and int(answer.headers["Retry-After"]) >= 1 and "Retry" in answer.json()["error"]["message"]
 
 
-def test_a_gateway_answers_so_many_at_once_and_refuses_the_rest(service: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bound", ["GATEWAY_REQUESTS_MAX", "GATEWAY_CALLS_MAX"])
+def test_a_gateway_answers_so_many_at_once_and_refuses_the_rest(service: InProcess, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
     me = service.register("ada@example.com")
-    monkeypatch.setattr(gateway, "GATEWAY_REQUESTS_MAX", 5)
+    monkeypatch.setattr(gateway, bound, 5)
     answers = at_once(service, me, [("POST", "/v1/memories", {"content": f"number {n}"}) for n in range(20)])
     assert sum(answer.status_code == 201 for answer in answers) == 5
     assert all(refused(answer) for answer in answers if answer.status_code != 201)
