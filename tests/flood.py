@@ -103,6 +103,9 @@ class Client:
                 if not idle and connections >= CONNECTIONS_MAX:
                     tally.unsent += 1
                     continue
+                while idle and idle[-1][0].at_eof():  # the service has closed it, as nothing was asked for a while
+                    idle.pop()[1].close()
+                    connections -= 1
                 connections += not idle
                 task = asyncio.create_task(one(idle.pop() if idle else None))
                 tasks.add(task)
