@@ -33,6 +33,8 @@ from runtime.auth import read_authorization, resolve
 from runtime.errors import ApiError
 from runtime.operation import Call, Idempotency
 from tests.plugins import Answer
+from tests.simulation import guest
+from tests.simulation.guest import Guest
 from tests.simulation.model import Access, Account, Expected, Memory, Model, Request
 from tests.simulation.script import HOUR_MS, MINUTE_MS, Script
 from tests.simulation.world import JOBS_MAX, SURVIVES, World
@@ -61,6 +63,8 @@ class History:
         self._digest = hashlib.sha256()
         self._access: list[Access] = []
         self._page: tuple[Request, str, Memory] | None = None
+        self._guest = Guest(self._chance, self.world.registry)
+        self._guest_token = ""
 
     @property
     def digest(self) -> str:
@@ -69,9 +73,11 @@ class History:
     def run(self, steps: int) -> None:
         for email in ("ada@example.com", "grace@example.com"):
             self._one(Request("auth.register", body={"email": email, "password": "correct horse", "full_name": "Somebody"}))
+        self._guest_token = self.world.register(guest.EMAIL, "Guest")
         self._look()
         actions = {
             self._request: 60,
+            self._guests: 12,
             self._doomed_request: 7,
             self._group: 6,
             self._jobs: 6,
@@ -105,6 +111,24 @@ class History:
         if self._chance.random() < 0.35:
             self.world.arm(self._chance.choice([step for step in SURVIVES if step != "embedding"]))
         self._ask(requests)
+
+    def _guests(self) -> None:
+        """Something that the model knows nothing of; sometimes the last thing the process does."""
+        if self._chance.random() < 0.1:
+            self.world.arm(self._chance.choice(list(SURVIVES)))
+        operation, body, path = self._guest.draw()
+        key = f"guest-{self._chance.randrange(1_000)}" if self._chance.random() < 0.5 else None
+        answer = self.world.ask([self.world.form(operation.name, body, who=self._guest_token, key=key, **path)])[0]
+        self.world.arm(None)
+        self._note(f"{operation.name} by the guest -> {'no answer' if answer is None else answer.status}", answer)
+        if answer is not None:
+            self._hold(guest.is_sound(answer), "a fault", answer)
+            self._guest.learn(answer)
+        if answer is not None and answer.status == 401:
+            login = {"email": guest.EMAIL, "password": "correct horse"}
+            self._guest_token = self.world("auth.login", login).body["access_token"]
+        if self._recover_if_dead():
+            self._look()
 
     def _next_page(self) -> None:
         """Go on with a list that was begun a while ago."""
