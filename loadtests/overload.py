@@ -52,7 +52,10 @@ class Memory:
 def report(name: str, tally: Tally) -> None:
     counts = ", ".join(f"{count} × {status}" for status, count in sorted(tally.statuses.items()))
     times = f"p50 {tally.quantile(0.5) * 1000:.0f} ms, p99 {tally.quantile(0.99) * 1000:.0f} ms"
-    print(f"{name}: {tally.good:.0f}/s answered well, {times}; {counts}; {tally.broken} broken, {tally.unsent} unsent", flush=True)
+    print(
+        f"{name}: {tally.good:.0f}/s answered well, {times}; {counts}; {dict(tally.broken) or 'none'} broken, {tally.unsent} unsent",
+        flush=True,
+    )
 
 
 def run(service: Served, seconds: float, factor: float) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from runtime import jobs
 from runtime.errors import ApiError
-from runtime.limits import JOB_PREPARE_SECONDS_MAX
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_RECORD_RETRY_MS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -90,7 +90,7 @@ class JobLoop:
             if wait is not None and wait <= 0:
                 await self._room.acquire()
                 _, slot, number, job_id = heapq.heappop(self._heap)
-                task = asyncio.get_running_loop().create_task(self._run_one(slot, number, job_id))
+                task = asyncio.get_running_loop().create_task(self._run_to_an_end(slot, number, job_id))
                 self._running.add(task)
                 task.add_done_callback(self._ended)
                 continue
@@ -101,8 +101,14 @@ class JobLoop:
     def _ended(self, task: asyncio.Task) -> None:
         self._running.discard(task)
         self._room.release()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a job could not record its end", exc_info=task.exception())
+
+    async def _run_to_an_end(self, slot: int, number: int, job_id: str) -> None:
+        """Run it; when its beginning or its end could not be written (the disk is full, too many writes wait), try again later."""
+        try:
+            await self._run_one(slot, number, job_id)
+        except Exception:
+            log.error("job %s could not be recorded and is tried again", job_id, exc_info=True)
+            self.add([(self._now_ms() + JOB_RECORD_RETRY_MS, slot, number, job_id)])
 
     async def _run_one(self, slot: int, number: int, job_id: str) -> None:
         with self._snapshot() as snapshot:

@@ -36,7 +36,7 @@ class Tally:
     statuses: Counter[int] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
     silent_refusals: int = 0  # a 429 or 503 without Retry-After
-    broken: int = 0  # the connection ended, or no answer came in time
+    broken: Counter[str] = field(default_factory=Counter)  # the connection ended, or no answer came in time
     unsent: int = 0
 
     @property
@@ -91,8 +91,8 @@ class Client:
                 async with asyncio.timeout(ANSWER_SECONDS_MAX):
                     await self._ask(connection, tally)
                 idle.append(connection)
-            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-                tally.broken += 1
+            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError) as error:
+                tally.broken[type(error).__name__] += 1
                 connections -= 1
                 if connection is not None:
                     connection[1].close()
