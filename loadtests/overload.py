@@ -1,8 +1,8 @@
 """Send a service four times what it can answer and see what it makes of it: python loadtests/overload.py [--seconds 60] [--factor 4]
 
 Its capacity is measured with a mix of reads, searches and writes over 16 connections, before and after, since a shared machine drifts;
-in between as many requests a second as `factor` says arrive whether or not it answers. It holds when it lives, its memory stays bounded, at least 70 % of the capacity goes
-on being answered well, and every refusal is a 429 or 503 that says when to come back.
+in between as many requests a second as `factor` says arrive whether or not it answers. It holds when it lives, its memory stays
+bounded, at least 70 % of the capacity goes on being answered well, and every refusal is a 429 or 503 that says when to come back.
 """
 
 from __future__ import annotations

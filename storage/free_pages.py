@@ -15,7 +15,6 @@ import struct
 from typing import BinaryIO
 
 NO_PAGE = 2**64 - 1
-DEPTH_MAX = 32
 
 _BRANCH, _LEAF, _OVERFLOW = 1, 2, 4
 _HEADER_BYTES = 16
@@ -29,20 +28,29 @@ class Unreadable(ValueError):
 
 def free_from(file: BinaryIO, page_bytes: int, root: int, first: int) -> set[int]:
     """Numbers of the free pages from `first` on. root: the free list's root page, NO_PAGE when it is empty. Raises Unreadable."""
+    try:
+        return _walk(file, page_bytes, root, first)
+    except (struct.error, OSError, OverflowError) as senseless:  # a page that ends too early, or a place no file has
+        raise Unreadable(f"the free list makes no sense: {senseless}") from senseless
+
+
+def _walk(file: BinaryIO, page_bytes: int, root: int, first: int) -> set[int]:
     found: set[int] = set()
-    waiting = [] if root == NO_PAGE else [(root, 0)]
+    waiting = [] if root == NO_PAGE else [root]
+    seen: set[int] = set()
     while waiting:
-        number, depth = waiting.pop()
+        number = waiting.pop()
         page = _page(file, page_bytes, number)
         flags, lower = struct.unpack_from("=HH", page, 10)
-        if depth > DEPTH_MAX or not flags & (_BRANCH | _LEAF) or not _HEADER_BYTES <= lower <= page_bytes:
+        if number in seen or not flags & (_BRANCH | _LEAF) or not _HEADER_BYTES <= lower <= page_bytes:
             raise Unreadable(f"page {number} is no page of the free list")
+        seen.add(number)
         for place in struct.unpack_from(f"={(lower - _HEADER_BYTES) // 2}H", page, _HEADER_BYTES):
             if place + _NODE.size > page_bytes:
                 raise Unreadable(f"page {number} is no page of the free list")
             low, high, top, key_bytes = _NODE.unpack_from(page, place)
             if flags & _BRANCH:
-                waiting.append((low | high << 16 | top << 32, depth + 1))
+                waiting.append(low | high << 16 | top << 32)
             else:
                 data = page[place + _NODE.size + key_bytes :]
                 found.update(page for page in _numbers(file, page_bytes, data, top, low | high << 16) if page >= first)
