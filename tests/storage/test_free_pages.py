@@ -71,7 +71,7 @@ def test_a_list_that_was_tampered_with_is_unreadable_or_another_list(data: Path)
     """Never an error of another kind, and never a walk without end."""
     root, last = newest(data)
     with data.open("r+b") as file:
-        file.truncate((last - 3) * PAGE)
+        file.truncate(max(last - 3, root + 1) * PAGE)
         file.seek(root * PAGE)
         whole = file.read(PAGE)
         for seed in range(200):
