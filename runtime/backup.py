@@ -6,9 +6,9 @@ A backup is a directory laid out like the data directory, with a manifest beside
     layout.json, secrets/, …, shards/NNNN/data.mdb, shards/NNNN/indexes/, …
 
 It is taken hot. Each store is copied by LMDB's own tool, compacted, as of one commit, while its service reads and writes; nothing
-spans two stores, so one commit of each is a state the service could have had. Files beside a store (graph checkpoints, uploads)
-are copied before it and once more after it: what the copied rows name is there, whichever way it changed meanwhile. A checkpoint
-that is newer than the copied rows is ignored when the store opens.
+spans two stores, so one commit of each is a state the service could have had. Files beside a store (graph checkpoints, uploads,
+keys) are copied before it, and those that are new or changed once more after it: what the copied rows need is there, whether it
+came or went meanwhile. A checkpoint that is newer than the copied rows is ignored when the store opens.
 
 Left out is what a start makes again: locks, logs, the model's graph. The manifest is written last, so a directory without one
 is no backup. It holds the service's secrets: who has it can read the data, and what was erased later is still in it.
@@ -20,9 +20,11 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -36,6 +38,7 @@ from storage.environment import figures
 MANIFEST_FILE = "manifest.json"
 MANIFEST_FORMAT = 1
 COPY_CHUNK_BYTES = 1 << 20
+SETTLED_SECONDS = 2
 COPY_MAP_FACTOR = 4  # how far a store may grow while it is copied
 
 _DERIVED = {LOCK_FILE, "logs", "models"}  # of the data directory
@@ -96,12 +99,11 @@ def back_up(data_dir: Path, target: Path, now_ms: int) -> Manifest:
         raise BackupError(f"{target} lies inside {data_dir}; a backup belongs elsewhere, best on another disk.")
     _claim(target)
     try:
-        files = [_copy(data_dir, target, path) for path in _top(data_dir)]
-        stores = []
-        for number in range(layout.shards):
-            stores.append(_copy_store(data_dir, target, number, files))
+        copy = _Copy(data_dir, target)
+        copy.take(_top(data_dir))
+        stores = [_copy_store(copy, number) for number in range(layout.shards)]
+        copied = sorted(copy.files.values(), key=lambda file: file.path)
         version = metadata.version("mneme")
-        copied = sorted((file for file in files if file is not None), key=lambda file: file.path)
         manifest = Manifest(MANIFEST_FORMAT, iso(now_ms), version, layout.cluster_id, layout.format_version, stores, copied)
         manifest.sha256 = manifest.digest()
         _write(target / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
@@ -113,25 +115,54 @@ def back_up(data_dir: Path, target: Path, now_ms: int) -> Manifest:
         raise
 
 
-def _copy_store(data_dir: Path, target: Path, number: int, files: list[CopiedFile | None]) -> CopiedStore:
-    """Copy one store and the files beside it; adds to `files`."""
-    source = shard_directory(data_dir, number)
+class _Copy:
+    """The files copied so far, by their place below both directories."""
+
+    def __init__(self, source: Path, target: Path):
+        self.source, self.target = source, target
+        self.files: dict[Path, CopiedFile] = {}
+        self._seen: dict[Path, tuple[int, int, int]] = {}
+
+    def take(self, paths: Iterable[Path]) -> None:
+        """Copy these files unless they were copied and have not changed since. One that goes meanwhile keeps its earlier copy."""
+        for path in paths:
+            name = path.relative_to(self.source)
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                state = (found.st_ino, found.st_size, found.st_mtime_ns)
+                settled = time.time() - found.st_mtime > SETTLED_SECONDS
+                if self._seen.get(name) == state:
+                    continue
+                (self.target / name).unlink(missing_ok=True)
+                self.files[name] = CopiedFile(name.as_posix(), *_stream(file, self.target / name, found.st_mode & 0o700))
+                if settled:  # else a change within one tick of the clock would not show
+                    self._seen[name] = state
+
+    def add(self, path: Path) -> None:
+        """Count in a file that was copied by other means."""
+        name = path.relative_to(self.target)
+        self.files[name] = CopiedFile(name.as_posix(), path.stat().st_size, _digest(path))
+
+
+def _copy_store(copy: _Copy, number: int) -> CopiedStore:
+    """Copy one store, and the files beside it before and after: what the copied rows need is then there, in its latest state."""
+    source = shard_directory(copy.source, number)
     check_data_file(source / DATA_FILE)
-    beside = [path for path in _below(source) if path.relative_to(source).parts[0] not in _OF_LMDB]
-    files += [_copy(data_dir, target, path) for path in beside]
-    building = target / f"store-{number:04d}"
+    copy.take(_beside(source))
+    building = copy.target / f"store-{number:04d}"
     copy_data(source, building, COPY_MAP_FACTOR * (source / DATA_FILE).stat().st_size)
-    directory = shard_directory(target, number)
+    directory = shard_directory(copy.target, number)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     (building / DATA_FILE).rename(directory / DATA_FILE)
     building.rmdir()
-    for path in _below(source):
-        if path.relative_to(source).parts[0] not in _OF_LMDB and not (target / path.relative_to(data_dir)).exists():
-            files.append(_copy(data_dir, target, path))
-    copied = directory / DATA_FILE
-    files.append(CopiedFile(copied.relative_to(target).as_posix(), copied.stat().st_size, _digest(copied)))
+    copy.take(_beside(source))
+    copy.add(directory / DATA_FILE)
     _, sequence, rows = figures(directory)
     return CopiedStore(number, sequence, rows)
+
+
+def _beside(store: Path) -> Iterator[Path]:
+    return (path for path in _below(store) if path.relative_to(store).parts[0] not in _OF_LMDB)
 
 
 def _claim(target: Path) -> None:
@@ -160,17 +191,7 @@ def _below(directory: Path) -> Iterator[Path]:
                 yield Path(folder) / name
 
 
-def _copy(root: Path, target: Path, path: Path) -> CopiedFile | None:
-    """Copy one file to the same place below `target`; None when it has gone meanwhile."""
-    name = path.relative_to(root)
-    try:
-        with path.open("rb") as source:
-            return CopiedFile(name.as_posix(), *_stream(source, target / name, os.fstat(source.fileno()).st_mode & 0o700))
-    except FileNotFoundError:
-        return None
-
-
-def _stream(source: object, target: Path, mode: int) -> tuple[int, str]:
+def _stream(source: BinaryIO, target: Path, mode: int) -> tuple[int, str]:
     """Copy an open file; -> (bytes, SHA-256). The copy is synced, and readable by its owner alone."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0

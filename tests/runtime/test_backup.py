@@ -16,7 +16,7 @@ import pytest
 from plugins.memory_store import MEMORY_IDS
 from runtime import backup
 from runtime.layout import Layout, LayoutError
-from storage.directory import StoreError
+from storage.directory import StoreError, copy_data
 from storage.table import Store
 from tests.crashes import Books, write_until
 from tests.served import MNEME, ROOT, Served, served
@@ -149,6 +149,31 @@ def _miscounted(copy: Path, tmp_path: Path) -> str:
         backup.restore(tmp_path / "miscounted", tmp_path / "short")
     assert not (tmp_path / "short" / "layout.json").exists(), "no service takes it for a data directory"
     return str(refusal.value)
+
+
+def test_files_beside_a_store_are_there_whichever_way_they_changed(kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the rows are copied, one file goes, one comes, one grows and one is written over in place."""
+    shutil.copytree(kept[0], tmp_path / "data")
+    beside = tmp_path / "data/shards/0000/blobs"
+    beside.mkdir()
+    for name in ("stays", "goes", "grows", "changes"):
+        (beside / name).write_text(name)
+        os.utime(beside / name, (1_700_000_000, 1_700_000_000))
+
+    def while_copying(*arguments) -> None:
+        copy_data(*arguments)
+        (beside / "goes").unlink()
+        (beside / "comes").write_text("comes")
+        with (beside / "grows").open("a") as file:
+            file.write(", and more")
+        with (beside / "changes").open("r+") as file:
+            file.write("CHANGES")
+
+    monkeypatch.setattr(backup, "copy_data", while_copying)
+    manifest = backup.back_up(tmp_path / "data", tmp_path / "copy", 0)
+    found = {path.name: path.read_text() for path in (tmp_path / "copy/shards/0000/blobs").iterdir()}
+    assert found == {"stays": "stays", "goes": "goes", "comes": "comes", "grows": "grows, and more", "changes": "CHANGES"}
+    assert backup.restore(tmp_path / "copy", tmp_path / "again").files == manifest.files
 
 
 def test_a_failed_backup_leaves_its_directory_empty(kept, tmp_path: Path) -> None:
