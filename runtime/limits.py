@@ -103,7 +103,7 @@ CALL_SECONDS_MAX = 120
 # --- verification -----------------------------------------------------------------------------------------------------
 FINDINGS_PER_ACCOUNT_MAX = 1_000
 FINDINGS_SHOWN_MAX = 20
-REPAIR_PASSES_MAX = 4
+REPAIR_ATTEMPTS_MAX = 4
 TEXTS_VERIFIED_AT_ONCE_MAX = 256
 MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 

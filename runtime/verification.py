@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from runtime import auth, idempotency, jobs
 from runtime.checks import Check, Counter, Derived, Finding, Marks, Readable, delete, last_ordinal, named, put
-from runtime.limits import FINDINGS_PER_ACCOUNT_MAX, REPAIR_PASSES_MAX
+from runtime.limits import FINDINGS_PER_ACCOUNT_MAX, REPAIR_ATTEMPTS_MAX
 from runtime.operation import Call, Environment, Principal, ReadContext, WriteContext
 from runtime.placement import shard_of_slot
 from storage.directory import StoreError
@@ -54,7 +54,7 @@ def mend(ctx: WriteContext, account: Account) -> tuple[int, list[Finding]]:
         return 0, list(_of_nobody(ctx.reader, ctx.environment, account))
     mine = ctx.as_tenant(*identified)
     repaired = 0
-    for _ in range(REPAIR_PASSES_MAX):
+    for _ in range(REPAIR_ATTEMPTS_MAX):
         made, left = 0, []
         for check in _checks(ctx.environment, account):
             for finding in list(_asked(check, mine)):
