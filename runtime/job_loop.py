@@ -16,7 +16,7 @@ from typing import Any
 
 from runtime import jobs
 from runtime.errors import ApiError
-from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_RECORD_RETRY_MS
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -108,7 +108,7 @@ class JobLoop:
             await self._run_one(slot, number, job_id)
         except Exception:
             log.error("job %s could not be recorded and is tried again", job_id, exc_info=True)
-            self.add([(self._now_ms() + JOB_RECORD_RETRY_MS, slot, number, job_id)])
+            self.add([(self._now_ms() + JOB_PUT_BACK_MS, slot, number, job_id)])
 
     async def _run_one(self, slot: int, number: int, job_id: str) -> None:
         with self._snapshot() as snapshot:

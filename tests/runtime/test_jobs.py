@@ -109,7 +109,7 @@ def begin(desk: Desk, token: str, job_id: str) -> jobs.JobRow | None:
 
 def test_a_job_that_could_not_be_recorded_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many writes wait, or the disk is full: the job is neither lost nor left until the next start."""
-    monkeypatch.setattr(job_loop, "JOB_RECORD_RETRY_MS", 5)
+    monkeypatch.setattr(job_loop, "JOB_PUT_BACK_MS", 5)
     refusals = iter(["begin", "begin", "run"])
     with desk_of(tmp_path, work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")})) as desk:
         write = desk.shard._jobs._write
