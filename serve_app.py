@@ -25,6 +25,7 @@ from plugins import (
     memory_tools,
     profile,
     search,
+    upkeep,
     usage,
     webhooks,
 )
@@ -56,6 +57,7 @@ PLUGINS = (
     answers.plugin,
     profile.plugin,
     chat.plugin,
+    upkeep.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

@@ -11,6 +11,7 @@ import pytest
 import serve_app
 from runtime.inference import Models
 from runtime.layout import FORMAT_VERSION, Layout
+from runtime.outbox import MIGRATIONS
 from runtime.secrets import Secrets
 from runtime.shard import CORE_INDEXES, CORE_TABLES
 from storage.directory import StoreTooNew
@@ -94,7 +95,7 @@ def test_an_interrupted_rewriting_is_made_up_for(kept: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr("storage.store_upgrade.copy_data", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            Store.open(kept, registry_tables, identity=identity, create=False, service_key=SECRET_BYTES[0])
+            Store.open(kept, registry_tables, identity=identity, create=False, migrations=MIGRATIONS, service_key=SECRET_BYTES[0])
     assert open_texts_in(kept), "the test has nothing to make up for"
     Store.open(kept, registry_tables, identity=identity, create=False, service_key=SECRET_BYTES[0]).close()
     assert open_texts_in(kept) == []
