@@ -34,6 +34,7 @@ from plugins import (
     profile,
     search,
     training,
+    upkeep,
     usage,
     webhooks,
 )
@@ -74,6 +75,7 @@ PLUGINS = (
     graph.plugin,
     graph_search.plugin,
     ingestion.plugin,
+    upkeep.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

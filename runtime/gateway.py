@@ -47,10 +47,21 @@ from runtime.errors import (
     InternalError,
     PayloadTooLarge,
     RateLimited,
+    Unavailable,
     UriTooLong,
 )
 from runtime.flow import Flow
-from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
+from runtime.limits import (
+    BODIES_ARRIVING_BYTES_MAX,
+    BODY_BYTES_MAX,
+    BODY_READ_SECONDS_MAX,
+    GATEWAY_CALLS_MAX,
+    GATEWAY_REQUESTS_MAX,
+    HEADER_BYTES_MAX,
+    HEALTH_SECONDS_MAX,
+    REQUEST_ID_CHARS_MAX,
+    URL_BYTES_MAX,
+)
 from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
 from runtime.routes import Routes
@@ -145,6 +156,8 @@ class Gateway:
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
+        self._under_way = self._calls = 0  # requests being answered, and of them calls that a shard has
+        self._arriving = _Arriving()
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
         routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
@@ -167,6 +180,7 @@ class Gateway:
         request_id = _request_id(headers, entropy[:16])
         REQUEST_ID.set(request_id)
         method, name = scope["method"], _UNMATCHED
+        self._under_way += 1
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
@@ -174,6 +188,8 @@ class Gateway:
                     raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
                 route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
+                if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
+                    raise _too_many()
                 if len(headers) != len(pairs):
                     _check_repeated(pairs, headers)
                 now_ms = int((time.time() + self._offset) * 1000)
@@ -186,6 +202,8 @@ class Gateway:
             except Exception:
                 log.exception("%s failed, request %s", name, request_id)
                 reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
+            finally:
+                self._under_way -= 1
             if reply is not None and hasattr(reply.body, "__aiter__"):
                 status = await self._deliver_stream(send, receive, reply, request_id, started)
             else:
@@ -206,7 +224,7 @@ class Gateway:
             if route.tenantless:
                 raise
             call.rejected = error
-            return await self._shards.execute(call)
+            return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
         if operation.kind is Kind.FLOW and not route.public:
@@ -216,8 +234,18 @@ class Gateway:
             result = await operation.handler(call, self._shards, self._models)
             return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
         if operation.kind is Kind.READ:
+            return await self._execute(call)
+        return await self._to_the_end(self._execute(call))
+
+    async def _execute(self, call: Call) -> Reply:
+        """The shard's reply. More calls than can be answered soon are refused at once, before they queue up. Raises Unavailable."""
+        if self._calls >= GATEWAY_CALLS_MAX:
+            raise _too_many()
+        self._calls += 1
+        try:
             return await self._shards.execute(call)
-        return await self._to_the_end(self._shards.execute(call))
+        finally:
+            self._calls -= 1
 
     def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
         """The caller's address. What proxies forward counts only when they are trusted. Raises BadRequest where HTTPS is missing."""
@@ -259,9 +287,9 @@ class Gateway:
             call.query = route.query.read(scope["query_string"])
         if route.operation.signed_by is not None:
             signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
-            call.body = Signed(await _body(headers, receive), signature)
+            call.body = Signed(await _body(headers, receive, self._arriving), signature)
         elif route.body is not None:
-            call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
+            call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive, self._arriving))
         if call.idempotency_key is None and route.changes:
             call.idempotency_key = getattr(call.body, "idempotency_key", None)  # the header wins over the body's own
         if call.idempotency_key is not None:
@@ -444,8 +472,14 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
             headers[name] = b",".join(value for other, value in pairs if other == name)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, _ClientLeft."""
+class _Arriving:
+    """Bytes of bodies that are still arriving, of all requests together."""
+
+    size = 0
+
+
+async def _body(headers: Headers, receive: Receive, arriving: _Arriving) -> bytes:
+    """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, Unavailable, _ClientLeft."""
     if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
         raise BadRequest("The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding")
     announced = headers.get(b"content-length")
@@ -463,9 +497,14 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
                     raise _ClientLeft
                 chunks.append(message.get("body", b""))
                 size += len(chunks[-1])
+                arriving.size += len(chunks[-1])
+                if arriving.size > BODIES_ARRIVING_BYTES_MAX:
+                    raise Unavailable("More is being sent at once than the service can hold. Retry in a moment.")
                 more = message.get("more_body", False)
     except TimeoutError:
         raise BadRequest(f"The body did not arrive within {BODY_READ_SECONDS_MAX} seconds.") from None
+    finally:
+        arriving.size -= size
     if size > BODY_BYTES_MAX:
         raise _too_large()
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -488,6 +527,10 @@ async def _unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
 async def _left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _too_many() -> Unavailable:
+    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
 
 
 def _too_large() -> PayloadTooLarge:
