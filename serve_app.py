@@ -10,7 +10,7 @@ import os
 from functools import cache
 from typing import Any
 
-from plugins import accounts, collections, memories, memory_tools, search
+from plugins import accounts, collections, documents, memories, memory_tools, search
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -23,7 +23,7 @@ from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin)
+PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin, documents.plugin)
 
 
 @cache

@@ -62,10 +62,11 @@ class Admission:
         tenant = (principal.slot, principal.tenant_number)
         override = self._settings.limits.requests_per_minute
         ceiling = TIERS[principal.tier]["requests_per_minute"] if override is None else override
-        if ceiling:
+        if ceiling and not call.admitted:
             found.append(((*tenant, "all"), ceiling))
-        if self._settings.limits.endpoint_caps and operation.rate in ENDPOINT_CAPS:
-            found.append(((*tenant, operation.rate), ENDPOINT_CAPS[operation.rate]))
+        rate = operation.rate if operation.rate_of is None or call.body is None else operation.rate_of(call.body)
+        if self._settings.limits.endpoint_caps and rate in ENDPOINT_CAPS:
+            found.append(((*tenant, rate), ENDPOINT_CAPS[rate]))
         return found
 
     def _log(self, key: tuple, now: float) -> deque[float]:

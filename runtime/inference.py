@@ -38,6 +38,7 @@ import msgspec
 import numpy as np
 
 from runtime import limits, minilm
+from runtime.reading_models import Recogniser, Transcriber, load_recogniser, load_transcriber
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -76,6 +77,8 @@ class Models:
     """Every model the service was given."""
 
     embedder: Embedder
+    transcriber: Transcriber | None = None
+    recogniser: Recogniser | None = None
 
     async def close(self) -> None:
         await self.embedder.close()
@@ -98,7 +101,9 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
                 timeout_seconds=chosen.timeout_seconds,
                 queue_max=chosen.queue_max,
                 cache_entries=chosen.cache_entries,
-            )
+            ),
+            transcriber=load_transcriber(settings),
+            recogniser=load_recogniser(settings),
         )
     return Models(
         MiniLmEmbedder(
@@ -108,7 +113,9 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             timeout_seconds=chosen.timeout_seconds,
             queue_max=chosen.queue_max,
             cache_entries=chosen.cache_entries,
-        )
+        ),
+        transcriber=load_transcriber(settings),
+        recogniser=load_recogniser(settings),
     )
 
 

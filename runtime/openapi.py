@@ -175,7 +175,8 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         content: Json = {"schema": schemas.reference(operation.body, "validation")}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        kind = "application/json" if operation.upload is None else "multipart/form-data"
+        described["requestBody"] = {"required": True, "content": {kind: content}}
     return described
 
 
@@ -260,6 +261,8 @@ def _responses(operation: Operation, schemas: _Schemas) -> Json:
 def _success_content(operation: Operation, status: int, schemas: _Schemas) -> Json:
     if operation.response is None:
         return {"*/*": {}}
+    if operation.produces is not None:
+        return {operation.produces: {"schema": schemas.reference(operation.response, "serialization"), "example": operation.example_reply}}
     content: Json = {"schema": schemas.reference(operation.response, "serialization")}
     if operation.example_reply is not None and status == operation.statuses[0]:
         content["example"] = operation.example_reply
@@ -284,7 +287,7 @@ def _error_statuses(operation: Operation) -> list[int]:
         found.add(422)
     if _takes_if_match(operation):
         found.add(412)
-    if operation.rate == "media" or operation.feature == "media":
+    if operation.upload is not None:
         found |= {413, 415}
     if operation.kind is Kind.FLOW and operation.scope != "public":
         found |= {502, 504}

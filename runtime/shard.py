@@ -93,6 +93,8 @@ class Shard:
         try:
             if self._draining:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
+            if call.knocks:
+                return self._let_in(operation, call)
             if operation.kind is Kind.WRITE:
                 return await self._write(operation, call)
             if operation.prepare is None:
@@ -142,6 +144,12 @@ class Shard:
             "store": self.store.stat(),
             "residents": self.store.residents.stats(),
         }
+
+    def _let_in(self, operation: Operation, call: Call) -> Reply:
+        """Whether the call may come in, before its body is read; and as whom."""
+        with self.store.snapshot() as snapshot:
+            principal, _ = self._admit(snapshot, operation, call)
+        return Reply(200, {"tenant_id": principal.tenant_id}).encoded()
 
     # --- reads --------------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,8 @@ class InProcess:
 
     def __init__(self, directory: Path, **overrides: Any):
         self.registry = serve_app.registry()
-        self.settings = settings(billing__default_tier="enterprise", auth__register_per_minute=0, auth__login_per_minute=0, **overrides)
+        basics = {"billing__default_tier": "enterprise", "auth__register_per_minute": 0, "auth__login_per_minute": 0}
+        self.settings = settings(**{"data_dir": str(directory), **basics, **overrides})
         self.secrets = Secrets.generate()
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()

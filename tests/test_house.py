@@ -24,6 +24,7 @@ ONLY_IN = {
 }
 PLUGINS_MAY_IMPORT = {
     "auth", "errors", "ids", "inference", "jobs", "limits", "operation", "pagination", "placement", "plugin", "settings", "timestamps",
+    "reading_models",
 }  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Desk:
     """
 
     def __init__(self, directory: Path, plugins: Iterable[Plugin], models: Models | None = None, settings: Settings | None = None):
-        self.settings = settings or Settings.load(CHEAP)
+        self.settings = settings or Settings.load(CHEAP, {"data_dir": str(directory)})
         self.secrets = Secrets.generate()
         self.registry = Registry.build(plugins, core_tables=CORE_TABLES, core_indexes=CORE_INDEXES)
         self.now_ms = int(time.time() * 1000) - 60_000
