@@ -364,7 +364,10 @@ def _indexed(ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]) -> Ag
 
 
 def _fields(row: DocumentRow, index: int, chunk: ChunkRow) -> dict[str, Any]:
-    """What a chunk's memory says beside its text, which it holds without the white space around it. The chunks of a document are one session: neighbours help each other to be found."""
+    """What a chunk's memory says beside its text, which it holds without the white space around it.
+
+    The chunks of a document are one session: neighbours help each other to be found.
+    """
     place = {
         "document_id": row.id,
         "chunk_index": index,
