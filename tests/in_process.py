@@ -18,6 +18,7 @@ from runtime.cluster import LocalShards
 from runtime.gateway import build_asgi
 from runtime.inference import Models
 from runtime.operation import Call, Reply
+from runtime.reading_models import load_recogniser, load_transcriber
 from runtime.secrets import Secrets
 from runtime.shard import Shard
 from runtime.telemetry import Telemetry
@@ -26,7 +27,7 @@ from tests.plugins.embedding import WordEmbedder
 from tests.worlds import settings
 
 POLL_SECONDS = 0.002
-POLLS_MAX = 5_000
+POLLS_MAX = 10_000
 PASSWORD = "correct horse battery staple"
 
 
@@ -52,7 +53,8 @@ class InProcess:
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, 1)
-        self.shard = Shard(directory, self.registry, self.settings, Models(embedder=self.embedder), identity, self.secrets)
+        models = Models(self.embedder, transcriber=load_transcriber(self.settings), recogniser=load_recogniser(self.settings))
+        self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])
         self._application = build_asgi(self.registry, self.settings, self.shards, self.secrets, Telemetry())
@@ -70,6 +72,20 @@ class InProcess:
             sent["Authorization"] = f"Bearer {who}"
         content = {"content": body} if isinstance(body, bytes) else {} if body is None else {"json": body}
         return self._runner.run(self._client.request(method, path, headers=sent, **content))
+
+    def upload(self, filename: str, content: bytes, *, who: str, headers: dict[str, str] | None = None, **fields: str) -> httpx.Response:
+        """POST /v1/documents/upload with these form fields."""
+        sent = {**(headers or {}), "Authorization": f"Bearer {who}"}
+        form = {"files": {"file": (filename, content)}, "data": fields, "headers": sent}
+        return self._runner.run(self._client.post("/v1/documents/upload", **form))
+
+    def processed(self, filename: str, content: bytes, *, who: str, **fields: str) -> dict[str, Any]:
+        """The document of this upload, once it is completed or failed."""
+        answer = self.upload(filename, content, who=who, **fields)
+        assert answer.status_code in (200, 202), answer.text
+        url = answer.json()["status_url"]
+        self.until(lambda: self.request("GET", url, who=who).json()["status"] in ("completed", "failed"))
+        return self.request("GET", url, who=who).json()
 
     def until(self, done: Callable[[], bool]) -> None:
         """Let the service run until the condition holds."""

@@ -106,8 +106,3 @@ class TextBuilder:
 
 def cleaned(text: str) -> str:
     return _NO_CHARACTER.sub("", _LINE_END.sub("\n", text))
-
-
-def rows_as_lines(rows: list[list[str]]) -> list[str]:
-    """The rows of a table, as they stand: cells with " | " between them."""
-    return [" | ".join(" ".join(cell.split()) for cell in row).strip(" |") for row in rows]

@@ -15,8 +15,9 @@ from typing import BinaryIO
 
 from lxml import etree, html
 
-from plugins.parsing.extraction import Extraction, ParseFailed, TextBuilder, rows_as_lines
+from plugins.parsing.extraction import Extraction, ParseFailed, TextBuilder
 from plugins.parsing.plain import decoded
+from plugins.parsing.tables import rows_as_lines
 from runtime.limits import MARKUP_DEPTH_MAX
 
 _UNSEEN = {"script", "style", "noscript", "template", "head", "svg", "iframe", "object", "select", "datalist"}

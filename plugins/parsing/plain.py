@@ -14,10 +14,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from charset_normalizer import from_bytes
-
 from plugins.parsing.extraction import Extraction, ParseFailed, TextBuilder, cleaned
-from plugins.parsing.sheets import add_rows
+from plugins.parsing.tables import add_rows, counted
 from runtime.limits import EXTRACTED_CHARS_MAX, MARKUP_DEPTH_MAX, TABLE_CELLS_MAX
 
 _GUESSED_BYTES_MAX = 1024 * 1024
@@ -36,6 +34,8 @@ def decoded(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         pass
+    from charset_normalizer import from_bytes  # takes a while, and hardly any file needs it
+
     guess = from_bytes(raw[:_GUESSED_BYTES_MAX]).best()
     if guess is None:
         raise ParseFailed("unknown_encoding", "The text is in no encoding that could be recognised; send it as UTF-8.")
@@ -88,7 +88,7 @@ def read_csv(file: BinaryIO, filename: str) -> Extraction:
         dialect = csv.excel_tab if PurePosixPath(filename.lower()).suffix == ".tsv" else csv.excel
     builder = TextBuilder()
     try:
-        add_rows(builder, ([" ".join(cell.split()) for cell in row] for row in _counted(csv.reader(io.StringIO(text), dialect))))
+        add_rows(builder, ([" ".join(cell.split()) for cell in row] for row in counted(csv.reader(io.StringIO(text), dialect), [0])))
     except csv.Error:
         raise ParseFailed("damaged", "The file cannot be read as a table.") from None
     return builder.done()
@@ -124,15 +124,6 @@ def _leaves(value: Any, way: str, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, f"{way}[{place}]", depth + 1)
     else:
         yield way, value
-
-
-def _counted(rows: Any) -> Iterator[list[str]]:
-    cells = 0
-    for row in rows:
-        cells += len(row)
-        if cells > TABLE_CELLS_MAX:
-            raise ParseFailed("too_many_cells", f"The file has more than {TABLE_CELLS_MAX} cells.")
-        yield row
 
 
 def _whole(file: BinaryIO) -> str:

@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 from pptx import Presentation
 
 from plugins.parsing.archives import check_archive
-from plugins.parsing.extraction import Extraction, TextBuilder, rows_as_lines
+from plugins.parsing.extraction import Extraction, TextBuilder
 from plugins.parsing.formats import PPTX
+from plugins.parsing.tables import rows_as_lines
 from plugins.parsing.word import other_kind
 
 _GROUP_DEPTH_MAX = 16

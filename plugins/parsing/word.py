@@ -16,8 +16,9 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from plugins.parsing.archives import check_archive
-from plugins.parsing.extraction import Extraction, ParseFailed, TextBuilder, rows_as_lines
+from plugins.parsing.extraction import Extraction, ParseFailed, TextBuilder
 from plugins.parsing.formats import DOCX
+from plugins.parsing.tables import rows_as_lines
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _BREAK, _RENDERED, _TYPE = qn("w:br"), qn("w:lastRenderedPageBreak"), qn("w:type")
