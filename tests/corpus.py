@@ -48,16 +48,15 @@ def pdf(pages: list[list[tuple[int, str]]], *, title: str = "") -> bytes:
     catalogue = add("")
     tree = add("")
     unicode = add(f"<< /Length {len(mapping)} >>\nstream\n{mapping}\nendstream")
-    descriptor = add(
-        "<< /Type /FontDescriptor /FontName /Any /Flags 4 /FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 >>"
-    )
+    bounds = "/FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80"
+    descriptor = add(f"<< /Type /FontDescriptor /FontName /Any /Flags 4 {bounds} >>")
     inner = add(
         f"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Any /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> "
         f"/DW 500 /FontDescriptor {descriptor} 0 R >>"
     )
-    font = add(
-        f"<< /Type /Font /Subtype /Type0 /BaseFont /Any /Encoding /Identity-H /DescendantFonts [{inner} 0 R] /ToUnicode {unicode} 0 R >>"
-    )
+    encoded = f"/Encoding /Identity-H /DescendantFonts [{inner} 0 R] /ToUnicode {unicode} 0 R"
+    font = add(f"<< /Type /Font /Subtype /Type0 /BaseFont /Any {encoded} >>")
+    page = f"/Type /Page /Parent {tree} 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 {font} 0 R >> >>"
     kids = []
     for lines in pages:
         drawn, height = "BT\n", 780
@@ -66,11 +65,7 @@ def pdf(pages: list[list[tuple[int, str]]], *, title: str = "") -> bytes:
             drawn += f"/F1 {size} Tf 1 0 0 1 50 {height} Tm <{hexadecimal(line)}> Tj\n"
         drawn += "ET"
         content = add(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
-        kids.append(
-            add(
-                f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 595 842] /Contents {content} 0 R /Resources << /Font << /F1 {font} 0 R >> >> >>"
-            )
-        )
+        kids.append(add(f"<< {page} /Contents {content} 0 R >>"))
     about = add(f"<< /Title <feff{hexadecimal(title)}> >>")
     objects[catalogue - 1] = f"<< /Type /Catalog /Pages {tree} 0 R >>".encode()
     objects[tree - 1] = f"<< /Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}] >>".encode()

@@ -9,6 +9,7 @@ hooks). The clock on the wall is the parent's.
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import resource
 import signal
@@ -55,7 +56,8 @@ def _end_with_parent() -> None:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    if event.startswith(_FORBIDDEN):
+    writes = event == "open" and not isinstance(arguments[0], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if writes or event.startswith(_FORBIDDEN):
         raise PermissionError(f"a parser may not do this: {event}")
 
 
