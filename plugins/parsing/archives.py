@@ -26,7 +26,7 @@ def check_archive(file: BinaryIO) -> str:
     file.seek(0)
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+    except (zipfile.BadZipFile, ValueError, OSError, RuntimeError):
         raise ParseFailed("damaged", "The file is not a readable Office file; it is cut short or damaged.") from None
     entries = archive.infolist()
     if len(entries) > ARCHIVE_ENTRIES_MAX:
@@ -58,6 +58,6 @@ def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) ->
                 if is_xml and _DECLARATION.search(tail + piece.replace(b"\0", b"")):
                     raise ParseFailed("forbidden_xml", "The file declares XML entities, which Office files have no use for.")
                 tail = piece[-16:]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as broken:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError) as broken:
         raise ParseFailed("damaged", f"A part of the file cannot be unpacked ({type(broken).__name__}).") from None
     return size

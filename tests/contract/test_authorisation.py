@@ -52,7 +52,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         collection = service.request("POST", "/v1/collections", {"name": "Eve's"}, who=stranger).json()
         doomed = service.request("POST", "/v1/collections", {"name": "Eve's, deleted"}, who=stranger).json()
         job = service.request("DELETE", f"/v1/collections/{doomed['id']}", who=stranger).json()["cleanup"]["job_id"]
+        document = service.upload("eve.json", b"{", who=stranger).json()["document"]
         foreign = {"mem": memory["id"], "col": collection["id"], "key": service.mint(stranger, "read")["id"], "job": job}
+        foreign["doc"] = document["id"]
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
         yield Stage(service, token, keys, stranger, foreign)
 
@@ -143,7 +145,8 @@ def test_the_operator_is_no_tenant_and_a_tenant_no_operator(stage: Stage) -> Non
 
 # --- what belongs to others -----------------------------------------------------------------------------------------
 
-PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "jobs": "job", "memory-jobs": "job", "similar": "mem"}
+PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "jobs": "job", "memory-jobs": "job", "similar": "mem",
+                  "documents": "doc"}  # fmt: skip
 
 
 def with_ids(path: str, foreign: dict[str, str]) -> str:

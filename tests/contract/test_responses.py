@@ -25,7 +25,7 @@ from tests.in_process import PASSWORD, InProcess, in_process
 
 OPERATIONS = list(serve_app.registry().operations.values())
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-ID = re.compile(r"(?:mem|col|job|evt|key|ses|usr)_[0-9a-hjkmnp-tv-z]{32}")
+ID = re.compile(r"(?:mem|col|doc|chk|job|evt|key|ses|usr)_[0-9a-hjkmnp-tv-z]{32}")
 TIMES = {"created_at", "updated_at", "occurred_at", "started_at", "finished_at", "expires_at", "last_used_at", "last_accessed_at", "at"}
 IDS = {"id", "memory_id", "memory_ids", "evidence_ids", "collection_id", "job_id", "outbox_event_id"}
 
@@ -134,6 +134,27 @@ def search(call: Tour) -> None:
     call("search.similar", id=found["results"][0]["id"], query={"limit": 3, "min_score": 0})
 
 
+def documents(call: Tour) -> None:
+    service = call.service
+
+    def upload(filename: str, content: bytes) -> dict[str, Any]:
+        answer = service.upload(filename, content, who=call.token, title="A note", tags="a, b", metadata='{"n": 1}')
+        call.answers["documents.upload"].append(answer)
+        return answer.json()["document"]
+
+    made = upload("note.md", b"# Ferry\n\nThe ferry leaves at ten.")
+    service.until(lambda: call("documents.get", id=made["id"])["status"] == "completed")
+    assert upload("note.md", b"# Ferry\n\nThe ferry leaves at ten.")["id"] == made["id"]
+    failed = upload("broken.json", b"{")
+    service.until(lambda: call("documents.get", id=failed["id"])["status"] == "failed")
+    call("documents.list", query={"status": "failed", "limit": 1})
+    call("documents.chunks", id=made["id"])
+    for name in ("text", "content"):
+        answer = service.request("GET", f"/v1/documents/{made['id']}/{name}", who=call.token)
+        call.answers[f"documents.{name}"].append(answer)
+    call("documents.delete", id=failed["id"])
+
+
 def the_end(call: Tour) -> None:
     page = call("memories.list")["items"]
     call("memories.delete", id=page[0]["id"])
@@ -142,7 +163,7 @@ def the_end(call: Tour) -> None:
     call("collections.delete_all", query={"confirm": "delete-all-collections"})
 
 
-TOURS: tuple[Callable[[Tour], None], ...] = (accounts, collections, memories, search, the_end)
+TOURS: tuple[Callable[[Tour], None], ...] = (accounts, collections, memories, search, documents, the_end)
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +183,17 @@ def test_an_answer_is_what_its_model_documents(tour: Tour, operation: Operation)
         if operation.response is None:
             assert (answer.status_code, answer.content) == (204, b"")
             continue
+        if operation.produces is not None:
+            assert operation.produces in ("*/*", answer.headers["Content-Type"].partition(";")[0])
+            continue
         assert answer.headers["Content-Type"] == "application/json"
         Draft202012Validator(strict_schema(operation.response)).validate(answer.json())
         assert_well_formed(answer.json())
 
 
-@pytest.mark.parametrize("operation", [o for o in OPERATIONS if 202 in o.statuses], ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    "operation", [o for o in OPERATIONS if 202 in o.statuses and o.upload is None], ids=lambda operation: operation.name
+)
 def test_pending_and_ready_writes_say_where_they_are(tour: Tour, operation: Operation) -> None:
     """Rule W: searchable false goes with 202, and with 202 go Retry-After, Location, status_url and outbox_event_id."""
     for answer in tour.answers[operation.name]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,13 @@ class Desk:
     def settle(self) -> None:
         """Run the background jobs until none is left."""
         self._runner.run(self._idle())
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Let the shard run until the condition holds."""
+        deadline = time.monotonic() + JOBS_SECONDS_MAX
+        while not done():
+            assert time.monotonic() < deadline, "the condition did not come true"
+            self._runner.run(asyncio.sleep(0.01))
 
     async def _idle(self) -> None:
         async with asyncio.timeout(JOBS_SECONDS_MAX):
