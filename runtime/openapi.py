@@ -287,7 +287,7 @@ def _error_statuses(operation: Operation) -> list[int]:
         found.add(422)
     if _takes_if_match(operation):
         found.add(412)
-    if operation.upload is not None:
+    if operation.upload is not None or operation.rate == "media" or operation.feature == "media":
         found |= {413, 415}
     if operation.kind is Kind.FLOW and operation.scope != "public":
         found |= {502, 504}
