@@ -14,7 +14,7 @@ Invariants
     document_ids      (document id,)           -> ordinal, 4 bytes big endian
     document_digests  (collection number, sha256) -> ordinal, 4 bytes big endian
     document_blobs    (sha256,)                -> BlobRow
-    document_text     (ordinal, piece)         -> TEXT_PIECE_CHARS characters of the extracted text, UTF-8
+    document_text     (ordinal, piece)         -> TextRow        TEXT_PIECE_CHARS characters of the extracted text
     document_chunks   (ordinal, index)         -> ChunkRow
     document_cues     (ordinal, number)        -> CueRow         what a model has read so far; gone when all of it is read
     document_sweep    ()                       -> when files nobody needs were last looked for, 8 bytes
@@ -89,6 +89,10 @@ class BlobRow(msgspec.Struct, frozen=True):
     documents: int
 
 
+class TextRow(msgspec.Struct, frozen=True):
+    text: str
+
+
 class ChunkRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Characters start to end of the extracted text; memory is its id, "" while there is none, and memory_ordinal its number."""
 
@@ -117,7 +121,7 @@ DOCUMENT_DIGESTS: Table[bytes] = Table(
     "document_digests", key=("number", "sha256"), row=bytes, doc="content in a collection to ordinal, 4 bytes big endian"
 )
 DOCUMENT_BLOBS: Table[BlobRow] = Table("document_blobs", key=("sha256",), row=BlobRow, doc="files, and how many documents need them")
-DOCUMENT_TEXT: Table[bytes] = Table("document_text", key=("ordinal", "piece"), row=bytes, doc="extracted text in pieces, UTF-8")
+DOCUMENT_TEXT: Table[TextRow] = Table("document_text", key=("ordinal", "piece"), row=TextRow, doc="extracted text in pieces")
 DOCUMENT_CHUNKS: Table[ChunkRow] = Table("document_chunks", key=("ordinal", "index"), row=ChunkRow, doc="chunks of documents")
 DOCUMENT_CUES: Table[CueRow] = Table("document_cues", key=("ordinal", "number"), row=CueRow, doc="what a model has read so far")
 DOCUMENT_SWEEP: Table[bytes] = Table(
@@ -175,15 +179,15 @@ def blob_of(ctx: ReadContext, row: DocumentRow) -> Blob:
     return Blob(stored.name, row.sha256, stored.size, stored.key)
 
 
-def text_of(ctx: ReadContext, row: DocumentRow) -> bytes:
-    """The extracted text, UTF-8; empty while there is none."""
-    return b"".join(piece for _, piece in ctx[DOCUMENT_TEXT].scan(row.ordinal))
+def text_of(ctx: ReadContext, row: DocumentRow) -> str:
+    """The extracted text; empty while there is none."""
+    return "".join(piece.text for _, piece in ctx[DOCUMENT_TEXT].scan(row.ordinal))
 
 
 def slice_of(ctx: ReadContext, row: DocumentRow, start: int, end: int) -> str:
     """Characters start to end of the extracted text, without reading the rest of it."""
     first, last = start // TEXT_PIECE_CHARS, max(start, end - 1) // TEXT_PIECE_CHARS
-    text = "".join(ctx[DOCUMENT_TEXT].get(row.ordinal, piece).decode() for piece in range(first, last + 1))
+    text = "".join(ctx[DOCUMENT_TEXT].get(row.ordinal, piece).text for piece in range(first, last + 1))
     return text[start - first * TEXT_PIECE_CHARS : end - first * TEXT_PIECE_CHARS]
 
 
@@ -276,7 +280,7 @@ def put_text(ctx: WriteContext, row: DocumentRow, text: str, chunks: Sequence[Ch
     for table in PARTS:
         ctx[table].delete_prefix(row.ordinal)
     for piece, start in enumerate(range(0, len(text), TEXT_PIECE_CHARS)):
-        ctx[DOCUMENT_TEXT].put((row.ordinal, piece), text[start : start + TEXT_PIECE_CHARS].encode())
+        ctx[DOCUMENT_TEXT].put((row.ordinal, piece), TextRow(text[start : start + TEXT_PIECE_CHARS]))
     for index, chunk in enumerate(chunks):
         stored = ChunkRow(chunk.start, chunk.end, chunk.page, chunk.heading, chunk.begins, chunk.ends)
         ctx[DOCUMENT_CHUNKS].put((row.ordinal, index), stored)

@@ -171,7 +171,7 @@ def list_chunks(ctx: ReadContext, body: None) -> dict[str, Any]:
 
 
 def get_text(ctx: ReadContext, body: None) -> Reply:
-    return Reply(200, text_of(ctx, get_row(ctx, ctx.path["id"])), content_type="text/plain; charset=utf-8")
+    return Reply(200, text_of(ctx, get_row(ctx, ctx.path["id"])).encode(), content_type="text/plain; charset=utf-8")
 
 
 def get_content(ctx: ReadContext, body: None) -> Reply:
@@ -258,14 +258,9 @@ def sweep_orphans(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:
-    """Remove all documents of the tenant. The keys of their files go with the rows, so no file can be read any more; the files
-    themselves are removed by `erase_files`, once this has committed."""
+    """Remove all documents of the tenant, and their files: the account is closed by then, so nobody misses them if this runs again."""
+    BlobStore(ctx.settings.data_dir / BLOBS).remove_owner(ctx.principal.tenant_id)
     return {table.name: ctx[table].delete_prefix() for table in (*TABLES, *DOCUMENT_FIELDS.tables)}
-
-
-def erase_files(blobs: BlobStore, tenant_id: str) -> None:
-    """Remove the files of a tenant whose documents are erased. Blocks."""
-    blobs.remove_owner(tenant_id)
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -273,7 +268,7 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     for ordinal in matching(ctx, DocumentQuery()):
         row = ctx[DOCUMENTS].get(ordinal)
         chunks = [chunk_view(ctx, row, key[1], chunk) for key, chunk in ctx[DOCUMENT_CHUNKS].scan(ordinal)]
-        yield "document", {**document_view(row), "text": text_of(ctx, row).decode(), "chunks": chunks}
+        yield "document", {**document_view(row), "text": text_of(ctx, row), "chunks": chunks}
 
 
 # --- the plugin -------------------------------------------------------------------------------------------------------

@@ -59,6 +59,10 @@ def upload(desk: Desk, me: str, content: bytes) -> str:
     return answer.body["status_url"]
 
 
+def files(desk: Desk) -> list[Path]:
+    return [path for path in (desk.settings.data_dir / "blobs").rglob("*") if path.is_file()]
+
+
 def rows(reader: Transaction, plugin: Plugin, scope: Scope) -> dict[str, int]:
     tables = [*plugin.tables, *(table for index in plugin.indexes for table in index.tables)]
     return {table.name: reader.bind(table, scope).count() for table in tables if table.level == "tenant"}
@@ -79,7 +83,9 @@ def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[Desk, str]) -> None
         assert sum(count > 0 for count in before.values()) >= 15, "the account was not lived in"
         return {name: count for name, count in after.items() if count}
 
+    assert len(files(desk)) == 2
     assert desk.shard.store.write(erase).result == {}
+    assert files(desk) == []
 
 
 def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
