@@ -157,7 +157,7 @@ def finish(ctx: WriteContext, payload: Payload) -> Again | GiveUp | dict[str, An
     if isinstance(prepared, Busy):
         waits = payload.get("waits", 0)
         return Again({**payload, "waits": waits + 1}, delay_ms=min(_NO_ROOM_MS * 2**waits, _NO_ROOM_MS_MAX))
-    return _FINISH[payload["phase"]](ctx, row, dict(payload))
+    return _FINISH[payload["phase"]](ctx, row, {name: value for name, value in payload.items() if name != "waits"})
 
 
 def given_up(ctx: WriteContext, payload: Payload, reason: str) -> None:

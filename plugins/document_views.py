@@ -54,7 +54,7 @@ Metadata = Annotated[
 
 
 class NewDocument(Body):
-    """The fields of the form. Empty ones count as absent."""
+    """The fields of the form."""
 
     joined_fields: ClassVar[tuple[str, ...]] = ("tags",)
 

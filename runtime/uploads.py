@@ -64,8 +64,8 @@ class UploadReader:
         """
         if self._under_way >= UPLOADS_AT_ONCE_MAX:
             raise Unavailable("Too many files are being uploaded. Retry in a moment.")
-        self._under_way += 1
         form = _Form(_boundary(content_type))
+        self._under_way += 1
         writer: BlobWriter | None = None
         try:
             media_type = None

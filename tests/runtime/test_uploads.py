@@ -15,6 +15,7 @@ import pytest
 from pydantic import Field
 
 from runtime.errors import ApiError
+from runtime.limits import UPLOADS_AT_ONCE_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation, Upload, UploadedFile
 from runtime.settings import Settings
 from runtime.uploads import UploadReader
@@ -134,6 +135,19 @@ REFUSED: dict[str, tuple[bytes, bytes | None, int]] = {
 def test_a_form_that_cannot_be_taken_is_refused(store: BlobStore, what: str) -> None:
     form, content_type, status = REFUSED[what]
     assert refusal(store, Wire(form), content_type).status == status
+
+
+def test_refused_forms_take_no_room(store: BlobStore) -> None:
+    reader = UploadReader(OPERATION, Settings(), store)
+
+    async def all_of_them() -> Any:
+        for form, content_type, _ in list(REFUSED.values()) * 4:
+            with pytest.raises(ApiError):
+                await reader.read(content_type, Wire(form).chunks(), OWNER)
+        return await reader.read(TYPE, Wire(part("file", b"x", "a.txt") + END).chunks(), OWNER)
+
+    assert len(REFUSED) * 4 > UPLOADS_AT_ONCE_MAX
+    assert asyncio.run(all_of_them()).file.size_bytes == 1
 
 
 def test_parts_nobody_asked_for_are_dropped(store: BlobStore) -> None:
