@@ -65,7 +65,14 @@ from plugins.document_views import (
 from plugins.parsing import formats
 from runtime.errors import FeatureNotAvailable
 from runtime.jobs import Again
-from runtime.limits import BLOBS_ORPHANED_SECONDS, BLOBS_SWEPT_PER_STEP, CLEANUP_ROWS_PER_STEP, RETRY_AFTER_SECONDS, TIERS
+from runtime.limits import (
+    BLOBS_ORPHANED_SECONDS,
+    BLOBS_SWEPT_PER_STEP,
+    CLEANUP_ROWS_PER_STEP,
+    DOCUMENTS_SWEPT_PER_STEP,
+    RETRY_AFTER_SECONDS,
+    TIERS,
+)
 from runtime.operation import Idempotency, Kind, Operation, ReadContext, Reply, StoredFile, Upload, WriteContext
 from runtime.pagination import Page, PageQuery, envelope, newest_first, position
 from runtime.plugin import Job, Plugin
@@ -193,13 +200,19 @@ def delete(ctx: WriteContext, body: None) -> dict[str, Any]:
 
 
 def sweep_collection(ctx: WriteContext, event_id: str, kind: str, data: Sweep, resource_id: str) -> None:
-    """Subscriber: one step of removing a dropped collection's documents. Their memories went with the collection's."""
-    if data.rows_left <= 0:
+    """Subscriber: one step of removing a dropped collection's documents. A step as large as ours leaves no allowance for others.
+
+    Their memories are members of the collection too, and go as such.
+    """
+    step = min(data.rows_left, DOCUMENTS_SWEPT_PER_STEP)
+    if step <= 0:
         return
-    members = ctx.index(DOCUMENT_FIELDS).of("collection", data.number)[: data.rows_left]
+    members = ctx.index(DOCUMENT_FIELDS).of("collection", data.number)[:step]
     for row in ctx[DOCUMENTS].get_many([(ordinal,) for ordinal in members]):
         remove(ctx, row)
     data.erased("documents", len(members))
+    if len(members) == step:
+        data.rows_left = 0
 
 
 # --- what nobody needs any more ---------------------------------------------------------------------------------------
