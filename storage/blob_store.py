@@ -90,10 +90,11 @@ class BlobStore:
         return _frames(file, AESGCM(blob.key))
 
     def copy(self, owner: str, blob: Blob) -> BinaryIO:
-        """The content as a seekable file without a name, which is gone when it is closed."""
+        """The content as a seekable file without a name, which is gone when it is closed. Raises BlobMissing, BlobDamaged."""
+        pieces = self.read(owner, blob)
         file = tempfile.TemporaryFile(dir=self._home(owner))  # noqa: SIM115 (the caller closes it)
         try:
-            for piece in self.read(owner, blob):
+            for piece in pieces:
                 file.write(piece)
         except BaseException:
             file.close()

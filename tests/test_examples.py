@@ -100,7 +100,7 @@ def test_the_table_of_settings_is_the_code_s() -> None:
 @pytest.mark.parametrize("line", re.findall(r"^(?:MNEME_\S+ )?\.venv/bin/mneme (.+?)(?:   .*)?$", README, re.MULTILINE))
 def test_commands_of_the_readme_exist(line: str) -> None:
     words = shlex.split(line)
-    required = {"keys": ["--email", "ada@example.com"], "ingest": ["a-file"]}.get(words[0], [])
+    required = ["--email", "ada@example.com"] if words[:2] == ["keys", "create"] else []
     assert parser().parse_args([*words, *required]).run
 
 
