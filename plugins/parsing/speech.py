@@ -22,6 +22,7 @@ _WINDOW = np.hanning(512).astype(np.float32)
 _LOW, _HIGH = 100, 4_000  # Hz: where voices are
 _BINS = slice(int(_LOW * 512 / RATE), int(_HIGH * 512 / RATE))
 _BANDS = 18
+_TOGETHER_SAMPLES = 8 * RATE  # judged at a time: decoders hand over a few milliseconds
 _QUIET_RMS = 30.0  # of 32,768: below it there is nothing to hear
 _LINES_DB, _LINES_MIN = 30.0, 12  # bins within so many decibels of the strongest
 _FLATNESS_MAX = 0.42
@@ -45,7 +46,8 @@ class SpeechFinder:
 
     def __init__(self) -> None:
         self._detector = webrtcvad.Vad(AGGRESSIVENESS)
-        self._rest = np.empty(0, np.int16)
+        self._waiting: list[np.ndarray] = []
+        self._samples_waiting = 0
         self._passed: list[np.ndarray] = []
         self._loudness: list[np.ndarray] = []
         self._shapes: list[np.ndarray] = []
@@ -54,14 +56,15 @@ class SpeechFinder:
     def feed(self, samples: np.ndarray) -> None:
         """int16 samples at 16 kHz, one channel."""
         self.samples += len(samples)
-        samples = np.concatenate([self._rest, samples])
-        whole = len(samples) // FRAME_SAMPLES
-        self._rest = samples[whole * FRAME_SAMPLES :]
-        if whole:
-            self._judge(samples[: whole * FRAME_SAMPLES].reshape(whole, FRAME_SAMPLES))
+        self._waiting.append(samples)
+        self._samples_waiting += len(samples)
+        if self._samples_waiting >= _TOGETHER_SAMPLES:
+            self._judge_waiting()
 
     def stretches(self) -> list[Stretch]:
         """Where there is speech, in order."""
+        if self._waiting:
+            self._judge_waiting()
         if not self._passed:
             return []
         passed, loudness, shapes = (np.concatenate(parts) for parts in (self._passed, self._loudness, self._shapes))
@@ -76,6 +79,14 @@ class SpeechFinder:
                 end = min((last + 1) * FRAME_SECONDS + _MARGIN_SECONDS, self.samples / RATE)
                 found.append(Stretch(max(0.0, round(first * FRAME_SECONDS - _MARGIN_SECONDS, 2)), round(end, 2)))
         return found
+
+    def _judge_waiting(self) -> None:
+        samples = np.concatenate(self._waiting)
+        whole = len(samples) // FRAME_SAMPLES
+        self._waiting = [samples[whole * FRAME_SAMPLES :]]
+        self._samples_waiting = len(self._waiting[0])
+        if whole:
+            self._judge(samples[: whole * FRAME_SAMPLES].reshape(whole, FRAME_SAMPLES))
 
     def _judge(self, frames: np.ndarray) -> None:
         voiced = np.array([self._detector.is_speech(frame.tobytes(), RATE) for frame in frames])
