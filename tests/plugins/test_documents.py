@@ -220,7 +220,7 @@ def spoken() -> np.ndarray:
     return np.r_[sounds.silence(1.5), sounds.at(sounds.speech(SPOKEN), 2_500), sounds.silence(1)]
 
 
-@pytest.mark.parametrize("extension", ["wav", *corpus.CODECS])
+@pytest.mark.parametrize("extension", ["ogg", "mp4"])
 def test_speech_becomes_a_transcript_with_times(reader: Reader, spoken: np.ndarray, extension: str) -> None:
     reader.models.segments = [(0.2, 2.0, "The meeting begins at nine on Thursday,"), (2.0, 4.4, "and Maria brings the signed contract.")]
     reader.models.language, before = "english", len(reader.models.seconds)
@@ -330,7 +330,7 @@ def test_a_broken_file_fails_with_a_reason(alone: Reader, what: str) -> None:
 
 
 def test_a_parser_that_takes_too_much_is_ended_and_others_go_on(tmp_path: Path) -> None:
-    with in_process(tmp_path, documents__parser_seconds=1.0, documents__parser_memory_bytes=400 * 1024**2) as service:
+    with in_process(tmp_path, documents__parser_memory_bytes=200 * 1024**2) as service:
         token = service.register("ada@example.com")
         numbers = ",".join(f'{{"n{n}": {n}}}' for n in range(1_500_000)).encode()
         slow = service.upload("slow.json", b"[" + numbers + b"]", who=token)
@@ -338,7 +338,7 @@ def test_a_parser_that_takes_too_much_is_ended_and_others_go_on(tmp_path: Path) 
         url = slow.json()["status_url"]
         service.until(lambda: service.request("GET", url, who=token).json()["status"] == "failed")
         reason = service.request("GET", url, who=token).json()["error"]["reason"]
-        assert reason in ("timed_out", "too_large_to_parse", "parser_crashed")
+        assert reason in ("too_large_to_parse", "parser_crashed")
 
 
 # --- the life of a document -------------------------------------------------------------------------------------------

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from plugins.document_parser import parse_file
-from plugins.parsing import formats
+from plugins.parsing import formats, sound
 from plugins.parsing.extraction import ParseFailed
 from plugins.parsing.speech import SpeechFinder
 from tests import corpus, sounds
@@ -109,6 +110,24 @@ def test_a_recording_is_known_by_its_content(extension: str) -> None:
     kinds = {"wav": formats.WAV, "mp3": formats.MP3, "flac": formats.FLAC, "ogg": formats.OGG, "m4a": formats.M4A, "mp4": formats.MP4,
              "mov": formats.MOV, "webm": formats.WEBM}  # fmt: skip
     assert formats.media_type_of(corpus.recording(sounds.tone(0.3, 440), extension)[:65_536], "x") == kinds[extension]
+
+
+@pytest.mark.parametrize("extension", ["wav", *corpus.CODECS])
+def test_a_recording_is_heard_and_cut_in_every_format(extension: str) -> None:
+    said = sounds.at(sounds.speech("The meeting begins at nine on Thursday."), 2_500)
+    samples = np.r_[sounds.silence(4), said, sounds.silence(1)]
+    file = io.BytesIO(corpus.recording(samples, extension))
+    heard = sound.hear(file)
+    (stretch,) = heard.speech
+    assert heard.duration_seconds == pytest.approx(len(samples) / sounds.RATE, abs=0.1)
+    assert stretch.begins == pytest.approx(4, abs=0.4) and stretch.ends == pytest.approx(4 + len(said) / sounds.RATE, abs=0.5)
+    file.seek(0)
+    with wave.open(io.BytesIO(sound.cut(file, stretch.begins, stretch.ends))) as piece:
+        cut = np.frombuffer(piece.readframes(piece.getnframes()), np.int16).astype(float)
+    assert len(cut) / sounds.RATE == pytest.approx(stretch.ends - stretch.begins, abs=0.1)
+    expected = samples[int(stretch.begins * sounds.RATE) :][: len(cut)].astype(float)
+    lag = np.argmax(np.correlate(cut[:32_000], expected[:32_000], "full")) - 31_999
+    assert abs(lag) < 0.06 * sounds.RATE, "the piece begins where it was asked to"
 
 
 def seconds_of_speech(samples: np.ndarray) -> float:
