@@ -26,7 +26,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
@@ -45,18 +45,30 @@ from runtime.errors import (
     FeatureNotAvailable,
     HeadersTooLarge,
     InternalError,
+    NotFound,
     PayloadTooLarge,
     RateLimited,
+    Unavailable,
     UriTooLong,
 )
 from runtime.flow import Flow
-from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
+from runtime.limits import (
+    BODY_BYTES_MAX,
+    BODY_READ_SECONDS_MAX,
+    HEADER_BYTES_MAX,
+    HEALTH_SECONDS_MAX,
+    REQUEST_ID_CHARS_MAX,
+    UPLOAD_SECONDS_MAX,
+    URL_BYTES_MAX,
+)
 from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
 from runtime.routes import Routes
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.telemetry import REQUEST_ID, Telemetry
+from runtime.uploads import UploadReader
+from storage.blob_store import BlobMissing, BlobStore
 
 if TYPE_CHECKING:
     from runtime.inference import Models
@@ -78,6 +90,7 @@ _HEADER_SAFE = "".join(map(chr, range(32, 127)))
 _UNMATCHED = "unmatched"
 _ENTROPY_BYTES = 16 + 32  # one request to the system for a request id and a call's seed
 _CLIENT_CHARS_MAX = 64
+BLOBS = "blobs"  # below the data directory
 _CLIENT_LEFT_STATUS = 499  # never sent: how metrics count a client that left before its body was whole
 _DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -120,15 +133,16 @@ def build_asgi(
 class _Route:
     """An operation with what is needed to read its requests, prepared once."""
 
-    __slots__ = ("body", "changes", "operation", "public", "query", "tenantless")
+    __slots__ = ("body", "changes", "operation", "public", "query", "tenantless", "upload")
 
-    def __init__(self, operation: Operation):
+    def __init__(self, operation: Operation, settings: Settings, blobs: BlobStore):
         self.operation = operation
         self.public = operation.scope == "public" and not operation.internal
         self.tenantless = self.public or operation.internal
         self.changes = operation.method in ("POST", "PUT", "PATCH", "DELETE")
         self.query = validation.QueryReader(operation) if operation.query is not None else None
-        self.body = validation.BodyReader(operation) if operation.body is not None else None
+        self.upload = UploadReader(operation, settings, blobs) if operation.upload is not None else None
+        self.body = validation.BodyReader(operation) if operation.body is not None and self.upload is None else None
 
 
 class Gateway:
@@ -147,7 +161,8 @@ class Gateway:
         self._described: tuple[bytes, bytes] | None = None
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
-        routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
+        self._blobs = BlobStore(settings.data_dir / BLOBS)
+        routes = [_Route(operation, settings, self._blobs) for operation in (*registry.operations.values(), *self._own)]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
         self._constant_headers = (
             (b"x-service-version", self.version.encode()),
@@ -200,6 +215,8 @@ class Gateway:
         call.client = self._client(operation, scope, headers)
         if not route.public:
             call.credential, call.slot = self._credential(operation, headers, call.now_ms)
+        if route.upload is not None:
+            return await self._take_in(call, route, scope, headers, receive)
         try:
             await self._read(call, route, scope, headers, receive)
         except ApiError as error:
@@ -218,6 +235,33 @@ class Gateway:
         if operation.kind is Kind.READ:
             return await self._shards.execute(call)
         return await self._to_the_end(self._shards.execute(call))
+
+    async def _take_in(self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive) -> Reply:
+        """An upload: ask whether it may come in, store the file, then have the call done. Raises ApiError.
+
+        A file that the shard has certainly not taken over is removed at once. Where that cannot be known it stays, for the sweep.
+        """
+        call.knocks = True
+        welcome = await self._shards.execute(call)
+        if welcome.error is not None:
+            return welcome
+        call.knocks, call.admitted = False, True
+        owner = orjson.loads(welcome.body)["tenant_id"]
+        bytes_max = route.upload.body_bytes_max
+        chunks = _chunks(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
+        call.body = await route.upload.read(headers.get(b"content-type"), chunks, owner)
+        try:
+            await self._read(call, route, scope, headers, receive)
+            reply = await self._to_the_end(self._shards.execute(call))
+        except Unavailable:
+            raise
+        except ApiError:
+            await asyncio.to_thread(self._blobs.remove, owner, call.body.file.blob_name)
+            raise
+        refused = reply.error is not None and not isinstance(reply.error, Unavailable | InternalError)
+        if refused or "X-Idempotent-Replay" in reply.headers:
+            await asyncio.to_thread(self._blobs.remove, owner, call.body.file.blob_name)
+        return reply
 
     def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
         """The caller's address. What proxies forward counts only when they are trusted. Raises BadRequest where HTTPS is missing."""
@@ -282,12 +326,22 @@ class Gateway:
             status, body, further = _error_answer(reply.error, request_id)
             content_type = "application/json"
         headers = self._headers(request_id, started)
+        stored = reply.file if reply.error is None else None
         if status != 204:
-            headers += ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body or b"")))
+            size = len(body or b"") if stored is None else stored.blob.size
+            headers += ((b"content-type", content_type.encode()), (b"content-length", b"%d" % size))
         for name, value in further.items():
             headers.append((name.lower().encode(), _header_value(value)))
+        if stored is None or method == "HEAD":
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": b"" if method == "HEAD" or body is None else body})
+            return status
+        try:
+            pieces = self._blobs.read(stored.owner, stored.blob)
+        except BlobMissing:
+            return await self._deliver(send, Reply(error=_gone()), method, request_id, started)
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if method == "HEAD" or body is None else body})
+        await _send_pieces(send, pieces)
         return status
 
     async def _deliver_stream(self, send: Send, receive: Receive, reply: Reply, request_id: str, started: float) -> int:
@@ -444,29 +498,40 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
 
 async def _body(headers: Headers, receive: Receive) -> bytes:
     """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, _ClientLeft."""
+    chunks = [chunk async for chunk in _chunks(headers, receive, BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, _too_large)]
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _chunks(
+    headers: Headers, receive: Receive, bytes_max: int, seconds_max: float, too_large: Callable[[], ApiError]
+) -> AsyncIterator[bytes]:
+    """The body as it arrives; each piece within BODY_READ_SECONDS_MAX, all within `seconds_max`.
+
+    Raises BadRequest, what `too_large` makes, and _ClientLeft.
+    """
     if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
         raise BadRequest("The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding")
     announced = headers.get(b"content-length")
     if announced is not None and (not announced.isdigit() or len(announced) > 18):
         raise BadRequest("The Content-Length is not a number.", param="Content-Length")
-    if announced is not None and int(announced) > BODY_BYTES_MAX:
-        raise _too_large()
-    chunks, size = [], 0
-    try:
-        async with asyncio.timeout(BODY_READ_SECONDS_MAX):
-            more = True
-            while more and size <= BODY_BYTES_MAX:
+    if announced is not None and int(announced) > bytes_max:
+        raise too_large()
+    loop = asyncio.get_running_loop()
+    deadline, size, more = loop.time() + seconds_max, 0, True
+    while more:
+        try:
+            async with asyncio.timeout_at(min(deadline, loop.time() + BODY_READ_SECONDS_MAX)):
                 message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise _ClientLeft
-                chunks.append(message.get("body", b""))
-                size += len(chunks[-1])
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise BadRequest(f"The body did not arrive within {BODY_READ_SECONDS_MAX} seconds.") from None
-    if size > BODY_BYTES_MAX:
-        raise _too_large()
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        except TimeoutError:
+            raise BadRequest(f"The body did not arrive within {min(seconds_max, BODY_READ_SECONDS_MAX)} seconds.") from None
+        if message["type"] == "http.disconnect":
+            raise _ClientLeft
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > bytes_max:
+            raise too_large()
+        yield chunk
+        more = message.get("more_body", False)
 
 
 async def _unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
@@ -490,6 +555,17 @@ async def _left(receive: Receive) -> None:
 
 def _too_large() -> PayloadTooLarge:
     return PayloadTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes.")
+
+
+async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:
+    """A file as the rest of an answer, as fast as the client takes it."""
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _gone() -> NotFound:
+    return NotFound("This file is gone.")
 
 
 async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:

@@ -24,7 +24,7 @@ ONLY_IN = {
 }
 PLUGINS_MAY_IMPORT = {
     "admission", "auth", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "operation", "outbound",
-    "pagination", "placement", "plugin", "settings", "signatures", "timestamps", "token_count",
+    "pagination", "placement", "plugin", "settings", "signatures", "timestamps", "token_count", "reading_models",
 }  # fmt: skip
 
 

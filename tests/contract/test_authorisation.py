@@ -52,6 +52,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         collection = service.request("POST", "/v1/collections", {"name": "Eve's"}, who=stranger).json()
         doomed = service.request("POST", "/v1/collections", {"name": "Eve's, deleted"}, who=stranger).json()
         job = service.request("DELETE", f"/v1/collections/{doomed['id']}", who=stranger).json()["cleanup"]["job_id"]
+        document = service.upload("eve.json", b"{", who=stranger).json()["document"]
         target = {"url": "http://127.0.0.1:1024/hook", "events": ["collection.updated"]}
         webhook = service.request("POST", "/v1/webhooks", target, who=stranger).json()["id"]
         sent = service.request("POST", f"/v1/webhooks/{webhook}/test", who=stranger).json()
@@ -67,6 +68,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             "whk": webhook,
             "dlv": sent["delivery_id"],
             "inv": invoice["id"],
+            "doc": document["id"],
         }
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
         yield Stage(service, token, keys, stranger, foreign)
@@ -161,6 +163,7 @@ def test_the_operator_is_no_tenant_and_a_tenant_no_operator(stage: Stage) -> Non
 PREFIX_OF_PATH = {"memories": "mem", "collections": "col", "api-keys": "key", "jobs": "job", "memory-jobs": "job", "similar": "mem"}
 PREFIX_OF_PATH |= {"webhooks": "whk", "deliveries": "dlv"}
 PREFIX_OF_PATH |= {"invoices": "inv"}
+PREFIX_OF_PATH |= {"documents": "doc"}
 
 
 def with_ids(path: str, foreign: dict[str, str]) -> str:
