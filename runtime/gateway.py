@@ -19,9 +19,7 @@ server and the shard.
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import ipaddress
-import json
 import logging
 import os
 import re
@@ -30,7 +28,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -63,6 +60,7 @@ from runtime.limits import (
 )
 from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
+from runtime.release import service_build, service_version
 from runtime.routes import Routes
 from runtime.secrets import Secrets
 from runtime.settings import Settings
@@ -432,39 +430,6 @@ class Gateway:
         except (TimeoutError, ApiError) as silent:
             log.warning("the shards gave no status: %r", silent)
             return []
-
-
-# --- identity ---------------------------------------------------------------------------------------------------------
-
-
-def service_version() -> str:
-    """The semantic version of the installed package."""
-    return importlib.metadata.version("mneme")
-
-
-def service_build() -> str:
-    """The short commit hash of this checkout or of the installed package's origin; "dev" where neither is known."""
-    commit = _commit_of_checkout(Path(__file__).resolve().parent.parent / ".git") or _commit_of_package()
-    return commit[:7] if commit else "dev"
-
-
-def _commit_of_checkout(git: Path) -> str | None:
-    try:
-        head = (git / "HEAD").read_text().strip()
-        reference = head.removeprefix("ref: ")
-        if reference == head:
-            return head
-        if (git / reference).exists():
-            return (git / reference).read_text().strip()
-        packed = (line.split() for line in (git / "packed-refs").read_text().splitlines())
-        return next((words[0] for words in packed if words[1:] == [reference]), None)
-    except OSError:
-        return None
-
-
-def _commit_of_package() -> str | None:
-    origin = importlib.metadata.distribution("mneme").read_text("direct_url.json")
-    return json.loads(origin).get("vcs_info", {}).get("commit_id") if origin else None
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

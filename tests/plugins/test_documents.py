@@ -426,6 +426,35 @@ def test_media_need_their_tier_and_count_against_their_cap(tmp_path: Path) -> No
         assert service.upload("a.txt", b"Text has no such cap.", who=token).status_code == 202
 
 
+def test_an_upload_costs_what_came_of_it(tmp_path: Path) -> None:
+    with in_process(tmp_path, limits__credits_per_month=30) as service:
+        token = service.register("ada@example.com")
+
+        def used() -> tuple[int, int]:
+            shown = service.request("GET", "/v1/usage", who=token).json()
+            share = next(share for share in shown["by_operation"] if share["operation"] == "documents.upload")
+            assert shown["storage"]["bytes"] >= sum(len(content) for content in kept.values())
+            return shown["credits"]["used"], share["count"]
+
+        kept = {"one.txt": b"One chunk.", "two.md": b"# One\n\nA chunk.\n\n# Two\n\nAnother chunk."}
+        for name, content in kept.items():
+            service.processed(name, content, who=token)
+        assert used() == (5 + 1 + 5 + 2, 2)
+        service.processed("copy.txt", kept["one.txt"], who=token)
+        assert service.processed("bad.json", b"{", who=token)["status"] == "failed"
+        url = service.upload("gone.pdf", corpus.long_pdf(5), who=token).json()["status_url"]
+        assert service.request("DELETE", url, who=token).status_code == 200
+        service.until(lambda: service.shard._jobs.depth == 0)
+        assert used() == (13, 5), "what was there, failed or was deleted on the way costs nothing"
+        for number in range(2):
+            service.processed(f"{number}.txt", b"Number %d." % number, who=token)
+        assert used() == (25, 7)
+        service.processed("last.txt", b"The last one.", who=token)
+        refused = service.upload("more.txt", b"One too many.", who=token)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "quota_exceeded")
+        service.until(lambda: len([path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]) == 6)
+
+
 def test_files_that_no_document_needs_are_swept(reader: Reader) -> None:
     home = reader.service.settings.data_dir / "blobs"
     (owner,) = {path.relative_to(home).parts[0] for path in reader.files()}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,12 +14,14 @@ import wave
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
-from plugins.document_parser import parse_file
+from plugins.document_parser import StoredDocument, parse_file
 from plugins.parsing import formats, sound
 from plugins.parsing.extraction import ParseFailed
 from plugins.parsing.speech import SpeechFinder
+from storage.blob_store import BlobStore
 from tests import corpus, sounds
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,6 +67,24 @@ def test_a_parser_that_hangs_is_killed() -> None:
     os.close(writing)
     assert failed.value.reason == "timed_out"
     assert time.monotonic() - started < 30
+
+
+def test_a_parser_whose_caller_is_cancelled_is_killed(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    writer = store.writer("ada")
+    writer.write(b"[" + b",".join(b'{"number": %d}' % n for n in range(400_000)) + b"]")
+    document = StoredDocument(store, "ada", writer.finish(), formats.JSON, "a.json", MEMORY, 60)
+
+    async def cancelled() -> int:
+        parsing = asyncio.create_task(document.parse("read"))
+        while not (children := psutil.Process().children()):
+            await asyncio.sleep(0.01)
+        parsing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await parsing
+        return children[0].wait(30) if children[0].is_running() else -signal.SIGKILL
+
+    assert asyncio.run(cancelled()) == -signal.SIGKILL
 
 
 def test_a_parser_that_eats_memory_is_stopped() -> None:
