@@ -63,7 +63,7 @@ from runtime.pagination import Page, PageQuery, envelope, newest_first, position
 from runtime.plugin import Job, Plugin
 from runtime.timestamps import iso
 
-JOB_NAMES = ("memories.index", "memories.process")
+JOB_NAMES = ("memories.index", "memories.process", "documents.process")
 CLEARED = {"metadata": {}, "tags": []}  # what null means for fields that are never null themselves
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -11,12 +11,13 @@ Choices where the interface leaves room:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from plugins.collections import COLLECTION_COUNTS
+from plugins.document_store import DOCUMENT_BLOBS
 from plugins.memory_store import MEMORIES
 from runtime import auth, metering
 from runtime.admission import credits_limit
@@ -69,7 +70,9 @@ class KeyShare(View):
 class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
-    bytes: int = Field(description="Bytes that the memories take, without indexes; estimated from the newest where there are very many.")
+    bytes: int = Field(
+        description="Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many."
+    )
 
 
 class Usage(View):
@@ -150,10 +153,16 @@ def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupR
 
 def _stored(ctx: ReadContext) -> Stored:
     counts = [row for _, row in ctx[COLLECTION_COUNTS].scan()]
-    memories = sum(row.memories for row in counts)
+    memories, documents = sum(row.memories for row in counts), sum(row.documents for row in counts)
     sample = ctx[MEMORIES].sizes(limit=ROWS_MEASURED_MAX)
-    size = sum(sample) if len(sample) < ROWS_MEASURED_MAX else round(sum(sample) / len(sample) * memories)
-    return Stored(memories=memories, documents=sum(row.documents for row in counts), bytes=size)
+    files = [row.size for _, row in ctx[DOCUMENT_BLOBS].scan(limit=ROWS_MEASURED_MAX)]
+    size = _extrapolated(sample, memories) + _extrapolated(files, documents)
+    return Stored(memories=memories, documents=documents, bytes=size)
+
+
+def _extrapolated(sizes: Sequence[int], count: int) -> int:
+    """The sum of `count` sizes, of which these are all, or as many as are measured."""
+    return sum(sizes) if len(sizes) < ROWS_MEASURED_MAX else round(sum(sizes) / len(sizes) * count)
 
 
 def history(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -299,7 +308,7 @@ OPERATIONS = (
 
 plugin = Plugin(
     name="usage",
-    requires=("collections", "memories"),
+    requires=("collections", "memories", "documents"),
     operations=OPERATIONS,
     events=(metering.PERIOD_STARTED,),
     jobs=(Job(metering.REAPER, metering.reap),),

@@ -41,6 +41,7 @@ import numpy as np
 from runtime import limits, minilm
 from runtime.language_model import LanguageModel, load_language_model
 from runtime.minilm_words import Spans, word_vectors
+from runtime.reading_models import Recogniser, Transcriber, load_recogniser, load_transcriber
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -94,6 +95,8 @@ class Models:
 
     embedder: Embedder | None
     language_model: LanguageModel | None = None
+    transcriber: Transcriber | None = None
+    recogniser: Recogniser | None = None
 
     async def close(self) -> None:
         for model in (self.embedder, self.language_model):
@@ -120,6 +123,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
                 cache_entries=chosen.cache_entries,
             ),
             load_language_model(settings),
+            transcriber=load_transcriber(settings),
+            recogniser=load_recogniser(settings),
         )
     return Models(
         MiniLmEmbedder(
@@ -131,6 +136,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             cache_entries=chosen.cache_entries,
         ),
         load_language_model(settings),
+        transcriber=load_transcriber(settings),
+        recogniser=load_recogniser(settings),
     )
 
 

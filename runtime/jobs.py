@@ -78,6 +78,13 @@ class Again:
     delay_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A handler's way to say "this can never succeed": what the handler wrote stays, and the job is failed for good."""
+
+    reason: str
+
+
 def enqueue(ctx: WriteContext, name: str, payload: Mapping[str, Any], *, delay_ms: int = 0, lane: str = "") -> str:
     """Add a job in this transaction; -> its id. Raises KeyError for a name no plugin declares."""
     job = ctx.registry.jobs[name]
@@ -131,6 +138,8 @@ def complete(ctx: WriteContext, job_id: str, run: Any) -> None:
         ended = msgspec.structs.replace(
             row, status=QUEUED, payload=dict(result.payload), progress=result.progress, attempts=0, run_at=ctx.now + result.delay_ms
         )
+    elif isinstance(result, GiveUp):
+        ended = msgspec.structs.replace(row, status=FAILED, finished_at=ctx.now, error=result.reason)
     else:
         ended = msgspec.structs.replace(row, status=COMPLETED, progress=1.0, finished_at=ctx.now, result=result, error=None)
     _store(ctx, ordinal, ended, row)

@@ -106,6 +106,26 @@ class Llm(Section):
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="Seconds one completion may take.")
 
 
+class Transcriber(Section):
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible transcription endpoint; null runs without.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str = Field("whisper-1", description="Model name sent to base_url.")
+    timeout_seconds: float = Field(120.0, gt=0, le=250, description="Seconds the transcription of one piece of a recording may take.")
+
+
+class Ocr(Section):
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible endpoint for reading pictures; null runs without.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str | None = Field(None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(60.0, gt=0, le=250, description="Seconds the reading of one picture may take.")
+
+
+class Documents(Section):
+    max_upload_bytes: int = Field(50 * 1024**2, ge=1, description="Bytes of the largest file that can be uploaded; larger ones are 413.")
+    parser_seconds: float = Field(120.0, gt=0, le=250, description="Seconds that the parser of one file may take.")
+    parser_memory_bytes: int = Field(1024**3, ge=64 * 1024**2, description="Bytes of address space that the parser of one file may take.")
+
+
 class Write(Section):
     ready_wait_ms: int = Field(1_500, ge=0, le=30_000, description="Milliseconds a write waits to be searchable before it answers 202.")
     wait_for_index_seconds_max: int = Field(30, ge=1, le=120, description="Seconds a write with wait_for_index may wait.")
@@ -313,6 +333,9 @@ class Settings(Section):
     ray: Ray = Ray()
     embedder: Embedder = Embedder()
     llm: Llm = Llm()
+    transcriber: Transcriber = Transcriber()
+    ocr: Ocr = Ocr()
+    documents: Documents = Documents()
     write: Write = Write()
     memory: Memory = Memory()
     search: Search = Search()
@@ -345,6 +368,8 @@ class Settings(Section):
         if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
             missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
+        if self.ocr.base_url and not self.ocr.model:
+            raise ValueError("ocr.model is missing: ocr.base_url needs it")
         return self
 
     @classmethod

@@ -88,6 +88,13 @@ class Aviary:
         assert answer.status_code in operation.statuses, f"{name}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
+    def upload(self, filename: str, content: str, **fields: str) -> dict[str, Any]:
+        """The document of an upload, once it was read; "*" stands for a word here too, and the file's name is part of the file."""
+        name = "documents.upload"
+        filename, content = (self._filled(text, name, "file") for text in (filename, content))
+        sent = {field: self._filled(text, name, field) for field, text in fields.items()}
+        return self.service.processed(filename, content.encode(), who=self.token, **sent)
+
     def _filled(self, value: Any, name: str, path: str) -> Any:
         if isinstance(value, str):
             filled = re.sub(r"\*", lambda _: self.word(f"{name}: {path}"), value)
@@ -158,6 +165,7 @@ def live_with_memories(plant: Aviary) -> None:
     plant("search.search", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "filters": {"tags": {"in": ["*"]}}})
     for name in ("account.import", "account.import_part"):
         plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
+    documents(plant, dropped)
     plant("collections.delete", None, id=dropped)
 
 
@@ -204,6 +212,15 @@ def live_with_bills(plant: Aviary) -> None:
     plant("internal.billing.close", account, who=operator)
     for audit in ("internal.billing.audit", "internal.usage.audit"):
         plant(audit, account, who=operator)
+
+
+def documents(plant: Aviary, dropped: str) -> None:
+    """One of each end: kept, failed, deleted, dropped with its collection."""
+    fields = {"title": "*", "tags": "*, *", "metadata": '{"*": ["*"]}'}
+    assert plant.upload("*.md", "# About the *\n\nThe * sings in the evening.", **fields)["status"] == "completed"
+    assert plant.upload("*.json", '{"*": ', **fields)["status"] == "failed"
+    plant("documents.delete", None, id=plant.upload("*.txt", "A * that flew away.", **fields)["id"])
+    plant.upload("*.csv", "*,*\n1,2\n", collection_id=dropped, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -282,6 +299,7 @@ def test_after_an_erasure_nothing_is_left_to_open(aviary: Aviary) -> None:
     files = b"".join(path.read_bytes() for path in store.directory.rglob("*") if path.is_file())
     assert wrapped not in files and data_key not in files
     assert not found_in(store.directory, aviary.planted)
+    assert not [path for path in (store.directory / "blobs").rglob("*") if path.is_file()]
     with store.snapshot() as snapshot:
         assert [other for other in snapshot.scopes() if other.tenant] == []
     # What is not sealed, the vectors, goes with the pages it lay in.

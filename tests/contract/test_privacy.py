@@ -12,6 +12,7 @@ from runtime import auth
 from runtime.inference import Models
 from runtime.operation import Call, ReadContext, WriteContext
 from runtime.plugin import Plugin
+from storage.blob_store import BlobStore
 from storage.table import Scope, Transaction
 from tests.plugins import Desk
 from tests.plugins.embedding import WordEmbedder
@@ -34,6 +35,10 @@ OPEN_ROWS = {
     "collection_ids": "ordinals by id",
     "memory_ids": "ordinals by id",
     "dropped_collections": "nothing but their keys: numbers",
+    "document_ids": "ordinals by id",
+    "document_digests": "ordinals by keyed digests",
+    "document_sweep": "a time",
+    "document_fields.bitmaps": "ordinals",
     "memory_expiry": "nothing but their keys: times and ordinals",
     "memory_alarm": "a time",
     "job_fields.bitmaps": "ordinals",
@@ -96,8 +101,27 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
         job = desk("memories.process", {"content": said}, who=me).body["job_id"]
         while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
             desk.breathe()
+    url = upload(desk, me, b"Kept in a file.")
+    desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
+    upload(desk, me, b"Not read yet.")
     yield desk, me
     desk.close()
+
+
+def upload(desk: Desk, me: str, content: bytes) -> str:
+    """What the gateway makes of an upload; -> the document's path."""
+    owner = desk("auth.me", who=me).body["user_id"]
+    writer = BlobStore(desk.settings.data_dir / "blobs").writer(owner)
+    writer.write(content)
+    blob = writer.finish()
+    file = {"filename": "a.txt", "media_type": "text/plain", "size_bytes": blob.size, "sha256": blob.sha256}
+    answer = desk("documents.upload", {"file": {**file, "blob_name": blob.name, "blob_key": blob.key}}, who=me)
+    assert answer.status == 202
+    return answer.body["status_url"]
+
+
+def files(desk: Desk) -> list[Path]:
+    return [path for path in (desk.settings.data_dir / "blobs").rglob("*") if path.is_file()]
 
 
 def rows(reader: Transaction, plugin: Plugin, scope: Scope) -> dict[str, int]:
@@ -139,7 +163,9 @@ def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[Desk, str]) -> None
         assert sum(count > 0 for count in before.values()) >= 15, "the account was not lived in"
         return {name: count for name, count in after.items() if count}
 
+    assert len(files(desk)) == 2
     assert desk.shard.store.write(erase).result == {}
+    assert files(desk) == []
 
 
 def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
@@ -150,10 +176,19 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
         records = [record[:2] for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
-    assert contents == {"kept, and changed", "also kept", "one of a batch", "right", "I live in Rome", "I moved to Bergen"}
+    assert contents == {
+        "kept, and changed",
+        "also kept",
+        "one of a batch",
+        "right",
+        "I live in Rome",
+        "I moved to Bergen",
+        "Kept in a file.",
+    }
     assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
     assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}
     assert {record["name"] for kind, record in records if kind == "entity"} == {"Ada", "user", "Lisbon", "Oslo", "Rome", "Bergen"}
+    assert [record["text"] for kind, record in records if kind == "document"] == ["Kept in a file.", ""]
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
     assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]
     told = [record["payload"] for kind, record in records if kind == "webhook_delivery"]
