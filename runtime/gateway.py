@@ -35,7 +35,7 @@ import orjson
 from pydantic import Field
 
 from runtime import auth, bodies, openapi, validation
-from runtime.bodies import Arriving, ClientLeft, Headers, Receive, unless_left
+from runtime.bodies import Arriving, ClientLeft, Headers, Receive, T, unless_left
 from runtime.errors import (
     ApiError,
     BadRequest,
