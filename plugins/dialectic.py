@@ -45,7 +45,7 @@ TURNS_SHOWN = 10
 SESSION_RANDOM = 2**31  # a counter no handler's own ids reach
 HALF_LIFE_TURNS = 0.9  # what is left of a hypothesis' confidence after a turn that says nothing of it
 CONFIDENCE_FORGOTTEN = 0.1
-CONFIDENT = 0.4  # query_confidence from which quotations answer
+CONFIDENT = 0.3  # query_confidence from which quotations answer, as in answers.confidence_min
 
 
 class DialecticBody(Body):

@@ -171,6 +171,7 @@ def _current(ctx: ReadContext, user: bytes) -> list[tuple[FactRow, list[Evidence
         evidence = [one for one in fact.evidence if one.ordinal in live]
         if evidence and _last(evidence).holds:
             holding.append((fact, [one for one in evidence if one.holds]))
+    holding.sort(key=lambda item: (item[0].key, item[0].value))  # what was said at once has an order of its own
     holding.sort(key=lambda item: _order(_last(item[1])), reverse=True)
     shown, decided = [], set()
     for fact, evidence in holding:

@@ -237,6 +237,7 @@ def test_what_changes_something_can_be_repeated(operation: Operation) -> None:
     if operation.method == "GET":
         streams = operation.content_type == "application/x-ndjson"
         assert (operation.kind, operation.body, operation.idempotency) == (Kind.FLOW if streams else Kind.READ, None, Idempotency.NONE)
+        assert operation.finish is None, "a GET leaves nothing behind"
 
 
 def test_canonical_are_the_writes_that_make_a_record() -> None:

@@ -689,7 +689,7 @@ def test_a_client_that_leaves_inside_its_body_gets_no_answer():
 
 
 def test_a_body_that_does_not_arrive_is_400(monkeypatch):
-    monkeypatch.setattr(gateway, "BODY_READ_SECONDS_MAX", 0.02)
+    monkeypatch.setattr(bodies, "BODY_READ_SECONDS_MAX", 0.02)
     app, shards = build()
     sent = exchange(app, lambda: asyncio.Event().wait())
     assert sent[0]["status"] == 400
