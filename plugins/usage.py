@@ -20,6 +20,7 @@ from plugins.collections import COLLECTION_COUNTS
 from plugins.memory_store import MEMORIES
 from runtime import auth, metering
 from runtime.admission import credits_limit
+from runtime.checks import Finding
 from runtime.errors import NotFound
 from runtime.limits import ROWS_MEASURED_MAX
 from runtime.metering import DAY_MS, HOUR_MS, RollupRow
@@ -297,6 +298,17 @@ OPERATIONS = (
     ),
 )  # fmt: skip
 
+# --- what must agree --------------------------------------------------------------------------------------------------
+
+
+def adds_up(ctx: ReadContext) -> Iterator[Finding]:
+    """Every way to count the credits of a month gives the same."""
+    for (period,), _ in ctx[metering.USAGE_PERIODS].scan():
+        counted = metering.audit(ctx, period)
+        if not counted.pop("consistent"):
+            yield Finding(metering.USAGE_PERIODS.name, f"credits of the month that began {iso(period)} disagree: {counted}")
+
+
 plugin = Plugin(
     name="usage",
     requires=("collections", "memories"),
@@ -305,4 +317,5 @@ plugin = Plugin(
     jobs=(Job(metering.REAPER, metering.reap),),
     erase=erase,
     export=export,
+    checks=(adds_up,),
 )
