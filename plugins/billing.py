@@ -19,7 +19,7 @@ from pydantic import Field, RootModel
 from plugins import billing_ledger as ledger
 from plugins import billing_periods as periods
 from plugins import billing_stripe, invoice_page
-from plugins.billing_ledger import INVOICE_STATES, INVOICES, OPEN, Invoice
+from plugins.billing_ledger import CHECKS, INVOICE_STATES, INVOICES, OPEN, Invoice
 from runtime import auth, metering
 from runtime.errors import NotFound
 from runtime.inference import Models
@@ -528,4 +528,5 @@ plugin = Plugin(
     ),
     erase=erase,
     export=export,
+    checks=CHECKS,
 )

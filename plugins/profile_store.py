@@ -34,6 +34,7 @@ from pyroaring import BitMap
 from plugins.memory_store import MEMORY_FIELDS, MemoryRow, find_row, live_bitmap
 from plugins.profile_rules import DYNAMIC, FUNCTIONAL, Observation, observations
 from plugins.prompt_memories import RECALLED
+from runtime.checks import Derived
 from runtime.jobs import Again
 from runtime.limits import FACT_EVIDENCE_MEMORIES_MAX, FACTS_PER_PROFILE_MAX, PROFILE_MEMORIES_PER_STEP, PROFILE_REFRESH_DELAY_MS
 from runtime.operation import COUNTERS, ReadContext, WriteContext
@@ -335,3 +336,10 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "profile", read_profile(ctx, row.user_id or None)
     for _, dialogue in ctx[DIALOGUES].scan():
         yield "dialogue", {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}
+
+
+def _sources(ctx: ReadContext, key: tuple[Any, ...], fact: FactRow) -> Iterator[tuple[tuple[Any, ...], bytes]]:
+    return (((word.memory_id, *key), b"") for word in fact.evidence)
+
+
+SOURCES_CHECK = Derived(PROFILE_SOURCES, PROFILE_FACTS, _sources)

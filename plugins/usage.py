@@ -21,6 +21,7 @@ from plugins.document_store import DOCUMENT_BLOBS
 from plugins.memory_store import MEMORIES
 from runtime import auth, metering
 from runtime.admission import credits_limit
+from runtime.checks import Finding
 from runtime.errors import NotFound
 from runtime.limits import ROWS_MEASURED_MAX
 from runtime.metering import DAY_MS, HOUR_MS, RollupRow
@@ -306,6 +307,17 @@ OPERATIONS = (
     ),
 )  # fmt: skip
 
+# --- what must agree --------------------------------------------------------------------------------------------------
+
+
+def adds_up(ctx: ReadContext) -> Iterator[Finding]:
+    """Every way to count the credits of a month gives the same."""
+    for (period,), _ in ctx[metering.USAGE_PERIODS].scan():
+        counted = metering.audit(ctx, period)
+        if not counted.pop("consistent"):
+            yield Finding(metering.USAGE_PERIODS.name, f"credits of the month that began {iso(period)} disagree: {counted}")
+
+
 plugin = Plugin(
     name="usage",
     requires=("collections", "memories", "documents"),
@@ -314,4 +326,5 @@ plugin = Plugin(
     jobs=(Job(metering.REAPER, metering.reap),),
     erase=erase,
     export=export,
+    checks=(adds_up,),
 )

@@ -26,6 +26,7 @@ from plugins import webhook_log
 from plugins.webhook_delivery import JOBS, hear, is_awaited
 from plugins.webhook_store import (
     ACTIVE,
+    CHECKS,
     DELIVERY_FIELDS,
     DISABLED,
     STATES,
@@ -403,4 +404,5 @@ plugin = Plugin(
     jobs=JOBS,
     erase=erase,
     export=export,
+    checks=CHECKS,
 )
