@@ -409,6 +409,13 @@ def restore(ctx: WriteContext, row: MemoryRow, *, reason: str | None = None) -> 
     return update_memory(ctx, row, {"superseded": False, "superseded_by_id": None}, reason=reason).rows[0]
 
 
+def set_tier(ctx: WriteContext, row: MemoryRow, tier: str) -> MemoryRow:
+    """Move a memory to another tier; no new version. The event is the caller's."""
+    after = msgspec.structs.replace(row, tier=tier)
+    _put(ctx, after, before=row)
+    return after
+
+
 def index_again(ctx: WriteContext, row: MemoryRow, indexed: Indexed | None) -> Stored:
     """Replace what search knows of a memory whose content stays; no new version."""
     _unindex(ctx, row)

@@ -52,9 +52,11 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """The decoded body of a success, {} when it has none. Raises CallFailed."""
-        return self._send(method, path, json=body)
+        return self._send(method, path, json=body, headers=headers)
 
     def upload(self, path: str, filename: str, file: BinaryIO, fields: Mapping[str, str], key: str) -> dict[str, Any]:
         """POST a form with a file in it, streamed, under an Idempotency-Key. Raises CallFailed."""

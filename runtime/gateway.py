@@ -304,6 +304,8 @@ class Gateway:
             call.body = Signed(await _body(headers, receive), signature)
         elif route.body is not None:
             call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
+        if call.idempotency_key is None and route.changes:
+            call.idempotency_key = getattr(call.body, "idempotency_key", None)  # the header wins over the body's own
         if call.idempotency_key is not None:
             call.fingerprint = validation.fingerprint(self._secrets.pepper, route.operation, call.path, call.query, call.body)
 

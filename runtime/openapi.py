@@ -24,6 +24,7 @@ from runtime import openapi_events
 from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Registry
+from runtime.validation import BodyReader
 
 Json = dict[str, Any]
 
@@ -179,7 +180,8 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         if operation.example is not None:
             content["example"] = operation.example
         kind = "application/json" if operation.upload is None else "multipart/form-data"
-        described["requestBody"] = {"required": True, "content": {kind: content}}
+        required = operation.upload is not None or BodyReader(operation).required
+        described["requestBody"] = {"required": required, "content": {kind: content}}
         if getattr(operation.body, "lines_field", ""):
             described["requestBody"]["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     return described

@@ -91,6 +91,7 @@ class Plugin:
     """One noun: everything it adds to the service, as data.
 
     name, requires  identity and floor: it may use the tables and functions of the plugins it requires, and no others
+    replaces        operations of plugins it requires, in a fuller form; at most one plugin replaces an operation
     tables, indexes what it stores; each must be covered by `erase` and `export` (a test enumerates them)
     events          kinds it emits
     subscribe       event kind -> function(ctx: WriteContext, event_id, kind, data, resource_id), in the same transaction;
@@ -111,6 +112,7 @@ class Plugin:
     requires: tuple[str, ...] = ()
     stability: str = "ga"
     operations: tuple[Operation, ...] = ()
+    replaces: tuple[Operation, ...] = ()
     tables: tuple[Table, ...] = ()
     indexes: tuple[Any, ...] = ()
     events: tuple[Event, ...] = ()
@@ -167,6 +169,7 @@ class Registry:
                 if restore.setdefault(kind, how) is not how:
                     raise RegistryError(f"plugin {plugin.name!r} takes in records of kind {kind!r}, which another plugin does already")
         operations = _unique("operation", [o for p in ordered for o in p.operations])
+        operations |= _replaced(ordered)
         _check_routes(operations.values())
         return cls(
             plugins=tuple(ordered),
@@ -203,6 +206,17 @@ def _in_dependency_order(plugins: list[Plugin]) -> list[Plugin]:
     for plugin in plugins:
         visit(plugin)
     return ordered
+
+
+def _replaced(plugins: list[Plugin]) -> dict[str, Operation]:
+    """The operations that a plugin gives a fuller form, by name."""
+    owners = {operation.name: plugin.name for plugin in plugins for operation in plugin.operations}
+    found = _unique("replacement", [operation for plugin in plugins for operation in plugin.replaces])
+    for plugin in plugins:
+        for operation in plugin.replaces:
+            if owners.get(operation.name) not in plugin.requires:
+                raise RegistryError(f"plugin {plugin.name!r} replaces {operation.name!r}, which no plugin it requires declares")
+    return found
 
 
 def _unique(what: str, items: list[Any], key: str = "name") -> dict[str, Any]:

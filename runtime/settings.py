@@ -210,6 +210,12 @@ class Answers(Section):
     second_round_below: float = Field(0.6, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
 
 
+class Learning(Section):
+    exploration_rate: float = Field(0.1, ge=0, le=0.2, description="Share of decisions drawn evenly, where the request names none.")
+    cost_ask: float = Field(1.0, gt=0, description="Cost of asking a person, in any unit.")
+    cost_wrong: float = Field(5.0, gt=0, description="Cost of acting wrongly, in the same unit; advice is to act above 1 - ask / wrong.")
+
+
 class Limits(Section):
     requests_per_minute: int | None = Field(None, ge=0, description="Replaces the tier's requests per minute; 0 lifts the limit.")
     credits_per_month: int | None = Field(None, ge=0, description="Replaces the tier's credits per month; 0 lifts the limit.")
@@ -337,6 +343,7 @@ class Settings(Section):
     ranking_notes: RankingNotes = RankingNotes()
     ranking_fast: RankingFast = RankingFast()
     answers: Answers = Answers()
+    learning: Learning = Learning()
     limits: Limits = Limits()
     tiers: Tiers = Tiers()
     billing: Billing = Billing()

@@ -351,6 +351,9 @@ class Shard:
         if call.stage != flow.END:
             return self._begin_flow(operation, call)
         ticket = self._admission.resume(call.seed)
+        if operation.finish is None and call.idempotency_key is None and not _credits(operation, call):
+            self._flows.give_back(call.seed)
+            return Reply()  # nothing to write down
         try:
             with self.store.snapshot() as snapshot:
                 _, scope = self._principal(snapshot, operation, call)
@@ -389,7 +392,7 @@ class Shard:
                 taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
                 if taken_over or idempotency.replay(ctx, operation, call) is not None:
                     return Outcome(Reply())
-            ctx.credits = operation.credits(call.body) if callable(operation.credits) else operation.credits
+            ctx.credits = _credits(operation, call)
             if operation.finish is not None:
                 operation.finish(ctx, call.body)
             idempotency.remember(ctx, operation, call, call.reply)
@@ -473,6 +476,10 @@ class Shard:
 
 def _held(ctx: ReadContext, call: Call) -> flow.Held:
     return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key)
+
+
+def _credits(operation: Operation, call: Call) -> int:
+    return operation.credits(call.body) if callable(operation.credits) else operation.credits
 
 
 def formed(operation: Operation, result: Any) -> Reply:

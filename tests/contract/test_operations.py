@@ -23,6 +23,7 @@ ENDPOINTS = {
     "Memories": """
         POST   /v1/memories
         POST   /v1/memories/raw
+        POST   /v1/memories/process
         GET    /v1/memories/jobs/{job_id}
         POST   /v1/memories/batch
         GET    /v1/memories
@@ -36,6 +37,7 @@ ENDPOINTS = {
         POST   /v1/search
         GET    /v1/search/similar/{id}
         POST   /v1/search/reason
+        POST   /v1/search/graph
     """,
     "Chat": """
         POST   /v1/chat/completions
@@ -87,6 +89,35 @@ ENDPOINTS = {
         GET    /v1/documents/{id}
         GET    /v1/documents/{id}/chunks
         DELETE /v1/documents/{id}
+    """,
+    "Outcome memory and feedback": """
+        POST   /v1/learning/decisions
+        GET    /v1/learning/decisions/{id}
+        POST   /v1/learning/decisions/{id}/outcomes
+        GET    /v1/learning/policies/{key}/insights
+        POST   /v1/learning/policies/{key}/evaluate
+        GET    /v1/confidence
+        POST   /v1/corrections
+        GET    /v1/corrections/relevant
+        POST   /v1/decisions
+        POST   /v1/decisions/log
+        GET    /v1/decisions/similar
+        POST   /v1/feedback/relevance
+        POST   /v1/feedback/ranking
+        POST   /v1/feedback/missing
+        GET    /v1/feedback/stats
+    """,
+    "Knowledge graph": """
+        GET    /v1/knowledge-graph/entities
+        GET    /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/entities
+        DELETE /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/relationships
+        DELETE /v1/knowledge-graph/relationships
+        POST   /v1/knowledge-graph/query
+        GET    /v1/knowledge-graph/timeline/{entity_name}
+        GET    /v1/knowledge-graph/contradictions
+        GET    /v1/knowledge-graph/stats
     """,
 }
 # Specification part 8: writes whose key is bound to the record they make.

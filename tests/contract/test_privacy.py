@@ -48,7 +48,17 @@ OPEN_ROWS = {
     "memory_text.forward": "keyed digests of terms, and counts",
     "memory_text.lengths": "numbers",
     "memory_vectors.vectors": "embeddings; DATA.md says that they lie open",
+    "memory_words.words": "embeddings of words; DATA.md says that they lie open",
     "memory_cues.records": "numbers, times and keyed digests",
+    "profile_sources": "nothing but their keys: ids and keyed digests",
+    "profile_pending": "nothing but their keys: ids",
+    "profile_alarm": "nothing but its key, which says nothing",
+    "webhook_ids": "ordinals by id",
+    "webhook_subscriptions": "nothing but their keys: kinds of events and ordinals",
+    "delivery_ids": "ordinals by id",
+    "delivery_resources": "nothing but their keys: ids and ordinals",
+    "delivery_fields.bitmaps": "ordinals, by webhook and status",
+    "invoice_ids": "ordinals by id",
     "emails": "of the slot: an account's number, by a keyed digest",
     "credentials": "of the slot: key ids, account numbers and scopes, by keyed digests",
     "jobs_due": "of the slot: nothing but their keys, times, numbers and ids",
@@ -82,6 +92,18 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     url = upload(desk, me, b"Kept in a file.")
     desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
     upload(desk, me, b"Not read yet.")
+    body = {"policy_key": "p", "candidates": [{"action_key": "a"}], "context": {"why": "because"}, "user_id": "u"}
+    decision = desk("learning.decide", body, who=me).body["decision_id"]
+    desk("learning.report", {"success": True}, who=me, id=decision)
+    desk("decisions.log", {"decision_type": "t", "description": "d"}, who=me)
+    desk("corrections.create", {"corrected_content": "right", "correction_type": "factual"}, who=me)
+    desk("feedback.relevance", {"memory_id": kept, "query": "q", "is_relevant": True}, who=me)
+    for place in ("Lisbon", "Oslo"):
+        desk("graph.relationships.create", {"source": "Ada", "type": "lives_in", "target": place}, who=me)
+    for said in ("I live in Rome.", "I moved to Bergen."):
+        job = desk("memories.process", {"content": said}, who=me).body["job_id"]
+        while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
+            desk.breathe()
     yield desk, me
     desk.close()
 
@@ -154,7 +176,18 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
         records = [record[:2] for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
-    assert contents == {"kept, and changed", "also kept", "one of a batch", "Kept in a file."}
+    assert contents == {
+        "kept, and changed",
+        "also kept",
+        "one of a batch",
+        "Kept in a file.",
+        "right",
+        "I live in Rome",
+        "I moved to Bergen",
+    }
+    assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
+    assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}
+    assert {record["name"] for kind, record in records if kind == "entity"} == {"Ada", "user", "Lisbon", "Oslo", "Rome", "Bergen"}
     assert [record["text"] for kind, record in records if kind == "document"] == ["Kept in a file.", ""]
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
     assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]

@@ -15,7 +15,7 @@ from runtime.timestamps import iso, parse
 
 DAY_MS = 24 * 3600 * 1000
 IMPLIED = {"read": {"read"}, "write": {"read", "write"}, "admin": {"read", "write", "admin"}}
-CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert"}
+CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert", "learning.decide", "learning.report"}
 COST_ONE = {"memories.update", "memory_tools.replace", "memory_tools.rethink"}
 SHOWN = ("title", "tags", "metadata", "importance", "user_id", "session_id", "speaker")
 CLEARED = {"tags": [], "metadata": {}}
@@ -68,6 +68,21 @@ class Memory:
 
 
 @dataclass(eq=False)
+class Decision:
+    """outcomes: what was reported, in order; the last one counts."""
+
+    chosen: str
+    id: str | None = None
+    outcomes: list[bool] = field(default_factory=list)
+
+    def view(self) -> dict[str, Any]:
+        """What the API shows of it."""
+        shown = {"chosen_action_key": self.chosen, "action_probability": 0.5, "propensity_source": "client"}
+        shown |= {"status": "final" if self.outcomes else "pending", "outcomes": [{"value": float(value)} for value in self.outcomes]}
+        return shown | {"composite_reward": float(self.outcomes[-1]) if self.outcomes else None}
+
+
+@dataclass(eq=False)
 class Access:
     """A session (no name) or an API key. text None: it was minted in a crash, and nobody has seen it."""
 
@@ -111,6 +126,7 @@ class Account:
     id: str | None = None
     collections: list[Collection] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     keys: list[Access] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)
     spent: int = 0  # credits of writes
@@ -216,6 +232,8 @@ class Model:
             raise Refused(409)
         if record.expires_at is not None:
             return Expected((record.status,), body=record.body, is_replay=True)
+        if request.operation.startswith("learning."):
+            return Expected((201,), {"replayed": True})
         left = [memory for memory in record.memories if memory.readable(now)]
         if not left and record.memories:
             raise Refused(404)
@@ -414,6 +432,35 @@ class Model:
             collection.is_gone = not collection.is_default
             for memory in account.memories:
                 memory.is_gone |= memory.collection is collection
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def decision(self, account: Account, decision_id: str) -> Decision:
+        for owner in self.accounts.values():
+            for decision in owner.decisions:
+                if decision.id == decision_id:
+                    if owner is not account:
+                        raise Refused(403)
+                    return decision
+        raise Refused(404)
+
+    def learning_decide(self, account: Account, request: Request, now: int) -> Expected:
+        made = Decision(request.body["chosen_action_key"])
+
+        def apply(body: Any, status: int | None) -> None:
+            made.id = None if body is None else body["decision_id"]
+            account.decisions.append(made)
+
+        return Expected((201,), {"chosen_action_key": made.chosen, "action_probability": 0.5, "replayed": False}, apply)
+
+    def learning_report(self, account: Account, request: Request, now: int) -> Expected:
+        decision = self.decision(account, request.path["id"])
+        success = request.body["success"]
+        told = {"status": "final", "composite_reward": float(success), "outcome_count": len(decision.outcomes) + 1, "replayed": False}
+        return Expected((201,), told, lambda body, status: decision.outcomes.append(success))
+
+    def learning_get(self, account: Account, request: Request, now: int) -> Expected:
+        return Expected((200,), self.decision(account, request.path["id"]).view())
 
     # --- memories: made -----------------------------------------------------------------------------------------------
 
