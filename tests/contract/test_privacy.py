@@ -91,7 +91,6 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     desk("auth.api_keys.create", {"name": "k"}, who=me)
     url = upload(desk, me, b"Kept in a file.")
     desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
-    upload(desk, me, b"Not read yet.")
     body = {"policy_key": "p", "candidates": [{"action_key": "a"}], "context": {"why": "because"}, "user_id": "u"}
     decision = desk("learning.decide", body, who=me).body["decision_id"]
     desk("learning.report", {"success": True}, who=me, id=decision)
@@ -104,6 +103,7 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
         job = desk("memories.process", {"content": said}, who=me).body["job_id"]
         while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
             desk.breathe()
+    upload(desk, me, b"Not read yet.")
     yield desk, me
     desk.close()
 
