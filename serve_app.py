@@ -35,6 +35,7 @@ from plugins import (
     profile,
     search,
     training,
+    upkeep,
     usage,
     webhooks,
 )
@@ -76,6 +77,7 @@ PLUGINS = (
     graph.plugin,
     graph_search.plugin,
     ingestion.plugin,
+    upkeep.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from plugins import memory_creation
+from plugins import memory_checks, memory_creation
 from plugins.collections import COLLECTION_CLEANUP, COLLECTIONS_DROPPED
 from plugins.memory_creation import etag, memory_reply
 from plugins.memory_indexing import INDEX_JOB, index_in_time, wait_seconds
@@ -394,4 +394,5 @@ plugin = Plugin(
     erase=erase,
     export=export,
     swept=TABLES,
+    checks=memory_checks.CHECKS,
 )

@@ -54,11 +54,12 @@ async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     readings = await models.embedder.read([content for _, content in texts], words)
     space = models.embedder.space
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
-        return await asyncio.to_thread(_analysed, texts, readings, space)
-    return _analysed(texts, readings, space)
+        return await asyncio.to_thread(analysed, texts, readings, space)
+    return analysed(texts, readings, space)
 
 
-def _analysed(texts: Sequence[Text], readings: Sequence[Reading], space: str) -> list[Indexed]:
+def analysed(texts: Sequence[Text], readings: Sequence[Reading], space: str) -> list[Indexed]:
+    """What search needs of each text, which depends on nothing but the text and its reading."""
     found = []
     for (speaker, content), reading in zip(texts, readings, strict=True):
         own = analyze(content)

@@ -324,9 +324,13 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("profile", record) for each user with one, and ("dialogue", record) for each session."""
+    """("profile", record) for each user with one, and ("dialogue", record) for each session.
+
+    An import takes neither in: what was derived is derived again from the memories it brings, and ids in sessions name memories of
+    the account they were exported from.
+    """
     for _, row in ctx[PROFILES].scan():
         if row.known:
             yield "profile", read_profile(ctx, row.user_id or None)
     for _, dialogue in ctx[DIALOGUES].scan():
-        yield "dialogue", msgspec.to_builtins(dialogue)
+        yield "dialogue", {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}

@@ -52,7 +52,6 @@ from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, Searc
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
-from runtime.settings import Ranking
 from storage.analysis import ContentWord, content_words, query_terms
 from storage.bitmap_index import All
 from storage.vector_index import Scan
@@ -107,7 +106,7 @@ class Ranked:
     contributions: dict[str, np.ndarray]
     stands: np.ndarray
     conflict: float = 0.0
-    profile: Ranking | None = None
+    profile: str = "ranking_fast"
 
 
 # --- before the snapshot ----------------------------------------------------------------------------------------------
@@ -219,12 +218,13 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         hits=hydrate(ctx, ranked, page, body, frozenset(terms)),
         total=len(places),
         search_type=body.search_type,
-        confidence=confidence(ranked, places[0]) if len(places) else 0.0,
+        confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
         grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
         conflicting=ranked.conflict < ctx.settings.search.conflict_min,
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
+        profile=ranked.profile if body.explained else None,
     )
     return completed(ctx, reply)
 
@@ -302,7 +302,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
         columns,
     )
     profile = interact(ctx, candidates, columns, found, dict(zip(terms, idf, strict=True)), prepared)
-    weights = profile.weights
+    weights = getattr(ctx.settings, profile).weights
     learned = learned_scores(ctx, candidates, found)
     scores = ranking.score(found, weights) + learned
     stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
@@ -322,14 +322,14 @@ def interact(
     found: dict[str, np.ndarray],
     idf: Mapping[str, float],
     prepared: Prepared,
-) -> Ranking:
-    """Add late interaction to the features of the most promising candidates; -> the profile that weighs them.
+) -> str:
+    """Add late interaction to the features of the most promising candidates; -> the settings section that weighs them.
 
     It reads their words and their neighbours' from the snapshot: a quarter of a millisecond for a hundred.
     """
     settings = ctx.settings
     if prepared.word_vectors is None or not len(prepared.word_vectors) or not settings.search.interactions:
-        return settings.ranking_fast
+        return "ranking_fast"
     promising = np.argsort(ranking.score(found, settings.ranking_fast.weights))[-settings.search.interactions :]
     cues = cue_columns(ctx, candidates[promising])
     sides = (candidates[promising], cues["previous"], cues["following"])
@@ -341,7 +341,7 @@ def interact(
         found[name] = np.zeros(len(candidates), np.float32)
         found[name][promising] = values
     told = bool(columns.session.any()) or bool(columns.speaker.any())
-    return settings.ranking if told else settings.ranking_notes
+    return "ranking" if told else "ranking_notes"
 
 
 def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
@@ -356,9 +356,9 @@ def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
     return ranking.idf(len(members), np.array([np.count_nonzero(held[ordinals]) for ordinals in inside], np.float32))
 
 
-def confidence(ranked: Ranked, best: int) -> float:
+def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
     """query_confidence of an answer whose first result is at place `best`."""
-    told = ranked.profile
+    told = getattr(ctx.settings, ranked.profile)
     evidence = float(ranked.scores[best]) + told.conflict_weight * min(ranked.conflict, 0.0)
     return ranking.logistic(told.confidence_slope * (evidence - told.confidence_middle))
 

@@ -223,7 +223,7 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("usage_month" | "usage_day", record), oldest first."""
+    """("usage_month" | "usage_day", record), oldest first. An import takes neither in: it was used here."""
     for granularity in ("month", "day"):
         for start, requests, credits in _items(ctx, granularity):
             yield f"usage_{granularity}", {"period_start": iso(start), "requests": requests, "credits": credits}

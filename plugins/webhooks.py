@@ -262,7 +262,10 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The webhooks, without secrets, and their deliveries: ("webhook" | "webhook_delivery", record)."""
+    """The webhooks, without secrets, and their deliveries: ("webhook" | "webhook_delivery", record).
+
+    An import takes neither in: without its secret a webhook could sign nothing that its receiver accepts.
+    """
     for _, row in ctx[WEBHOOKS].scan():
         yield "webhook", view(ctx, row)
     yield from webhook_log.export(ctx)

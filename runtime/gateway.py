@@ -24,7 +24,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
@@ -35,6 +35,7 @@ import orjson
 from pydantic import Field
 
 from runtime import auth, openapi, validation
+from runtime.bodies import Bodies, ClientLeft, arriving
 from runtime.errors import (
     ApiError,
     BadRequest,
@@ -43,15 +44,14 @@ from runtime.errors import (
     HeadersTooLarge,
     InternalError,
     NotFound,
-    PayloadTooLarge,
     RateLimited,
     Unavailable,
     UriTooLong,
 )
 from runtime.flow import Flow
 from runtime.limits import (
-    BODY_BYTES_MAX,
-    BODY_READ_SECONDS_MAX,
+    GATEWAY_CALLS_MAX,
+    GATEWAY_REQUESTS_MAX,
     HEADER_BYTES_MAX,
     HEALTH_SECONDS_MAX,
     REQUEST_ID_CHARS_MAX,
@@ -114,10 +114,6 @@ class Health(View):
     checks: dict[str, str] = Field(description="Name of a check -> `ok`, or what is wrong.")
 
 
-class _ClientLeft(Exception):
-    """The client closed the connection before its body was whole; there is nobody to answer."""
-
-
 def build_asgi(
     registry: Registry, settings: Settings, shards: Shards, secrets: Secrets, telemetry: Telemetry, *, models: Models | None = None
 ) -> Application:
@@ -157,6 +153,8 @@ class Gateway:
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
+        self._under_way = self._calls = 0  # requests being answered, and of them calls that a shard has
+        self._bodies = Bodies()
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
         self._blobs = BlobStore(settings.data_dir / BLOBS)
@@ -180,6 +178,7 @@ class Gateway:
         request_id = _request_id(headers, entropy[:16])
         REQUEST_ID.set(request_id)
         method, name = scope["method"], _UNMATCHED
+        self._under_way += 1
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
@@ -187,6 +186,8 @@ class Gateway:
                     raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
                 route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
+                if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
+                    raise _too_many()
                 if len(headers) != len(pairs):
                     _check_repeated(pairs, headers)
                 now_ms = int((time.time() + self._offset) * 1000)
@@ -194,11 +195,13 @@ class Gateway:
                 reply = await self._answer(call, route, scope, headers, receive)
             except ApiError as error:
                 reply = Reply(error=error)
-            except _ClientLeft:
+            except ClientLeft:
                 reply = None
             except Exception:
                 log.exception("%s failed, request %s", name, request_id)
                 reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
+            finally:
+                self._under_way -= 1
             if reply is not None and hasattr(reply.body, "__aiter__"):
                 status = await self._deliver_stream(send, receive, reply, request_id, started)
             else:
@@ -221,7 +224,7 @@ class Gateway:
             if route.tenantless:
                 raise
             call.rejected = error
-            return await self._shards.execute(call)
+            return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
         if operation.kind is Kind.FLOW and not route.public:
@@ -231,8 +234,18 @@ class Gateway:
             result = await operation.handler(call, self._shards, self._models)
             return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
         if operation.kind is Kind.READ:
+            return await self._execute(call)
+        return await self._to_the_end(self._execute(call))
+
+    async def _execute(self, call: Call) -> Reply:
+        """The shard's reply. More calls than can be answered soon are refused at once, before they queue up. Raises Unavailable."""
+        if self._calls >= GATEWAY_CALLS_MAX:
+            raise _too_many()
+        self._calls += 1
+        try:
             return await self._shards.execute(call)
-        return await self._to_the_end(self._shards.execute(call))
+        finally:
+            self._calls -= 1
 
     async def _take_in(self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive) -> Reply:
         """An upload: ask whether it may come in, store the file, then have the call done. Raises ApiError.
@@ -240,17 +253,17 @@ class Gateway:
         A file that the shard has certainly not taken over is removed at once. Where that cannot be known it stays, for the sweep.
         """
         call.knocks = True
-        welcome = await self._shards.execute(call)
+        welcome = await self._execute(call)
         if welcome.error is not None:
             return welcome
         call.knocks, call.admitted = False, True
         owner = orjson.loads(welcome.body)["tenant_id"]
         bytes_max = route.upload.body_bytes_max
-        chunks = _chunks(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
+        chunks = arriving(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
         call.body = await route.upload.read(headers.get(b"content-type"), chunks, owner)
         try:
             await self._read(call, route, scope, headers, receive)
-            reply = await self._to_the_end(self._shards.execute(call))
+            reply = await self._to_the_end(self._execute(call))
         except Unavailable:
             raise
         except ApiError:
@@ -301,9 +314,9 @@ class Gateway:
             call.query = route.query.read(scope["query_string"])
         if route.operation.signed_by is not None:
             signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
-            call.body = Signed(await _body(headers, receive), signature)
+            call.body = Signed(await self._bodies.whole(headers, receive), signature)
         elif route.body is not None:
-            call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
+            call.body = route.body.read(headers.get(b"content-type"), await self._bodies.whole(headers, receive))
         if call.idempotency_key is None and route.changes:
             call.idempotency_key = getattr(call.body, "idempotency_key", None)  # the header wins over the body's own
         if call.idempotency_key is not None:
@@ -361,7 +374,7 @@ class Gateway:
         try:
             await _unless_left(pump(), receive)
             return reply.status
-        except _ClientLeft:
+        except ClientLeft:
             return _CLIENT_LEFT_STATUS
         finally:
             await self._to_the_end(reply.body.aclose())
@@ -463,52 +476,14 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
             headers[name] = b",".join(value for other, value in pairs if other == name)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, _ClientLeft."""
-    chunks = [chunk async for chunk in _chunks(headers, receive, BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, _too_large)]
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-async def _chunks(
-    headers: Headers, receive: Receive, bytes_max: int, seconds_max: float, too_large: Callable[[], ApiError]
-) -> AsyncIterator[bytes]:
-    """The body as it arrives; each piece within BODY_READ_SECONDS_MAX, all within `seconds_max`.
-
-    Raises BadRequest, what `too_large` makes, and _ClientLeft.
-    """
-    if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
-        raise BadRequest("The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding")
-    announced = headers.get(b"content-length")
-    if announced is not None and (not announced.isdigit() or len(announced) > 18):
-        raise BadRequest("The Content-Length is not a number.", param="Content-Length")
-    if announced is not None and int(announced) > bytes_max:
-        raise too_large()
-    loop = asyncio.get_running_loop()
-    deadline, size, more = loop.time() + seconds_max, 0, True
-    while more:
-        try:
-            async with asyncio.timeout_at(min(deadline, loop.time() + BODY_READ_SECONDS_MAX)):
-                message = await receive()
-        except TimeoutError:
-            raise BadRequest(f"The body did not arrive within {min(seconds_max, BODY_READ_SECONDS_MAX)} seconds.") from None
-        if message["type"] == "http.disconnect":
-            raise _ClientLeft
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > bytes_max:
-            raise too_large()
-        yield chunk
-        more = message.get("more_body", False)
-
-
 async def _unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
-    """The result of the work, which is cancelled when the client leaves. Raises _ClientLeft then. The body must have been read."""
+    """The result of the work, which is cancelled when the client leaves. Raises ClientLeft then. The body must have been read."""
     running, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
     try:
         await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             return running.result()
-        raise _ClientLeft
+        raise ClientLeft
     finally:
         for task in (running, leaving):
             task.cancel()
@@ -520,8 +495,8 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-def _too_large() -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes.")
+def _too_many() -> Unavailable:
+    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
 
 
 async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # --- wire -------------------------------------------------------------------------------------------------------------
 BODY_BYTES_MAX = 10 * 1024 * 1024
+BODIES_ARRIVING_BYTES_MAX = 256 * 1024 * 1024
 JSON_DEPTH_MAX = 64
 URL_BYTES_MAX = 8 * 1024
 HEADER_BYTES_MAX = 32 * 1024
@@ -253,6 +254,7 @@ GROUP_COMMIT_CALLS_MAX = 256
 JOB_PREPARE_SECONDS_MAX = 300
 JOB_PUT_BACK_MS = 1_000
 JOBS_WAITING_SECONDS = 60
+JOB_ATTEMPTS_LOST_MAX = 8
 JOBS_RETENTION_SECONDS = 7 * 24 * 3600
 LANE_JOBS_AT_ONCE = 4
 LANES_JOBS_MAX = 256  # of all lanes together: twice what one account can keep busy
@@ -266,8 +268,16 @@ OUTBOX_RETENTION_SECONDS = 7 * 24 * 3600
 EXPIRED_ROWS_SWEPT_PER_WRITE = 8
 CALL_SECONDS_MAX = 120
 
+# --- verification -----------------------------------------------------------------------------------------------------
+FINDINGS_PER_ACCOUNT_MAX = 1_000
+FINDINGS_SHOWN_MAX = 20
+REPAIR_ATTEMPTS_MAX = 4
+TEXTS_VERIFIED_AT_ONCE_MAX = 256
+MANIFEST_BYTES_MAX = 256 * 1024 * 1024
+
 # --- process ----------------------------------------------------------------------------------------------------------
 GATEWAY_REQUESTS_MAX = 2_000
+GATEWAY_CALLS_MAX = 512
 START_SECONDS_MAX = 120
 RAY_CONNECT_SECONDS_MAX = 5
 STOP_SECONDS_MAX = 30

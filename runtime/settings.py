@@ -206,8 +206,8 @@ RankingNotes = _profile(
 
 
 class Answers(Section):
-    confidence_min: float = Field(0.4, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
-    second_round_below: float = Field(0.6, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
+    confidence_min: float = Field(0.3, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
+    second_round_below: float = Field(0.4, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
 
 
 class Learning(Section):

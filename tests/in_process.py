@@ -55,7 +55,9 @@ class InProcess:
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
-        models = Models(self.embedder, load_language_model(self.settings), load_transcriber(self.settings), load_recogniser(self.settings))
+        self.models = models = Models(
+            self.embedder, load_language_model(self.settings), load_transcriber(self.settings), load_recogniser(self.settings)
+        )
         self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])
@@ -65,6 +67,7 @@ class InProcess:
     def close(self) -> None:
         self._runner.run(self._client.aclose())
         self._runner.run(self.shard.close())
+        self._runner.run(self.models.close())
         self._runner.close()
 
     def request(self, method: str, path: str, body: Any = None, *, who: str | None = None, **headers: str) -> httpx.Response:

@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 import serve_app
 from runtime.errors import RateLimited
 from runtime.operation import Operation
+from runtime.placement import slot_of_email
 from tests import upstream
 from tests.contract.schemas import ERROR_ENVELOPE, strict_schema
 from tests.in_process import PASSWORD, InProcess, in_process
@@ -70,6 +71,7 @@ def accounts(call: Tour) -> None:
     call("auth.api_keys.delete", id=minted["id"])
     operator = call.service.secrets.operator_token
     call("internal.keys.create", {"email": account["email"], "name": "operator", "scopes": ["admin"]}, who=operator)
+    call("internal.repair", {"slot": slot_of_email(account["email"]), "number": 1}, who=operator)
 
 
 def collections(call: Tour) -> None:
