@@ -24,18 +24,18 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 import orjson
 from pydantic import Field
 
-from runtime import auth, openapi, validation
-from runtime.bodies import Bodies, ClientLeft, arriving
+from runtime import auth, bodies, openapi, validation
+from runtime.bodies import Arriving, ClientLeft, Headers, Receive, T, unless_left
 from runtime.errors import (
     ApiError,
     BadRequest,
@@ -74,11 +74,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("mneme.gateway")
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = dict[bytes, bytes]
-T = TypeVar("T")
 
 _VISIBLE = re.compile(rb"[!-~]{1,%d}" % REQUEST_ID_CHARS_MAX)
 # A second one of these would let two readers of a request disagree about what it says.
@@ -154,7 +151,7 @@ class Gateway:
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
         self._under_way = self._calls = 0  # requests being answered, and of them calls that a shard has
-        self._bodies = Bodies()
+        self._arriving = Arriving()
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
         self._blobs = BlobStore(settings.data_dir / BLOBS)
@@ -229,7 +226,7 @@ class Gateway:
             call.slot = operation.slot_of(call.body)
         if operation.kind is Kind.FLOW and not route.public:
             flow = Flow(call, operation, self._registry, self._shards, self._models)
-            return await _unless_left(flow.run(), receive)
+            return await unless_left(flow.run(), receive)
         if operation.kind is Kind.FLOW:
             result = await operation.handler(call, self._shards, self._models)
             return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
@@ -259,7 +256,7 @@ class Gateway:
         call.knocks, call.admitted = False, True
         owner = orjson.loads(welcome.body)["tenant_id"]
         bytes_max = route.upload.body_bytes_max
-        chunks = arriving(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
+        chunks = bodies.pieces(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
         call.body = await route.upload.read(headers.get(b"content-type"), chunks, owner)
         try:
             await self._read(call, route, scope, headers, receive)
@@ -314,9 +311,9 @@ class Gateway:
             call.query = route.query.read(scope["query_string"])
         if route.operation.signed_by is not None:
             signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
-            call.body = Signed(await self._bodies.whole(headers, receive), signature)
+            call.body = Signed(await bodies.whole(headers, receive, self._arriving), signature)
         elif route.body is not None:
-            call.body = route.body.read(headers.get(b"content-type"), await self._bodies.whole(headers, receive))
+            call.body = route.body.read(headers.get(b"content-type"), await bodies.whole(headers, receive, self._arriving))
         if call.idempotency_key is None and route.changes:
             call.idempotency_key = getattr(call.body, "idempotency_key", None)  # the header wins over the body's own
         if call.idempotency_key is not None:
@@ -372,7 +369,7 @@ class Gateway:
             await send({"type": "http.response.body", "body": b""})
 
         try:
-            await _unless_left(pump(), receive)
+            await unless_left(pump(), receive)
             return reply.status
         except ClientLeft:
             return _CLIENT_LEFT_STATUS
@@ -476,29 +473,6 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
             headers[name] = b",".join(value for other, value in pairs if other == name)
 
 
-async def _unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
-    """The result of the work, which is cancelled when the client leaves. Raises ClientLeft then. The body must have been read."""
-    running, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
-    try:
-        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            return running.result()
-        raise ClientLeft
-    finally:
-        for task in (running, leaving):
-            task.cancel()
-        await asyncio.wait((running, leaving))
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _too_many() -> Unavailable:
-    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
-
-
 async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:
     """A file as the rest of an answer, as fast as the client takes it."""
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
@@ -508,6 +482,10 @@ async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:
 
 def _gone() -> NotFound:
     return NotFound("This file is gone.")
+
+
+def _too_many() -> Unavailable:
+    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
 
 
 async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:

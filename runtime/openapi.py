@@ -180,8 +180,7 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         if operation.example is not None:
             content["example"] = operation.example
         kind = "application/json" if operation.upload is None else "multipart/form-data"
-        required = operation.upload is not None or BodyReader(operation).required
-        described["requestBody"] = {"required": required, "content": {kind: content}}
+        described["requestBody"] = {"required": BodyReader(operation).required, "content": {kind: content}}
         if getattr(operation.body, "lines_field", ""):
             described["requestBody"]["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     return described

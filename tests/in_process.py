@@ -55,9 +55,8 @@ class InProcess:
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
-        self.models = models = Models(
-            self.embedder, load_language_model(self.settings), load_transcriber(self.settings), load_recogniser(self.settings)
-        )
+        readers = load_transcriber(self.settings), load_recogniser(self.settings)
+        self.models = models = Models(self.embedder, load_language_model(self.settings), *readers)
         self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])

@@ -89,8 +89,6 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
     gone = desk("memories.create", {"content": "not kept"}, who=me).body["id"]
     desk("memories.delete", who=me, id=gone)
     desk("auth.api_keys.create", {"name": "k"}, who=me)
-    url = upload(desk, me, b"Kept in a file.")
-    desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
     body = {"policy_key": "p", "candidates": [{"action_key": "a"}], "context": {"why": "because"}, "user_id": "u"}
     decision = desk("learning.decide", body, who=me).body["decision_id"]
     desk("learning.report", {"success": True}, who=me, id=decision)
@@ -103,6 +101,8 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
         job = desk("memories.process", {"content": said}, who=me).body["job_id"]
         while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
             desk.breathe()
+    url = upload(desk, me, b"Kept in a file.")
+    desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
     upload(desk, me, b"Not read yet.")
     yield desk, me
     desk.close()
@@ -180,10 +180,10 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         "kept, and changed",
         "also kept",
         "one of a batch",
-        "Kept in a file.",
         "right",
         "I live in Rome",
         "I moved to Bergen",
+        "Kept in a file.",
     }
     assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
     assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}

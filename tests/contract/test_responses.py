@@ -184,27 +184,6 @@ def moving(call: Tour) -> None:
     call("account.import", {"records": part["records"]}, who=new_home)
 
 
-def documents(call: Tour) -> None:
-    service = call.service
-
-    def upload(filename: str, content: bytes) -> dict[str, Any]:
-        answer = service.upload(filename, content, who=call.token, title="A note", tags="a, b", metadata='{"n": 1}')
-        call.answers["documents.upload"].append(answer)
-        return answer.json()["document"]
-
-    made = upload("note.md", b"# Ferry\n\nThe ferry leaves at ten.")
-    service.until(lambda: call("documents.get", id=made["id"])["status"] == "completed")
-    assert upload("note.md", b"# Ferry\n\nThe ferry leaves at ten.")["id"] == made["id"]
-    failed = upload("broken.json", b"{")
-    service.until(lambda: call("documents.get", id=failed["id"])["status"] == "failed")
-    call("documents.list", query={"status": "failed", "limit": 1})
-    call("documents.chunks", id=made["id"])
-    for name in ("text", "content"):
-        answer = service.request("GET", f"/v1/documents/{made['id']}/{name}", who=call.token)
-        call.answers[f"documents.{name}"].append(answer)
-    call("documents.delete", id=failed["id"])
-
-
 def outcomes(call: Tour) -> None:
     candidates = [{"action_key": "refund", "description": "Give it back", "features": {"cost": 5}}, {"action_key": "voucher"}]
     new = {"policy_key": "support", "candidates": candidates, "context": {"complaint": "late"}, "user_id": "ada", "reward_range": [0, 1]}
@@ -289,6 +268,27 @@ def ingestion(call: Tour) -> None:
     one, other = (call("memories.create", {"content": text})["id"] for text in ("Twice.", "Twice!"))
     call("memories.merge", {"keep": one, "duplicates": [other]})
     call("memories.restore", id=other)
+
+
+def documents(call: Tour) -> None:
+    service = call.service
+
+    def upload(filename: str, content: bytes) -> dict[str, Any]:
+        answer = service.upload(filename, content, who=call.token, title="A note", tags="a, b", metadata='{"n": 1}')
+        call.answers["documents.upload"].append(answer)
+        return answer.json()["document"]
+
+    made = upload("note.md", b"# Ferry\n\nThe ferry leaves at ten.")
+    service.until(lambda: call("documents.get", id=made["id"])["status"] == "completed")
+    assert upload("note.md", b"# Ferry\n\nThe ferry leaves at ten.")["id"] == made["id"]
+    failed = upload("broken.json", b"{")
+    service.until(lambda: call("documents.get", id=failed["id"])["status"] == "failed")
+    call("documents.list", query={"status": "failed", "limit": 1})
+    call("documents.chunks", id=made["id"])
+    for name in ("text", "content"):
+        answer = service.request("GET", f"/v1/documents/{made['id']}/{name}", who=call.token)
+        call.answers[f"documents.{name}"].append(answer)
+    call("documents.delete", id=failed["id"])
 
 
 def the_end(call: Tour) -> None:

@@ -122,13 +122,6 @@ class Desk:
         """Run the background jobs until none is left."""
         self._runner.run(self._idle())
 
-    def until(self, done: Callable[[], bool]) -> None:
-        """Let the shard run until the condition holds."""
-        deadline = time.monotonic() + JOBS_SECONDS_MAX
-        while not done():
-            assert time.monotonic() < deadline, "the condition did not come true"
-            self._runner.run(asyncio.sleep(0.01))
-
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Something else in the shard's loop, such as closing a model."""
         return self._runner.run(work)
@@ -136,6 +129,13 @@ class Desk:
     def breathe(self) -> None:
         """Let the background jobs run for a moment."""
         self._runner.run(asyncio.sleep(0.002))
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Let the shard run until the condition holds."""
+        deadline = time.monotonic() + JOBS_SECONDS_MAX
+        while not done():
+            assert time.monotonic() < deadline, "the condition did not come true"
+            self._runner.run(asyncio.sleep(0.01))
 
     async def _idle(self) -> None:
         async with asyncio.timeout(JOBS_SECONDS_MAX):

@@ -85,19 +85,6 @@ def test_a_poison_job_ends_as_failed_with_its_reason_and_leaves_nothing(tmp_path
         assert desk("work.effects", who=me).body["count"] == 0
 
 
-def test_a_job_that_gives_up_is_failed_at_once_and_keeps_what_it_wrote(tmp_path: Path) -> None:
-    def handler(ctx, payload):
-        ctx.next_ordinal("effects")
-        return jobs.GiveUp("the well was never dug")
-
-    with desk_of(tmp_path, work(handler)) as desk:
-        me, job_id = start(desk)
-        desk.settle()
-        done = desk("work.look", who=me, id=job_id).body
-        assert (done["status"], done["attempts"], done["error"]) == ("failed", 1, "the well was never dug")
-        assert desk("work.effects", who=me).body["count"] == 1
-
-
 def test_a_job_that_takes_its_process_with_it_ends_as_failed(tmp_path: Path) -> None:
     """An attempt that began and recorded no end is what a killed process leaves."""
     told = []
@@ -141,6 +128,19 @@ def test_a_job_that_could_not_be_recorded_is_tried_again(tmp_path: Path, monkeyp
         desk.settle()
         done = desk("work.look", who=me, id=job_id).body
         assert (done["status"], done["result"]) == ("completed", {"number": 0})
+
+
+def test_a_job_that_gives_up_is_failed_at_once_and_keeps_what_it_wrote(tmp_path: Path) -> None:
+    def handler(ctx, payload):
+        ctx.next_ordinal("effects")
+        return jobs.GiveUp("the well was never dug")
+
+    with desk_of(tmp_path, work(handler)) as desk:
+        me, job_id = start(desk)
+        desk.settle()
+        done = desk("work.look", who=me, id=job_id).body
+        assert (done["status"], done["attempts"], done["error"]) == ("failed", 1, "the well was never dug")
+        assert desk("work.effects", who=me).body["count"] == 1
 
 
 def test_a_job_in_steps_goes_on_after_a_restart(tmp_path: Path) -> None:
