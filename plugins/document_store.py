@@ -267,7 +267,7 @@ def add(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
     ctx[DOCUMENT_IDS].put((row.id,), ordinal)
     ctx[DOCUMENT_DIGESTS].put((row.number, content), ordinal)
     fields = ctx.index(DOCUMENT_FIELDS)
-    for name, value in _marks(row):
+    for name, value in marks(row):
         fields.add(row.ordinal, name, value)
     ctx[DOCUMENTS].put((row.ordinal,), row)
     adjust_count(ctx, row.collection_id, documents=1)
@@ -313,7 +313,7 @@ def hide_memories(ctx: WriteContext, row: DocumentRow) -> None:
 def remove(ctx: WriteContext, row: DocumentRow) -> None:
     """Take a document out of every read, and leave the rest, its file included, to a job. Its memories are the caller's business."""
     fields = ctx.index(DOCUMENT_FIELDS)
-    for name, value in _marks(row):
+    for name, value in marks(row):
         fields.remove(row.ordinal, name, value)
     ctx[DOCUMENTS].delete(row.ordinal)
     ctx[DOCUMENT_IDS].delete(row.id)
@@ -353,6 +353,6 @@ def changed(row: DocumentRow) -> dict[str, Any]:
     return data | ({"error": {"reason": row.reason, "message": row.message}} if row.reason else {})
 
 
-def _marks(row: DocumentRow) -> tuple[tuple[str, int | str], ...]:
+def marks(row: DocumentRow) -> tuple[tuple[str, int | str], ...]:
     """Every (field, value) whose bitmap holds this document."""
     return ("live", 1), ("collection", row.number), ("status", row.status), ("digest", row.sha256)

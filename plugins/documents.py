@@ -29,7 +29,9 @@ from plugins.document_processing import BLOBS, PROCESS_JOB
 from plugins.document_store import (
     DOCUMENT_BLOBS,
     DOCUMENT_CHUNKS,
+    DOCUMENT_DIGESTS,
     DOCUMENT_FIELDS,
+    DOCUMENT_IDS,
     DOCUMENT_SWEEP,
     DOCUMENTS,
     EVENTS,
@@ -50,7 +52,9 @@ from plugins.document_store import (
     get_row,
     hide_memories,
     lane_of,
+    marks,
     matching,
+    put,
     remove,
     remove_file,
     text_of,
@@ -70,6 +74,7 @@ from plugins.document_views import (
 )
 from plugins.parsing import formats
 from runtime import metering
+from runtime.checks import Counter, Derived, Marks, Pursued, last_ordinal
 from runtime.jobs import Again
 from runtime.limits import (
     BLOBS_ORPHANED_SECONDS,
@@ -278,6 +283,32 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
         yield "document", {**document_view(row), "text": text_of(ctx, row), "chunks": chunks}, ordinal
 
 
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _by_ordinal(row: DocumentRow) -> bytes:
+    return row.ordinal.to_bytes(4, "big")
+
+
+def _unfinished(ctx: ReadContext) -> Iterator[tuple[int, str]]:
+    waiting = ctx.index(DOCUMENT_FIELDS).any_of("status", UNFINISHED) & matching(ctx, DocumentQuery())
+    return ((ordinal, f"document {ordinal}") for ordinal in waiting)
+
+
+def _take_up(ctx: WriteContext, ordinals: list[int]) -> None:
+    for row in ctx[DOCUMENTS].get_many([(ordinal,) for ordinal in ordinals]):
+        metering.release(ctx, row.charge)
+        put(ctx, row, status=PENDING, **_queued(ctx, row.ordinal))
+
+
+CHECKS = (
+    Derived(DOCUMENT_IDS, DOCUMENTS, lambda ctx, key, row: [((row.id,), _by_ordinal(row))]),
+    Derived(DOCUMENT_DIGESTS, DOCUMENTS, lambda ctx, key, row: [((row.number, content_key(ctx, row.sha256)), _by_ordinal(row))]),
+    Marks(DOCUMENT_FIELDS, DOCUMENTS, lambda ctx, row: marks(row)),
+    Counter("documents", last_ordinal(DOCUMENTS)),
+    Pursued("documents.process", DOCUMENTS, _unfinished, lambda payload: [payload["ordinal"]], _take_up),
+)
+
 # --- the plugin -------------------------------------------------------------------------------------------------------
 
 _SPEC = "part 4, Documents; part 2, Document"
@@ -405,4 +436,5 @@ plugin = Plugin(
     erase=erase,
     export=export,
     swept=PARTS,
+    checks=CHECKS,
 )

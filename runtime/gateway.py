@@ -250,7 +250,7 @@ class Gateway:
         A file that the shard has certainly not taken over is removed at once. Where that cannot be known it stays, for the sweep.
         """
         call.knocks = True
-        welcome = await self._shards.execute(call)
+        welcome = await self._execute(call)
         if welcome.error is not None:
             return welcome
         call.knocks, call.admitted = False, True
@@ -260,7 +260,7 @@ class Gateway:
         call.body = await route.upload.read(headers.get(b"content-type"), chunks, owner)
         try:
             await self._read(call, route, scope, headers, receive)
-            reply = await self._to_the_end(self._shards.execute(call))
+            reply = await self._to_the_end(self._execute(call))
         except Unavailable:
             raise
         except ApiError:

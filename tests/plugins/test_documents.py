@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from plugins.document_store import DOCUMENT_SWEEP
-from runtime import limits
+from plugins import documents
+from plugins.document_store import DOCUMENT_DIGESTS, DOCUMENT_FIELDS, DOCUMENT_IDS, DOCUMENT_SWEEP, DOCUMENTS
+from runtime import auth, limits
+from runtime.checks import Finding
+from runtime.operation import Call, WriteContext
 from storage.blob_store import BlobStore
 from storage.table import Scope, Transaction
 from tests import corpus, sounds
@@ -481,3 +485,32 @@ def test_files_that_no_document_needs_are_swept(reader: Reader) -> None:
     reader.service.upload("late.txt", b"One more upload.", who=reader.token)
     reader.idle()
     assert needed.exists() and not orphan.exists()
+
+
+def test_what_must_agree_is_found_and_mended(reader: Reader) -> None:
+    shard = reader.service.shard
+
+    def damaged_and_mended(transaction: Transaction) -> None:
+        scope = next(scope for scope in transaction.scopes() if scope.tenant)
+        principal, scope = auth.tenant(transaction, scope.slot, scope.tenant)
+        call = Call("check", scope.slot, 0, b"s" * 32, "r")
+        ctx = WriteContext(transaction, scope, call, shard.environment, principal)
+
+        def findings() -> list[Finding]:
+            return [finding for check in documents.CHECKS for finding in check(ctx)]
+
+        assert ctx[DOCUMENTS].count() >= 3 and findings() == []
+        (ordinal,), row = next(ctx[DOCUMENTS].scan())
+        ctx[DOCUMENT_IDS].delete(row.id)
+        ctx[DOCUMENT_DIGESTS].delete_prefix()
+        ctx.index(DOCUMENT_FIELDS).remove(ordinal, "live", 1)
+        ctx[DOCUMENTS].put((ordinal,), msgspec.structs.replace(row, status="processing"))
+        for finding in findings():
+            finding.repair(ctx)
+        for finding in findings():  # an index made again shows what waits for a job
+            finding.repair(ctx)
+        assert findings() == []
+        assert ctx[DOCUMENTS].get(ordinal).job_id != row.job_id
+
+    shard.store.write(damaged_and_mended)
+    reader.idle()
