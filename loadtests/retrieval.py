@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from loadtests.asking import Answer, Installation, Remote
 from loadtests.evidence import ANSWERABLE, SET, UNANSWERABLE, Conversation, auroc, mean, read_set
+from plugins.ranking import NARROW, narrowed
 from runtime.settings import Ranking, Settings
 
 PROFILES = ("ranking", "ranking_notes", "ranking_fast")
@@ -39,7 +40,6 @@ WITHOUT = {
     "lexical": ("lexical",),
     "other cues": ("number", "place", "length", "question", "address", "names"),
 }
-WINDOW = {"nearby": "words", "semantic": "exact"}  # what counts neighbours -> the same without them
 REQUESTS = {"full": {}, "fast": {"fast": True}, "bm25 only": {"search_type": "bm25"}, "vector only": {"search_type": "vector"}}
 
 
@@ -50,12 +50,8 @@ def silenced(features: tuple[str, ...]) -> dict[str, float]:
 
 def without_window() -> dict[str, float]:
     """Settings in which the neighbours in the session have no weight, and the memory itself has theirs."""
-    changed = {}
-    for profile in PROFILES:
-        weights = ranking_of(profile).weights
-        for wide, own in WINDOW.items():
-            changed |= {f"{profile}.{wide}": 0.0, f"{profile}.{own}": weights[wide] + weights[own]}
-    return changed
+    own = {profile: narrowed(ranking_of(profile).weights) for profile in PROFILES}
+    return {f"{profile}.{feature}": own[profile][feature] for profile in PROFILES for feature in (*NARROW, *NARROW.values())}
 
 
 def ranking_of(profile: str) -> Ranking:

@@ -307,7 +307,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     order = np.lexsort((candidates, scores))[::-1]
     contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.explained else {}
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
-    conflict = ranking.subject_conflict(found, scores, weights)
+    conflict = ranking.subject_conflict(found, weights)
     return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict, profile)
 
 
