@@ -118,10 +118,6 @@ class Search(Section):
     interactions: int = Field(
         100, ge=0, le=1_000, description="Candidates whose words are compared with the query's, best first; 0 leaves late interaction out."
     )
-    # Chosen on conversations between two people with known answers, and questions about the wrong speaker.
-    conflict_min: float = Field(
-        -0.06, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
-    )
 
 
 class Ranking(Section):
@@ -151,6 +147,9 @@ class Ranking(Section):
     confidence_middle: float = Field(1.4, description="Best score at which query_confidence is one half.")
     confidence_slope: float = Field(3.0, gt=0, description="How steeply query_confidence rises with the score.")
     conflict_weight: float = Field(2.5, ge=0, description="By how much of a conflict of subjects the score that confidence looks at falls.")
+    conflict_min: float = Field(
+        -0.06, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
+    )
 
     @property
     def weights(self) -> dict[str, float]:

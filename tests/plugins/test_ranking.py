@@ -87,9 +87,9 @@ def test_subjects_conflict_when_another_speaker_fits_better() -> None:
     told = columns(4, speaker=np.array([1, 1, -1, -1]))
     for frequencies, conflicting in (([[0, 0, 1, 0]], True), ([[1, 0, 0, 0]], False)):
         found = ranking.features(query(), pool(frequencies), told)
-        assert (ranking.subject_conflict(found, ranking.score(found, WEIGHTS), WEIGHTS) < 0) == conflicting
+        assert (ranking.subject_conflict(found, WEIGHTS) < 0) == conflicting
     alone = ranking.features(query(), pool([[1, 1]]), columns(2, speaker=np.array([1, 1])))
-    assert ranking.subject_conflict(alone, ranking.score(alone, WEIGHTS), WEIGHTS) == 0
+    assert ranking.subject_conflict(alone, WEIGHTS) == 0
 
 
 def test_idf_is_what_the_lexical_index_says() -> None:
