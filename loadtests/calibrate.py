@@ -5,7 +5,7 @@ Asks the questions of a set (loadtests/evidence.py) under each ranking profile a
     <profile>.confidence_middle, confidence_slope, conflict_weight
         logistic regression of whether a question can be answered on its best score and its conflict of subjects. Both sides
         weigh the same; of the unanswerable, a quarter of the weight is with those to the wrong person, who are rarely asked.
-        A small set says little about the weight of the conflict, so it is drawn to the one that is set.
+        A small set says little about the weight of the conflict, so it is drawn to one that more questions agreed on.
     <profile>.conflict_min
         the conflict that 95 % of the answerable questions stay above
     search.cosine_min
@@ -37,6 +37,7 @@ from runtime.limits import SEARCH_ITEMS_MAX
 
 KEPT = 0.95
 WRONG_PERSON_SHARE = 0.25
+CONFLICT_WEIGHT_EXPECTED = 2.5
 CONFLICT_PULL = 0.01  # loss of one unit squared that conflict_weight moves
 CONFIDENCE_CLIP = 1e-6  # confidences come in six digits
 PROFILES = {"ranking": {}, "ranking_fast": {"fast": True}, "ranking_notes": {}}
@@ -61,16 +62,16 @@ def evidence_of(answers: list[Answer]) -> np.ndarray:
     return np.stack([scores, np.minimum(conflict, 0)], axis=1)
 
 
-def fitted(evidence: np.ndarray, answerable: np.ndarray, shares: np.ndarray, conflict_weight: float) -> tuple[float, float, float]:
+def fitted(evidence: np.ndarray, answerable: np.ndarray, shares: np.ndarray) -> tuple[float, float, float]:
     """(middle, slope, conflict weight) of the logistic curve. shares: how much each question counts, 1 in total."""
 
     def loss(guess: np.ndarray) -> float:
         middle, slope_log, weight = guess
         logit = math.exp(slope_log) * (evidence @ (1, weight) - middle)
         misfit = shares @ np.logaddexp(0, np.where(answerable, -logit, logit))
-        return misfit + CONFLICT_PULL * (weight - conflict_weight) ** 2
+        return misfit + CONFLICT_PULL * (weight - CONFLICT_WEIGHT_EXPECTED) ** 2
 
-    start = (float(np.median(evidence[:, 0])), math.log(5), conflict_weight)
+    start = (float(np.median(evidence[:, 0])), math.log(5), CONFLICT_WEIGHT_EXPECTED)
     middle, slope_log, weight = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 5_000, "xatol": 1e-4, "fatol": 1e-8}).x
     return middle, math.exp(slope_log), max(weight, 0.0)
 
@@ -88,7 +89,7 @@ def calibrate(service: Installation, conversations: list[Conversation], profile:
         part = 1.0 if len(unanswerable) == 1 else WRONG_PERSON_SHARE if kind == "wrong_person" else 1 - WRONG_PERSON_SHARE
         shares[kinds == kind] = 0.5 * part / (kinds == kind).sum()
     evidence = evidence_of(answers)
-    middle, slope, weight = fitted(evidence, answerable, shares, ranking_of(profile).conflict_weight)
+    middle, slope, weight = fitted(evidence, answerable, shares)
     learned = {"confidence_middle": round(middle, 2), "confidence_slope": round(slope, 1)}
     if profile != "ranking_notes":
         learned |= {"conflict_weight": round(weight, 1), "conflict_min": round(float(np.quantile(evidence[answerable, 1], 1 - KEPT)), 2)}
