@@ -220,7 +220,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         search_type=body.search_type,
         confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
         grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
-        conflicting=ranked.conflict < ctx.settings.search.conflict_min,
+        conflicting=ranked.profile is not None and ranked.conflict < ranked.profile.conflict_min,
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
@@ -311,7 +311,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     if body.explained and np.ndim(learned):
         contributions["feedback"] = learned[order]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
-    conflict = ranking.subject_conflict(found, scores, weights)
+    conflict = ranking.subject_conflict(found, weights)
     return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict, profile)
 
 

@@ -146,16 +146,14 @@ class Search(Section):
     interactions: int = Field(
         100, ge=0, le=1_000, description="Candidates whose words are compared with the query's, best first; 0 leaves late interaction out."
     )
-    # Chosen on conversations between two people with known answers, and questions about the wrong speaker.
-    conflict_min: float = Field(
-        -0.06, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
-    )
 
 
 class Ranking(Section):
     """Weights of the ranking features (plugins/ranking.py says what each means) and how sure a score makes us.
 
-    Learned on questions with known answers about conversations between two people, pairwise, with the former weights as a prior.
+    Learned on questions with known answers about conversations between two people, with the former weights as a prior
+    (loadtests/learn_ranking.py). What confidence and conflict mean is learned on other conversations, the project's own
+    (loadtests/calibrate.py).
     """
 
     words: float = Field(0.17, description="Weight of how near the memory's words come to each word of the query.")
@@ -176,9 +174,12 @@ class Ranking(Section):
     address: float = Field(-0.04, description="Weight of second-person words in the memory.")
     names: float = Field(0.08, description="Weight of names in the memory, whatever is asked.")
     dated: float = Field(0.03, description="Weight of a time expression in the memory, whatever is asked.")
-    confidence_middle: float = Field(1.4, description="Best score at which query_confidence is one half.")
-    confidence_slope: float = Field(3.0, gt=0, description="How steeply query_confidence rises with the score.")
+    confidence_middle: float = Field(0.85, description="Best score at which query_confidence is one half.")
+    confidence_slope: float = Field(4.1, gt=0, description="How steeply query_confidence rises with the score.")
     conflict_weight: float = Field(2.5, ge=0, description="By how much of a conflict of subjects the score that confidence looks at falls.")
+    conflict_min: float = Field(
+        -0.11, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
+    )
 
     @property
     def weights(self) -> dict[str, float]:
@@ -188,7 +189,11 @@ class Ranking(Section):
 
 def _profile(name: str, **defaults: float) -> type[Ranking]:
     """Ranking with other defaults."""
-    own = {field: (float, Field(value, description=Ranking.model_fields[field].description)) for field, value in defaults.items()}
+    known = Ranking.model_fields
+    own = {
+        field: (Annotated[(float, Field(description=known[field].description), *known[field].metadata)], value)
+        for field, value in defaults.items()
+    }
     return create_model(name, __base__=Ranking, **own)
 
 
@@ -197,11 +202,13 @@ RankingFast = _profile(
     "RankingFast",
     words=0.0, nearby=0.0, lexical=1.0, semantic=0.8, exact=0.25, session=0.8, answer=0.2, speaker=0.4, personal=0.1, date=0.4, time=0.18,
     number=0.06, place=0.15, length=0.2, question=-0.08, address=-0.1, names=0.08, dated=0.04,
+    confidence_middle=0.95, confidence_slope=3.0, conflict_weight=2.9, conflict_min=-0.05,
 )  # fmt: skip
 RankingNotes = _profile(
     "RankingNotes",
     words=0.22, nearby=0.71, lexical=0.15, semantic=0.41, exact=0.0, session=0.0, answer=0.0, speaker=0.0, personal=0.0, time=0.18,
     number=0.07, place=0.19, length=-0.02, question=-0.1, address=-0.16, dated=0.02,
+    confidence_middle=0.67, confidence_slope=8.3,
 )  # fmt: skip
 
 
