@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 from pydantic import Field
 
-from runtime import bodies, errors, flow, gateway, ids
+from runtime import bodies, errors, flow, ids
 from runtime.gateway import build_asgi
 from runtime.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, URL_BYTES_MAX
 from runtime.operation import Body, Call, Idempotency, Kind, Operation, Query, Reply, View
