@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runtime import gateway, write_lane
+from runtime import bodies, gateway, write_lane
 from runtime import shard as shard_module
 from tests.flood import Client, Tally, mixed, raise_file_limit
 from tests.in_process import InProcess, in_process
@@ -70,7 +70,7 @@ def test_a_full_write_queue_refuses_further_writes(service: InProcess, monkeypat
 
 def test_bodies_that_arrive_together_are_bounded(service: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     me = service.register("ada@example.com")
-    monkeypatch.setattr(gateway, "BODIES_ARRIVING_BYTES_MAX", 100_000)
+    monkeypatch.setattr(bodies, "BODIES_ARRIVING_BYTES_MAX", 100_000)
 
     async def drip(size: int, gate: asyncio.Event) -> Any:
         async def body() -> Any:
