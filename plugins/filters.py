@@ -13,29 +13,35 @@ Fields are a memory's own, and `metadata.<path>` with the keys of nested objects
     created_at, occurred_at, updated_at, expires_at     gt gte lt lte eq with an ISO 8601 time, exists
     content                                  contains, icontains
 
-`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any". All but `content` are answered from
-bitmaps; a search for text inside contents reads the memories that the other conditions leave, CONTENTS_READ_MAX at most.
+`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any", which an object under the path counts
+for as well. A list in the metadata matches by each of its values. gt, gte, lt and lte compare numbers with numbers and texts with
+texts, by code points and, of long ones, by their beginning.
+
+All but `content` are answered from bitmaps; a search for text inside contents, or inside texts so long that the index cut them,
+reads the memories that the other conditions leave, CONTENTS_READ_MAX at most.
 
 A field, an operator or an operand that does not fit is a 422 at its own `loc`, so that a typing error never widens a search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any as Anything
 
 from pyroaring import BitMap
 
 from plugins.collections import require_collection
-from plugins.memory_facets import metadata_span, metadata_text, metadata_value, number_text
-from plugins.memory_store import MEMORIES
+from plugins.memory_facets import below, metadata_span, metadata_text, metadata_texts, metadata_value, number_text
+from plugins.memory_store import MEMORIES, MemoryRow
 from plugins.memory_times import told_between
 from runtime.errors import ValidationFailed
-from runtime.limits import CONTENTS_READ_MAX, FILTER_NODES_MAX
+from runtime.limits import CONTENTS_READ_MAX, FILTER_NODES_MAX, FILTER_VALUES_MAX
 from runtime.operation import ReadContext
 from runtime.timestamps import parse
 from storage.bitmap_index import All, Any, Between, BoundBitmaps, Equals, Filter, Not
+from storage.keycode import is_cut
 
 # Field of a memory -> field of its bitmap index.
 NAMES = {
@@ -56,6 +62,7 @@ FIELDS = (*NAMES, *TEXTS, *TIMES, "importance", "conflict_status", "content", "m
 METADATA = "metadata."
 COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
+NUMBER_MAX = sys.float_info.max
 
 Loc = tuple[str | int, ...]
 Span = tuple[Anything, Anything]  # the lowest and the highest value of a field that count
@@ -64,11 +71,6 @@ Span = tuple[Anything, Anything]  # the lowest and the highest value of a field 
 def compile_filter(ctx: ReadContext, condition: Anything, loc: Loc) -> Filter:
     """The condition as a Filter. Raises ValidationFailed with the offending loc; {} holds for everything."""
     return _Compiler(ctx).condition(condition, loc)
-
-
-def facet_of(name: str) -> str | None:
-    """The bitmap field whose values a facet of this name counts; None where there is none."""
-    return "metadata" if name.startswith(METADATA) and len(name) > len(METADATA) else NAMES.get(name) or (name if name in TEXTS else None)
 
 
 @dataclass(frozen=True)
@@ -85,23 +87,11 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Holds:
-    """A stored text of the bitmap field, among the values from low to high, passes the test."""
-
-    field: str
-    span: Span
-    test: Callable[[str], bool]
-
-    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
-        return bound.where(self.field, *self.span, self.test) & universe
-
-
-@dataclass(frozen=True)
-class ContentHolds:
-    """The memory's content passes the test. Evaluate it last: it reads every memory of the universe."""
+class Reads:
+    """A memory passes the test. Evaluate it last: it reads every memory of the universe."""
 
     ctx: ReadContext
-    test: Callable[[str], bool]
+    test: Callable[[MemoryRow], bool]
     loc: Loc
 
     def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
@@ -109,13 +99,40 @@ class ContentHolds:
             problem = f"would read more than {CONTENTS_READ_MAX} memories; narrow the search by other fields, or search for the text"
             raise ValidationFailed.at(self.loc, problem, "too_long")
         rows = self.ctx[MEMORIES].get_many([(ordinal,) for ordinal in universe])
-        return BitMap(row.ordinal for row in rows if row is not None and self.test(row.content))
+        return BitMap(row.ordinal for row in rows if row is not None and self.test(row))
+
+
+@dataclass(frozen=True)
+class Holds:
+    """A text of the bitmap field, among the values of the span, passes the test. Values that the index cut are read whole.
+
+    text    a stored value -> its text, None for a value of another kind
+    whole   a memory that has a cut value -> its texts of the field
+    """
+
+    field: str
+    span: Span
+    test: Callable[[str], bool]
+    text: Callable[[str], str | None]
+    whole: Callable[[MemoryRow], Iterable[str]]
+    ctx: ReadContext
+    loc: Loc
+
+    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
+        found = bound.where(self.field, *self.span, self._passes) & universe
+        cut = (bound.where(self.field, *self.span, is_cut) & universe) - found
+        return found | Reads(self.ctx, lambda row: any(map(self.test, self.whole(row))), self.loc).evaluate(bound, cut)
+
+    def _passes(self, stored: str) -> bool:
+        text = None if is_cut(stored) else self.text(stored)
+        return text is not None and self.test(text)
 
 
 class _Compiler:
     def __init__(self, ctx: ReadContext):
         self._ctx = ctx
         self._nodes = 0
+        self._values = 0
 
     def condition(self, condition: Anything, loc: Loc) -> Filter:
         self._nodes += 1
@@ -124,14 +141,15 @@ class _Compiler:
         if not isinstance(condition, dict):
             raise ValidationFailed.at(loc, "must be an object", "dict_type")
         # What reads contents comes after what narrows.
-        entries = sorted(condition.items(), key=lambda entry: entry[0] == "content")
+        entries = sorted(condition.items(), key=_mentions_content)
         return All(*(self._entry(name, value, (*loc, name)) for name, value in entries))
 
     def _entry(self, name: str, value: Anything, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
-            return (All if name == "AND" else Any)(*self._list(value, loc))
+            parts = self._list(value, loc)
+            return All(*(part for _, part in sorted(parts, key=lambda part: part[0]))) if name == "AND" else Any(*(part for _, part in parts))
         if name == "NOT":
-            return Not(Any(*self._list(value, loc)) if isinstance(value, list) else self.condition(value, loc))
+            return Not(Any(*(part for _, part in self._list(value, loc))) if isinstance(value, list) else self.condition(value, loc))
         known = name in FIELDS or (name.startswith(METADATA) and len(name) > len(METADATA))
         if not known or name == FIELDS[-1]:
             raise ValidationFailed.at(
@@ -148,7 +166,7 @@ class _Compiler:
         if operator in ("ne", "nin"):
             return Not(self._operator(name, "eq" if operator == "ne" else "in", operand, loc))
         if operator == "in":
-            return Any(*(self._equals(name, item, (*loc, i)) for i, item in enumerate(_listed(operand, loc))))
+            return Any(*(self._equals(name, item, (*loc, i)) for i, item in enumerate(self._listed(operand, loc))))
         if operator == "exists":
             if not isinstance(operand, bool):
                 raise ValidationFailed.at(loc, "must be true or false", "bool_type")
@@ -180,7 +198,8 @@ class _Compiler:
 
     def _exists(self, name: str) -> Filter:
         if name.startswith(METADATA):
-            return Between("metadata", *metadata_span(_path(name)))
+            path = _path(name)
+            return Any(Between("metadata", *metadata_span(path)), Between("metadata", *below(path)))
         if name == "expires_at":
             return Told(self._ctx, name, None, None)
         if name in (*TIMES, "conflict_status"):
@@ -217,16 +236,33 @@ class _Compiler:
             return wanted in (text.casefold() if folded else text)
 
         if name == "content":
-            return ContentHolds(self._ctx, holds, loc)
+            return Reads(self._ctx, lambda row: holds(row.content), loc)
         if name.startswith(METADATA):
             path = _path(name)
-            return Holds("metadata", metadata_span(path, "s"), lambda stored: holds(metadata_text(stored, path) or ""))
-        return Holds(name, (None, None), holds)
+            texts = (lambda stored: metadata_text(stored, path)), (lambda row: metadata_texts(row.metadata, path))
+            return Holds("metadata", metadata_span(path, "s"), holds, *texts, self._ctx, loc)
+        return Holds(name, (None, None), holds, str, lambda row: [getattr(row, name)], self._ctx, loc)
 
-    def _list(self, value: Anything, loc: Loc) -> list[Filter]:
+    def _list(self, value: Anything, loc: Loc) -> list[tuple[bool, Filter]]:
+        """Each condition with whether it reads contents."""
         if not isinstance(value, list):
             raise ValidationFailed.at(loc, "must be a list of conditions", "list_type")
-        return [self.condition(item, (*loc, i)) for i, item in enumerate(value)]
+        return [(_mentions_content(item), self.condition(item, (*loc, i))) for i, item in enumerate(value)]
+
+    def _listed(self, operand: Anything, loc: Loc) -> list[Anything]:
+        if not isinstance(operand, list):
+            raise ValidationFailed.at(loc, "must be a list", "list_type")
+        self._values += len(operand)
+        if self._values > FILTER_VALUES_MAX:
+            raise ValidationFailed.at(loc, f"a filter may list at most {FILTER_VALUES_MAX} values", "too_long")
+        return operand
+
+
+def _mentions_content(condition: Anything) -> bool:
+    """Whether a condition, or an entry of one, asks for text inside contents."""
+    if isinstance(condition, dict):
+        return "content" in condition or any(map(_mentions_content, condition.values()))
+    return condition == "content" or (isinstance(condition, list | tuple) and any(map(_mentions_content, condition)))
 
 
 def _operators_of(name: str) -> tuple[str, ...]:
@@ -248,12 +284,6 @@ def _path(name: str) -> str:
     return name[len(METADATA) :]
 
 
-def _listed(operand: Anything, loc: Loc) -> list[Anything]:
-    if not isinstance(operand, list):
-        raise ValidationFailed.at(loc, "must be a list", "list_type")
-    return operand
-
-
 def _text(value: Anything, loc: Loc) -> str:
     if not isinstance(value, str):
         raise ValidationFailed.at(loc, "must be a text", "string_type")
@@ -261,16 +291,14 @@ def _text(value: Anything, loc: Loc) -> str:
 
 
 def _number(value: Anything, loc: Loc) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= NUMBER_MAX:
         raise ValidationFailed.at(loc, "must be a number", "float_type")
-    return float(value)
+    return value
 
 
 def _scalar(value: Anything, loc: Loc) -> str | float | bool:
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool) or (isinstance(value, int | float) and abs(value) <= NUMBER_MAX):
         return value
-    if isinstance(value, int | float) and abs(value) < float("inf"):
-        return float(value)
     raise ValidationFailed.at(loc, "must be a text, a number, true or false", "value_error")
 
 

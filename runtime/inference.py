@@ -1,8 +1,9 @@
-"""Models the service calls, behind small protocols: today the embedder, which turns text into a vector.
+"""Models the service calls, behind small protocols: the embedder, which turns text into a vector, and the reranker.
 
     Embedder
     ├── MiniLmEmbedder   the embedded model, on one worker thread of this process
     └── OpenAiEmbedder   any OpenAI-compatible /embeddings endpoint
+    Reranker             runtime/reranker.py
 
 Owns waiting: how many texts may queue, how they share a run of the model, how long a caller waits, which vectors are
 remembered, which failures are tried again. Does not know what a text is for.
@@ -39,6 +40,7 @@ import numpy as np
 
 from runtime import limits, minilm
 from runtime.minilm_words import Spans, word_vectors
+from runtime.reranker import Reranker, load_reranker
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -91,9 +93,12 @@ class Models:
     """Every model the service was given."""
 
     embedder: Embedder
+    reranker: Reranker | None = None
 
     async def close(self) -> None:
-        await self.embedder.close()
+        for model in (self.embedder, self.reranker):
+            if model is not None:
+                await model.close()
 
 
 def load_models(settings: Settings, data_dir: Path) -> Models:
@@ -113,7 +118,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
                 timeout_seconds=chosen.timeout_seconds,
                 queue_max=chosen.queue_max,
                 cache_entries=chosen.cache_entries,
-            )
+            ),
+            reranker=load_reranker(settings),
         )
     return Models(
         MiniLmEmbedder(
@@ -123,7 +129,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             timeout_seconds=chosen.timeout_seconds,
             queue_max=chosen.queue_max,
             cache_entries=chosen.cache_entries,
-        )
+        ),
+        reranker=load_reranker(settings),
     )
 
 

@@ -98,6 +98,13 @@ class Llm(Section):
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="Seconds one completion may take.")
 
 
+class Reranker(Section):
+    base_url: str | None = Field(None, description="Base URL of a reranker, POST {base_url}/rerank; null searches without one.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str | None = Field(None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(5.0, gt=0, le=60, description="Seconds one reranking may take, further attempts included.")
+
+
 class Write(Section):
     ready_wait_ms: int = Field(1_500, ge=0, le=30_000, description="Milliseconds a write waits to be searchable before it answers 202.")
     wait_for_index_seconds_max: int = Field(30, ge=1, le=120, description="Seconds a write with wait_for_index may wait.")
@@ -237,6 +244,7 @@ class Settings(Section):
     ray: Ray = Ray()
     embedder: Embedder = Embedder()
     llm: Llm = Llm()
+    reranker: Reranker = Reranker()
     write: Write = Write()
     memory: Memory = Memory()
     search: Search = Search()
@@ -263,6 +271,9 @@ class Settings(Section):
         if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
             missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
+        if (self.reranker.base_url is None) != (self.reranker.model is None):
+            given, missing = ("base_url", "model") if self.reranker.base_url else ("model", "base_url")
+            raise ValueError(f"reranker.{missing} is missing: reranker.{given} needs it")
         return self
 
     @classmethod

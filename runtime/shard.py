@@ -70,7 +70,7 @@ class Shard:
             migrations=outbox.MIGRATIONS | {key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
-        self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)
+        self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
             tenant=lambda snapshot, slot, number: auth.tenant(snapshot, slot, number),
@@ -177,6 +177,8 @@ class Shard:
                 return made[-1]
 
             reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            if operation.complete is not None:
+                reply = formed(operation, await operation.complete(call, reply.body, self.models))
             self._announce(made[-1])
             return reply
         finally:
@@ -186,13 +188,14 @@ class Shard:
         """Have the events of a read written, once its reply is on its way. Under overload they are dropped, never the reply."""
         if not read.announced or len(self._announcing) >= ANNOUNCEMENTS_WAITING_MAX:
             return
+        announced = [(event, data(), resource_id) for event, data, resource_id in read.announced]
 
         def work(transaction: Transaction) -> Outcome:
             found = auth.tenant(transaction, read.scope.slot, read.scope.tenant)
             if found is None:
                 return Outcome(Reply())  # the account was erased meanwhile
             ctx = WriteContext(transaction, read.scope, read.call, self.environment, found[0])
-            for event, data, resource_id in read.announced:
+            for event, data, resource_id in announced:
                 ctx.emit(event, data, resource_id)
             return Outcome(Reply(), ctx.due)
 
@@ -295,6 +298,11 @@ class Shard:
 
     def _now_ms(self) -> int:
         return int((time.time() + self.settings.clock.offset_seconds) * 1000)
+
+
+def formed_read(operation: Operation, result: Any) -> Reply:
+    """What the handler of a prepared read returned: a Reply, encoded unless another step is to complete it."""
+    return formed(operation, result) if operation.complete is None else Reply(operation.statuses[0], result)
 
 
 def formed(operation: Operation, result: Any) -> Reply:

@@ -102,19 +102,26 @@ class BoundBitmaps:
         return found
 
     def where(self, field: str, low: Value | None, high: Value | None, test: Callable[[Value], bool]) -> BitMap:
-        """The ordinals with a value in [low, high] that passes the test. Costs one read and one call per distinct value in the range."""
+        """The ordinals with a value between low and high, both exclusive, None unbounded, that passes the test.
+
+        Costs one read and one call per distinct value in the range.
+        """
         after = (field, _stored(low)) if low is not None else None
         before = (field, _stored(high)) if high is not None else None
         found = self._table.scan(self._checked(field), after=after, before=before)
         return _union([raw for (_, value, _), raw in found if test(value)])
 
-    def values(self, field: str, limit: int, within: BitMap | None = None) -> list[tuple[Value, int]]:
+    def values(
+        self, field: str, limit: int, within: BitMap | None = None, low: Value | None = None, high: Value | None = None
+    ) -> list[tuple[Value, int]]:
         """Up to `limit` values and how many ordinals (of `within`, when given) carry each: most first, then in value order.
 
-        Costs one read per distinct value of the field.
+        low, high: only values between them count, both exclusive; None is unbounded. Costs one read per distinct value there.
         """
+        after = (field, _stored(low)) if low is not None else None
+        before = (field, _stored(high)) if high is not None else None
         counts: dict[Value, int] = {}
-        for (_, value, _), raw in self._table.scan(self._checked(field)):
+        for (_, value, _), raw in self._table.scan(self._checked(field), after=after, before=before):
             bitmap = BitMap.deserialize(raw)
             counts[value] = counts.get(value, 0) + (len(bitmap) if within is None else bitmap.intersection_cardinality(within))
         present = ((value, count) for value, count in counts.items() if count)
