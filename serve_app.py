@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from plugins import accounts, collections, memories, memory_tools, search, webhooks
+from plugins import accounts, collections, memories, memory_tools, search, search_advanced, webhooks
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
@@ -25,7 +25,15 @@ from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_tools.plugin, search.plugin, webhooks.plugin)
+PLUGINS = (
+    accounts.plugin,
+    collections.plugin,
+    memories.plugin,
+    memory_tools.plugin,
+    search.plugin,
+    search_advanced.plugin,
+    webhooks.plugin,
+)
 
 
 SWITCH_SECONDS = 0.0002

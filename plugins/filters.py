@@ -147,7 +147,9 @@ class _Compiler:
     def _entry(self, name: str, value: Anything, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
             parts = self._list(value, loc)
-            return All(*(part for _, part in sorted(parts, key=lambda part: part[0]))) if name == "AND" else Any(*(part for _, part in parts))
+            return (
+                All(*(part for _, part in sorted(parts, key=lambda part: part[0]))) if name == "AND" else Any(*(part for _, part in parts))
+            )
         if name == "NOT":
             return Not(Any(*(part for _, part in self._list(value, loc))) if isinstance(value, list) else self.condition(value, loc))
         known = name in FIELDS or (name.startswith(METADATA) and len(name) > len(METADATA))

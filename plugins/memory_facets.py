@@ -7,12 +7,13 @@ becomes one text, path ‖ NUL ‖ kind ‖ value:
     s  text     itself; what is longer than the index keeps is cut, and known by its beginning and a digest
     b  true, false          z  null
 
-A long path is cut in the same way. Empty objects and lists hold no value. Only so many values of one memory are indexed
+A path of more than PATH_BYTES_MAX bytes is cut in the same way. Empty objects and lists hold no value. Only so many values of one memory are indexed
 (METADATA_VALUES_INDEXED_MAX), in the order of its keys; the rest is stored, and not found by filters. The importance is a number too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import struct
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from itertools import islice
 from typing import Any
 
 from runtime.limits import METADATA_VALUES_INDEXED_MAX
-from storage.keycode import beginning, short
+from storage.keycode import beginning
 
 FACET_FIELDS = ("metadata", "importance", "source", "source_reference", "title")
 PATH_BYTES_MAX = 96
@@ -75,7 +76,7 @@ def shown_value(stored: str, path: str) -> str | int | float | bool | None:
 
 
 def number_text(number: float) -> str:
-    """A text for each number, in the order of the numbers: 16 hexadecimal digits of the float64, or of the one below, and what is missing."""
+    """A text for each number, in the order of the numbers: 16 hexadecimal digits of the float64 or the one below, then what is missing."""
     base = float(number)
     if base > number:
         base = math.nextafter(base, -math.inf)
@@ -93,7 +94,11 @@ def _number(text: str) -> int | float:
 
 
 def _path(path: str) -> str:
-    return short(path.replace(_PATH_END, " "), PATH_BYTES_MAX) + _PATH_END
+    """The path as values begin with it: a long one by its beginning and a digest, so that room is left for the value."""
+    raw = path.encode()
+    if len(raw) > PATH_BYTES_MAX:
+        path = raw[: PATH_BYTES_MAX - 64].decode(errors="ignore") + hashlib.sha256(raw).hexdigest()
+    return path.replace(_PATH_END, " ") + _PATH_END
 
 
 def _kind(value: str | float | bool | None) -> str:

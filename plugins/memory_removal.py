@@ -160,4 +160,6 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     counts = {table.name: ctx[table].delete_prefix() for table in TABLES}
     for table in MEMORY_FIELDS.tables:
         counts[table.name] = ctx[table].delete_prefix()
-    return counts | {index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *CHUNK_INDEXES)}
+    return counts | {
+        index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *CHUNK_INDEXES)
+    }

@@ -61,7 +61,9 @@ class SearchBody(Body):
     include_low_confidence: StrictBool = Field(False, description="Also return weak results, flagged, instead of no_match.")
     explain: StrictBool = Field(False, description="Say what each feature contributed to each score.")
     debug: StrictBool = Field(False, description="Another name for explain.")
-    reference_date: Timestamp | None = Field(None, description="What yesterday, last week and the like count from; as_of or else now when absent.")
+    reference_date: Timestamp | None = Field(
+        None, description="What yesterday, last week and the like count from; as_of or else now when absent."
+    )
     view: Literal["compact", "full"] = Field("full", description="compact leaves out metadata, tags, highlights and explanations.")
 
     @field_validator("query")

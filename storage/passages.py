@@ -26,7 +26,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def passages(text: str, tokens_max: int, count_max: int) -> list[tuple[int, int]]:
-    """Code point ranges (start, end) of at most `tokens_max` (≥ 1) estimated tokens; of a text longer than `count_max` of them the beginning."""
+    """Code point ranges (start, end) of at most `tokens_max` (≥ 1) estimated tokens; those after the first `count_max` are left out."""
     if estimated_tokens(text) <= tokens_max:
         return [(0, len(text))]
     quarters = _quarters_before(text)

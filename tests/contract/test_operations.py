@@ -34,6 +34,7 @@ ENDPOINTS = {
     """,
     "Search": """
         POST   /v1/search
+        POST   /v1/search/advanced
         GET    /v1/search/similar/{id}
     """,
     "Collections": """

@@ -11,6 +11,8 @@ import pytest
 from plugins import accounts, collections, memories, search
 from plugins.search_views import SearchReply
 from runtime.inference import Models
+from runtime.plugin import Plugin
+from runtime.reranker import load_reranker
 from runtime.settings import Settings
 from tests.plugins import CHEAP, Desk
 from tests.plugins.embedding import WordEmbedder
@@ -19,10 +21,11 @@ from tests.plugins.embedding import WordEmbedder
 class Library(Desk):
     """A desk with memories and search, and one account whose token is `me`."""
 
-    def __init__(self, directory: Path, **settings: Any):
+    def __init__(self, directory: Path, *further: Plugin, **settings: Any):
         self.embedder = WordEmbedder()
-        plugins = (accounts.plugin, collections.plugin, memories.plugin, search.plugin)
-        super().__init__(directory, plugins, Models(self.embedder), Settings.load({**CHEAP, **settings}))
+        plugins = (accounts.plugin, collections.plugin, memories.plugin, search.plugin, *further)
+        chosen = Settings.load({**CHEAP, **settings})
+        super().__init__(directory, plugins, Models(self.embedder, load_reranker(chosen)), chosen)
         self.me = self.register()
 
     def add(self, content: str, who: str | None = None, **fields: Any) -> str:
