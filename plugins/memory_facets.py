@@ -7,8 +7,9 @@ becomes one text, path ‖ NUL ‖ kind ‖ value:
     s  text     itself; what is longer than the index keeps is cut, and known by its beginning and a digest
     b  true, false          z  null
 
-A path of more than PATH_BYTES_MAX bytes is cut in the same way. Empty objects and lists hold no value. Only so many values of one memory are indexed
-(METADATA_VALUES_INDEXED_MAX), in the order of its keys; the rest is stored, and not found by filters. The importance is a number too.
+A path of more than PATH_BYTES_MAX bytes is cut in the same way. Empty objects and lists hold no value. Only so many values of one
+memory are indexed (METADATA_VALUES_INDEXED_MAX), in the order of its keys; the rest is stored, and not found by filters. The
+importance is a number too.
 """
 
 from __future__ import annotations

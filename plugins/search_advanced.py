@@ -161,7 +161,7 @@ async def complete(call: Call, made: Found | dict[str, Any], models: Models) -> 
         made.told["degraded"] = [*made.told["degraded"], "reranker_unavailable"]
     if body.diversity:
         arrangement = arrangement.diversified(made.vectors[arrangement.order], body.diversity)
-    hits = [*_arranged(first, arrangement), *rest]
+    hits = [{**shown, "rank": rank} for rank, shown in enumerate([*_arranged(first, arrangement), *rest], 1)]
     grounded = not hits[0]["low_confidence"]
     page = packed(hits[body.offset : body.offset + body.limit], body.token_budget)
     took_ms = (time.perf_counter() - made.started) * 1000
@@ -214,10 +214,10 @@ def _vectors(ctx: ReadContext, ordinals: NDArray[np.uint32], space: str) -> NDAr
 
 
 def _arranged(hits: list[dict[str, Any]], arrangement: Arrangement) -> list[dict[str, Any]]:
-    """The hits in their new order, with the scores, ranks and explanations that go with it."""
+    """The hits in their new order, with the scores and explanations that go with it."""
     found = []
     for i, place in enumerate(arrangement.order.tolist()):
-        shown = {**hits[place], "rank": i + 1, "score": float(arrangement.scores[i]), "normalized_score": float(arrangement.normalized[i])}
+        shown = {**hits[place], "score": float(arrangement.scores[i]), "normalized_score": float(arrangement.normalized[i])}
         if "explanation" in shown:
             shown["explanation"] = shown["explanation"] | {name: round(float(values[i]), 6) for name, values in arrangement.moved.items()}
         found.append(shown)
