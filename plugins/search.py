@@ -143,6 +143,7 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
                 prepared.vector, prepared.word_vectors = (await models.embedder.read([named.rest], [spans]))[0]
         prepared.space = models.embedder.space
     except (InferenceUnavailable, TimeoutError):
+        prepared.vector = prepared.word_vectors = None
         prepared.degraded.append("embedding_unavailable")
     return prepared
 

@@ -10,12 +10,16 @@ import pytest
 
 from plugins import accounts, collections, memories, search
 from plugins.search_views import SearchReply
-from runtime.inference import Models
+from runtime.inference import InferenceUnavailable, Models
 from runtime.plugin import Plugin
 from runtime.reranker import load_reranker
 from runtime.settings import Settings
+from runtime.timestamps import iso
 from tests.plugins import CHEAP, Desk
 from tests.plugins.embedding import WordEmbedder
+from tests.plugins.test_memories import superseding
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
 
 class Library(Desk):
@@ -338,3 +342,92 @@ def test_what_is_not_indexed_yet_is_found_by_nothing_not_even_beside_a_match(lib
     library.embedder.down = False
     assert pending.status == 202
     assert library.ids("copper") == [found]
+
+
+# --- as of an instant, budgets --------------------------------------------------------------------------------------
+
+
+def test_a_search_as_of_an_instant_knows_what_was_known_then(tmp_path: Path) -> None:
+    library = Library(tmp_path, superseding)
+
+    def mark(old: str, new: str | None, back: bool = False) -> int:
+        assert library("superseding.mark", {"old": old, "new": new, "back": back}, who=library.me).status == 200
+        return library.now_ms
+
+    before = library.now_ms
+    coffee = library.add("I like coffee in the morning.")
+    stored = library.now_ms
+    library.now_ms += 2 * HOUR_MS
+    tea = library.add("I like tea in the morning.")
+    between = library.now_ms
+    superseded = mark(coffee, tea)
+    gone = library.add("The morning bus leaves at seven.")
+    invalidated = mark(gone, None)
+    library("memories.update", {"importance": 0.9}, who=library.me, id=coffee)  # a later change is none of that
+    twice = library.add("The morning paper comes late.")
+    mark(twice, tea)
+    restored = mark(twice, None, back=True)
+    again = mark(twice, tea)
+
+    def known(at: int | None, **fields: Any) -> set[str]:
+        return set(library.ids("morning", as_of=None if at is None else iso(at), **fields))
+
+    assert known(None) == {tea}
+    assert known(before) == set()
+    assert known(stored - 1) == set() and known(stored) == {coffee}
+    assert known(between) == {coffee, tea} == known(superseded - 1)
+    assert known(superseded) == {tea}
+    assert known(invalidated - 1) == {tea, gone} and known(invalidated) == {tea}
+    assert known(again - 1) == {tea, twice} == known(restored) and known(again) == {tea} == known(again + DAY_MS)
+    assert known(between, include_superseded=True) == {coffee, tea}
+    assert known(again, include_superseded=True) == {coffee, tea, gone, twice}
+    assert known(between, filters={"conflict_status": "superseded"}) == {coffee}
+    library.close()
+
+
+def test_relative_times_count_from_the_instant_searched_as_of(library: Library) -> None:
+    then, day = library.now_ms + 100, 20 * DAY_MS
+    early = library.add("We went sailing.", occurred_at=iso(then - DAY_MS))
+    late = library.add("We went sailing.", occurred_at=iso(then - DAY_MS + day))
+    library.now_ms = then + day
+    assert library.ids("sailing yesterday") == [late, early]
+    assert library.ids("sailing yesterday", as_of=iso(then)) == [early, late]
+    assert library.ids("sailing yesterday", as_of=iso(then), reference_date=iso(then + day)) == [late, early]
+
+
+def test_min_score_is_threshold_by_another_name(library: Library) -> None:
+    library.add("harbour")
+    library.add("The harbour is one of many places that this rather long note speaks about at some length today.")
+    high, low = (hit["normalized_score"] for hit in library.find("harbour")["results"])
+    for asked in ({"min_score": high}, {"min_score": high, "threshold": low}, {"min_score": low, "threshold": high}):
+        assert library.find("harbour", **asked)["total"] == 1
+    assert library.find("harbour", min_score=low)["total"] == 2
+
+
+def test_a_token_budget_keeps_what_fits_in_the_order_of_rank(library: Library) -> None:
+    first = library.add("harbour harbour")  # 15 characters, 4 tokens
+    long = library.add("harbour " + "and much more " * 20)
+    short = library.add("a harbour at sea")  # 16 characters, 4 tokens
+    plain = library.ids("harbour")
+    assert set(plain) == {first, long, short}
+    packed = library.find("harbour", token_budget=8)
+    assert packed["evidence_ids"] == [memory for memory in plain if memory != long]
+    assert [hit["rank"] for hit in packed["results"]] == [1, 2] and packed["total"] == 3
+    assert library.ids("harbour", token_budget=7) == [next(memory for memory in plain if memory != long)]
+    nothing = library.find("harbour", token_budget=1)
+    assert nothing["results"] == [] and nothing["total"] == 3 and not nothing["no_match"]
+    assert library.ids("harbour", token_budget=10_000) == plain
+
+
+def test_a_search_by_words_needs_nothing_of_the_embedder(library: Library) -> None:
+    """A remote embedder does not even know its space before its first answer."""
+
+    class Silent(WordEmbedder):
+        @property
+        def space(self) -> str:  # type: ignore[override]
+            raise InferenceUnavailable("not known yet")
+
+    wanted = library.add("The harbour opens at six.")
+    library.shard.models = Models(Silent())
+    assert library.ids("harbour", search_type="bm25") == [wanted]
+    assert library.find("harbour")["degraded_reasons"] == ["embedding_unavailable"]
