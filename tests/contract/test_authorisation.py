@@ -178,6 +178,7 @@ def test_a_foreign_id_in_the_path_is_forbidden(stage: Stage, operation: Operatio
         ("POST", "/v1/memory-tools/rethink", {"memory_id": "{mem}"}),
         ("GET", "/v1/memories?collection_id={col}", None),
         ("POST", "/v1/search", {"query": "secret", "collection_id": "{col}"}),
+        ("POST", "/v1/search/advanced", {"query": "secret", "filters": {"NOT": {"collection_id": "{col}"}}}),
         ("POST", "/v1/search", {"query": "secret", "filters": {"OR": [{"collection_id": "{col}"}, {"speaker": "Eve"}]}}),
         ("DELETE", "/v1/memories/all?confirm=delete-all-memories&collection_id={col}", None),
         ("GET", "/v1/webhooks/dead-letters?webhook_id={whk}", None),
