@@ -12,11 +12,37 @@ import sys
 from functools import cache
 from typing import Any
 
-from plugins import accounts, collections, memories, memory_tools, search, search_advanced, webhooks
+from plugins import (
+    account_erasure,
+    account_list,
+    account_transfer,
+    accounts,
+    answers,
+    billing,
+    chat,
+    collections,
+    confidence,
+    corrections,
+    decisions,
+    feedback,
+    graph,
+    graph_search,
+    ingestion,
+    learning,
+    memories,
+    memory_tools,
+    profile,
+    search,
+    search_advanced,
+    training,
+    usage,
+    webhooks,
+)
 from runtime import cluster, serving
 from runtime.front_proxy import neighbour
 from runtime.gateway import build_asgi
 from runtime.inference import Models, load_models
+from runtime.language_model import load_language_model
 from runtime.layout import Layout, shard_directory
 from runtime.minilm import ModelUnusable
 from runtime.plugin import Registry
@@ -33,8 +59,24 @@ PLUGINS = (
     search.plugin,
     search_advanced.plugin,
     webhooks.plugin,
+    usage.plugin,
+    billing.plugin,
+    account_list.plugin,
+    account_erasure.plugin,
+    account_transfer.plugin,
+    answers.plugin,
+    profile.plugin,
+    chat.plugin,
+    learning.plugin,
+    corrections.plugin,
+    decisions.plugin,
+    confidence.plugin,
+    feedback.plugin,
+    training.plugin,
+    graph.plugin,
+    graph_search.plugin,
+    ingestion.plugin,
 )
-
 
 SWITCH_SECONDS = 0.0002
 
@@ -63,7 +105,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         settings,
         models(settings),
         layout.identity(number),
-        Secrets.load(settings.data_dir / "secrets", create=False),
+        Secrets.of(settings),
     )
     await shard.open(create=not layout.complete)
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should not wait out a turn of a search.
@@ -74,8 +116,8 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
-    secrets = Secrets.load(settings.data_dir / "secrets", create=False)
-    return build_asgi(registry(), settings, shards, secrets, Telemetry())
+    secrets = Secrets.of(settings)
+    return build_asgi(registry(), settings, shards, secrets, Telemetry(), models=models(settings))
 
 
 class Gateway:
@@ -84,10 +126,11 @@ class Gateway:
     def __init__(self, settings: Settings, front_door: bool):
         cluster.log_to_file(settings, cluster.gateway_name())
         layout = Layout.load(settings.data_dir)
-        secrets = Secrets.load(settings.data_dir / "secrets", create=False)
+        secrets = Secrets.of(settings)
         shards = cluster.RayShards(settings, layout.shards, registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
-        self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry), front_door)
+        own = Models(embedder=None, language_model=load_language_model(settings))
+        self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry, models=own), front_door)
 
     def __serve_build_asgi_app__(self) -> Any:
         return self._application

@@ -137,7 +137,7 @@ class MintedApiKey(ApiKey):
 
 
 class ListedApiKey(ApiKey):
-    last_used_at: str | None = Field(description="When it was last used, to within some seconds; null: never.")
+    last_used_at: str | None = Field(description="When it was last used (ISO 8601); null: never.")
     usage: KeyUsage = Field(description="What it was used for.")
 
 
@@ -223,6 +223,7 @@ def register(ctx: WriteContext, body: Registration) -> Reply:
         tier=ctx.settings.billing.default_tier,
         created_at=ctx.now,
     )
+    ctx.owner = auth.scope_of(ctx.scope.slot, account)
     ctx[auth.TENANTS].put((account.number,), account)
     ctx[auth.EMAILS].put((auth.email_digest(ctx.secrets, body.email),), auth.TenantNumber(account.number))
     return Reply(201, _session(ctx, account), resource_id=tenant_id)
@@ -300,7 +301,8 @@ def create_api_key_of(ctx: WriteContext, body: NewApiKeyOf) -> Reply:
     if account is None:
         raise NotFound("There is no account with this e-mail address; register it first.", param="email")
     principal = auth.principal_of(slot, account, auth.SCOPES, "operator")
-    return _mint(ctx.as_tenant(principal, auth.scope_of(slot, account)), body.name, body.scopes, None)
+    ctx.owner = auth.scope_of(slot, account)
+    return _mint(ctx.as_tenant(principal, ctx.owner), body.name, body.scopes, None)
 
 
 def _mint(ctx: WriteContext, name: str, scopes: list[str], expires_at: int | None) -> Reply:
@@ -376,8 +378,7 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     counts = {"credentials": sum(ctx[auth.CREDENTIALS].delete(row.digest) for row in keys)}
     for table in (API_KEYS, API_KEY_IDS, auth.KEY_USAGE, auth.REVOKED_TOKENS):
         counts[table.name] = ctx[table].delete_prefix()
-    account = ctx[auth.TENANTS].get(ctx.scope.tenant)
-    counts["emails"] = int(ctx[auth.EMAILS].delete(auth.email_digest(ctx.secrets, account.email)))
+    counts["emails"] = int(auth.close_account(ctx, ctx.scope.tenant))
     counts["tenants"] = int(ctx[auth.TENANTS].delete(ctx.scope.tenant))
     return counts
 
@@ -509,8 +510,9 @@ OPERATIONS = (
         handler=list_api_keys,
         query=PageQuery,
         response=Page[ListedApiKey],
+        fresh_usage=True,
         summary="List the API keys",
-        description="Newest first, with what each was used for. Usage is written down every few seconds.",
+        description="Newest first, with what each was used for up to this request.",
         spec="part 4, rule P; part 5.3",
         example_reply={
             "items": [{**_KEY_EXAMPLE, "last_used_at": "2026-05-08T14:02:11.000Z", "usage": {"requests": 42, "credits": 17}}],

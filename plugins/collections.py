@@ -42,13 +42,12 @@ from runtime.operation import Body, Event, Idempotency, Kind, Operation, Patch, 
 from runtime.pagination import Page, PageQuery, envelope, newest_first
 from runtime.plugin import Job, Plugin
 from runtime.timestamps import iso
-from storage.bitmap_index import BitmapIndex
+from storage.bitmap_index import PREFIX_CHARS_MAX, BitmapIndex
 from storage.table import Table
 
 DEFAULT_ORDINAL = 0
 DEFAULT_NAME = "default"
 DELETE_ALL_CONFIRMATION = "delete-all-collections"
-NAME_PREFIX_INDEXED_CHARS = 32  # at most 128 bytes of UTF-8, which the index keeps of every name, however long
 
 # --- requests and responses -------------------------------------------------------------------------------------------
 
@@ -174,7 +173,7 @@ COLLECTION_COUNTS: Table[CountsRow] = Table("collection_counts", key=("number",)
 DROPPED_COLLECTIONS: Table[bytes] = Table(
     "dropped_collections", key=("number",), row=bytes, doc="numbers whose members are still to be swept"
 )
-COLLECTION_INDEX = BitmapIndex("collection_index", fields=("all", "name"))
+COLLECTION_INDEX = BitmapIndex("collection_index", fields=("all", "name"), prefixed=("name",))
 
 
 class CollectionChanged(View):
@@ -277,7 +276,7 @@ def adjust_count(ctx: WriteContext, collection_id: str, memories: int = 0, docum
 def create(ctx: WriteContext, body: NewCollection) -> Reply:
     ordinal, number = (ctx.next_ordinal(counter) + 1 for counter in ("collections", "collection_numbers"))  # 0 is the default one's
     row = CollectionRow(ctx.new_id("col"), ordinal, number, body.name, ctx.now, ctx.now, body.description, body.metadata)
-    _store(ctx, row)
+    store_collection(ctx, row)
     ctx.emit(COLLECTION_CREATED, _changed(row, "created"), row.id)
     return Reply(201, _view(ctx, row), resource_id=row.id)
 
@@ -306,7 +305,7 @@ def update(ctx: WriteContext, body: CollectionPatch) -> dict[str, Any]:
     if COLLECTIONS.encode(after) != COLLECTIONS.encode(before):  # as values, 1 and true would be the same
         after = msgspec.structs.replace(after, version=before.version + 1, updated_at=ctx.now)
         _forget(ctx, before)
-        _store(ctx, after)
+        store_collection(ctx, after)
         ctx.emit(COLLECTION_UPDATED, _changed(after, "metadata"), after.id)
     return _view(ctx, after)
 
@@ -344,7 +343,7 @@ def delete_all(ctx: WriteContext, body: None) -> AllDeleted:
     default = default_collection(ctx)
     _drop(ctx, [*rows, default])
     emptied = msgspec.structs.replace(default, number=ctx.next_ordinal("collection_numbers") + 1)
-    _store(ctx, emptied)
+    store_collection(ctx, emptied)
     ctx.emit(COLLECTION_UPDATED, _changed(emptied, "membership"), emptied.id)
     return AllDeleted(deleted=len(rows))
 
@@ -352,7 +351,8 @@ def delete_all(ctx: WriteContext, body: None) -> AllDeleted:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _store(ctx: WriteContext, row: CollectionRow) -> None:
+def store_collection(ctx: WriteContext, row: CollectionRow) -> None:
+    """Write the row and its places in id table and index."""
     ctx[COLLECTIONS].put((row.ordinal,), row)
     ctx[COLLECTION_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
     index = ctx.index(COLLECTION_INDEX)
@@ -387,9 +387,8 @@ def _matching(ctx: ReadContext, name: str | None, name_prefix: str | None) -> Bi
     if name is not None:
         found &= index.of("name", name)
     if name_prefix is not None:
-        low = name_prefix[:NAME_PREFIX_INDEXED_CHARS]
-        found &= index.range("name", low, low + "\U0010ffff")
-        if low != name_prefix:
+        found &= index.starting_with("name", name_prefix)
+        if len(name_prefix) > PREFIX_CHARS_MAX:
             found = BitMap(ordinal for ordinal in found if ctx[COLLECTIONS].get(ordinal).name.startswith(name_prefix))
     if not ctx[COLLECTIONS].has(DEFAULT_ORDINAL) and name in (None, DEFAULT_NAME) and DEFAULT_NAME.startswith(name_prefix or ""):
         found.add(DEFAULT_ORDINAL)

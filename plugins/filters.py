@@ -14,11 +14,10 @@ Fields are a memory's own, and `metadata.<path>` with the keys of nested objects
     content                                  contains, icontains
 
 `null` matches what a memory does not have; a list stands for "one of"; "*" for "has any", which an object under the path counts
-for as well. A list in the metadata matches by each of its values. gt, gte, lt and lte compare numbers with numbers and texts with
-texts, by code points and, of long ones, by their beginning.
+for as well. A list in the metadata matches by each of its values. Texts compare by code points, numbers only with numbers.
 
-All but `content` are answered from bitmaps; a search for text inside contents, or inside texts so long that the index cut them,
-reads the memories that the other conditions leave, CONTENTS_READ_MAX at most.
+Bitmaps answer all but comparisons of texts (gt, contains and the like), which read the memories that the other conditions leave,
+TEXTS_READ_MAX at most.
 
 A field, an operator or an operand that does not fit is a 422 at its own `loc`, so that a typing error never widens a search.
 """
@@ -26,22 +25,22 @@ A field, an operator or an operand that does not fit is a 422 at its own `loc`, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any as Anything
 
 from pyroaring import BitMap
 
 from plugins.collections import require_collection
-from plugins.memory_facets import below, metadata_span, metadata_text, metadata_texts, metadata_value, number_text
+from plugins.memory_facets import metadata_number, metadata_numbers, metadata_value, metadata_values, number_text
 from plugins.memory_store import MEMORIES, MemoryRow
 from plugins.memory_times import told_between
 from runtime.errors import ValidationFailed
-from runtime.limits import CONTENTS_READ_MAX, FILTER_NODES_MAX, FILTER_VALUES_MAX
+from runtime.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX, TEXTS_READ_MAX
 from runtime.operation import ReadContext
 from runtime.timestamps import parse
 from storage.bitmap_index import All, Any, Between, BoundBitmaps, Equals, Filter, Not
-from storage.keycode import is_cut
 
 # Field of a memory -> field of its bitmap index.
 NAMES = {
@@ -63,6 +62,8 @@ METADATA = "metadata."
 COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
 NUMBER_MAX = sys.float_info.max
+
+_COMPARE = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 
 Loc = tuple[str | int, ...]
 Span = tuple[Anything, Anything]  # the lowest and the highest value of a field that count
@@ -87,45 +88,27 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Reads:
-    """A memory passes the test. Evaluate it last: it reads every memory of the universe."""
+class TextPasses:
+    """One of the memory's texts under this name passes the test. Evaluate it last: it reads every memory of the universe."""
 
     ctx: ReadContext
-    test: Callable[[MemoryRow], bool]
+    name: str
+    test: Callable[[str], bool]
     loc: Loc
 
     def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
-        if len(universe) > CONTENTS_READ_MAX:
-            problem = f"would read more than {CONTENTS_READ_MAX} memories; narrow the search by other fields, or search for the text"
+        if len(universe) > TEXTS_READ_MAX:
+            problem = f"would read more than {TEXTS_READ_MAX} memories; narrow the search by other fields"
             raise ValidationFailed.at(self.loc, problem, "too_long")
         rows = self.ctx[MEMORIES].get_many([(ordinal,) for ordinal in universe])
-        return BitMap(row.ordinal for row in rows if row is not None and self.test(row))
+        return BitMap(row.ordinal for row in rows if row is not None and any(map(self.test, _texts_of(row, self.name))))
 
 
-@dataclass(frozen=True)
-class Holds:
-    """A text of the bitmap field, among the values of the span, passes the test. Values that the index cut are read whole.
-
-    text    a stored value -> its text, None for a value of another kind
-    whole   a memory that has a cut value -> its texts of the field
-    """
-
-    field: str
-    span: Span
-    test: Callable[[str], bool]
-    text: Callable[[str], str | None]
-    whole: Callable[[MemoryRow], Iterable[str]]
-    ctx: ReadContext
-    loc: Loc
-
-    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
-        found = bound.where(self.field, *self.span, self._passes) & universe
-        cut = (bound.where(self.field, *self.span, is_cut) & universe) - found
-        return found | Reads(self.ctx, lambda row: any(map(self.test, self.whole(row))), self.loc).evaluate(bound, cut)
-
-    def _passes(self, stored: str) -> bool:
-        text = None if is_cut(stored) else self.text(stored)
-        return text is not None and self.test(text)
+def _texts_of(row: MemoryRow, name: str) -> list[str]:
+    if name.startswith(METADATA):
+        return [value for path, value in metadata_values(row.metadata) if path == _path(name) and isinstance(value, str)]
+    text = getattr(row, name)
+    return [] if text is None else [text]
 
 
 class _Compiler:
@@ -140,18 +123,15 @@ class _Compiler:
             raise ValidationFailed.at(loc, f"a filter may have at most {FILTER_NODES_MAX} conditions", "too_long")
         if not isinstance(condition, dict):
             raise ValidationFailed.at(loc, "must be an object", "dict_type")
-        # What reads contents comes after what narrows.
-        entries = sorted(condition.items(), key=_mentions_content)
-        return All(*(self._entry(name, value, (*loc, name)) for name, value in entries))
+        entries = [self._entry(name, value, (*loc, name)) for name, value in condition.items()]
+        return All(*sorted(entries, key=_reads))  # what reads memories comes after what narrows
 
     def _entry(self, name: str, value: Anything, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
             parts = self._list(value, loc)
-            return (
-                All(*(part for _, part in sorted(parts, key=lambda part: part[0]))) if name == "AND" else Any(*(part for _, part in parts))
-            )
+            return All(*sorted(parts, key=_reads)) if name == "AND" else Any(*parts)
         if name == "NOT":
-            return Not(Any(*(part for _, part in self._list(value, loc))) if isinstance(value, list) else self.condition(value, loc))
+            return Not(Any(*self._list(value, loc)) if isinstance(value, list) else self.condition(value, loc))
         known = name in FIELDS or (name.startswith(METADATA) and len(name) > len(METADATA))
         if not known or name == FIELDS[-1]:
             raise ValidationFailed.at(
@@ -159,7 +139,8 @@ class _Compiler:
             )
         if not isinstance(value, dict):
             return self._operator(name, "in" if isinstance(value, list) else "eq", value, loc)
-        return All(*(self._operator(name, operator, operand, (*loc, operator)) for operator, operand in value.items()))
+        operators = [self._operator(name, operator, operand, (*loc, operator)) for operator, operand in value.items()]
+        return operators[0] if len(operators) == 1 else All(*operators)
 
     def _operator(self, name: str, operator: str, operand: Anything, loc: Loc) -> Filter:
         operators = _operators_of(name)
@@ -200,8 +181,7 @@ class _Compiler:
 
     def _exists(self, name: str) -> Filter:
         if name.startswith(METADATA):
-            path = _path(name)
-            return Any(Between("metadata", *metadata_span(path)), Between("metadata", *below(path)))
+            return Equals("metadata_path", _path(name))
         if name == "expires_at":
             return Told(self._ctx, name, None, None)
         if name in (*TIMES, "conflict_status"):
@@ -214,42 +194,25 @@ class _Compiler:
             low, high = {"gt": (at + 1, None), "gte": (at, None), "lt": (None, at - 1), "lte": (None, at)}[operator]
             return Told(self._ctx, name, low, high)
         if name == "importance":
-            field, value, span = "importance", number_text(_number(operand, loc)), (None, None)
-        elif name.startswith(METADATA):
-            scalar = _scalar(operand, loc)
-            if isinstance(scalar, bool):
-                raise ValidationFailed.at(loc, "must be a number or a text", "value_error")
-            kind = "s" if isinstance(scalar, str) else "n"
-            field, value, span = "metadata", metadata_value(_path(name), scalar), metadata_span(_path(name), kind)
-        else:
-            field, value, span = name, _text(operand, loc), (None, None)
-        between = Between(field, value, span[1]) if operator in ("gt", "gte") else Between(field, span[0], value)
-        return All(between, Not(Equals(field, value))) if operator in ("gt", "lt") else between
+            return _beyond("importance", operator, number_text(_number(operand, loc)), (None, None))
+        if name.startswith(METADATA) and not isinstance(operand, str):
+            secret, path = self._ctx.scope.key, _path(name)
+            return _beyond(
+                "metadata_number", operator, metadata_number(secret, path, _number(operand, loc)), metadata_numbers(secret, path)
+            )
+        text, compare = _text(operand, loc), _COMPARE[operator]
+        return TextPasses(self._ctx, name, lambda stored: compare(stored, text), loc)
 
     def _contains(self, name: str, operand: Anything, folded: bool, loc: Loc) -> Filter:
-        if name == "tags":
+        if name == "tags" or (name.startswith(METADATA) and not isinstance(operand, str)):
             return self._equals(name, operand, loc)
-        if name.startswith(METADATA) and not isinstance(operand, str):
-            return self._equals(name, operand, loc)
-        needle = _text(operand, loc)
-        wanted = needle.casefold() if folded else needle
+        wanted = _text(operand, loc).casefold() if folded else _text(operand, loc)
+        return TextPasses(self._ctx, name, lambda stored: wanted in (stored.casefold() if folded else stored), loc)
 
-        def holds(text: str) -> bool:
-            return wanted in (text.casefold() if folded else text)
-
-        if name == "content":
-            return Reads(self._ctx, lambda row: holds(row.content), loc)
-        if name.startswith(METADATA):
-            path = _path(name)
-            texts = (lambda stored: metadata_text(stored, path)), (lambda row: metadata_texts(row.metadata, path))
-            return Holds("metadata", metadata_span(path, "s"), holds, *texts, self._ctx, loc)
-        return Holds(name, (None, None), holds, str, lambda row: [getattr(row, name)], self._ctx, loc)
-
-    def _list(self, value: Anything, loc: Loc) -> list[tuple[bool, Filter]]:
-        """Each condition with whether it reads contents."""
+    def _list(self, value: Anything, loc: Loc) -> list[Filter]:
         if not isinstance(value, list):
             raise ValidationFailed.at(loc, "must be a list of conditions", "list_type")
-        return [(_mentions_content(item), self.condition(item, (*loc, i))) for i, item in enumerate(value)]
+        return [self.condition(item, (*loc, i)) for i, item in enumerate(value)]
 
     def _listed(self, operand: Anything, loc: Loc) -> list[Anything]:
         if not isinstance(operand, list):
@@ -260,11 +223,17 @@ class _Compiler:
         return operand
 
 
-def _mentions_content(condition: Anything) -> bool:
-    """Whether a condition, or an entry of one, asks for text inside contents."""
-    if isinstance(condition, dict):
-        return "content" in condition or any(map(_mentions_content, condition.values()))
-    return condition == "content" or (isinstance(condition, list | tuple) and any(map(_mentions_content, condition)))
+def _reads(condition: Filter) -> bool:
+    """Whether it reads memories."""
+    if isinstance(condition, Not):
+        return _reads(condition.condition)
+    return isinstance(condition, TextPasses) or (isinstance(condition, All | Any) and any(map(_reads, condition.filters)))
+
+
+def _beyond(field: str, operator: str, value: str, span: Span) -> Filter:
+    """The field's values on one side of this one, inside the span."""
+    between = Between(field, value, span[1]) if operator in ("gt", "gte") else Between(field, span[0], value)
+    return All(between, Not(Equals(field, value))) if operator in ("gt", "lt") else between
 
 
 def _operators_of(name: str) -> tuple[str, ...]:

@@ -206,12 +206,15 @@ def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("memory", record with its history) for every memory that can be read, oldest first."""
-    for ordinal in live_bitmap(ctx, include_superseded=True):
+def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """("memory", record with its history, ordinal) for every memory that can be read, oldest first."""
+    live = live_bitmap(ctx, include_superseded=True)
+    if ctx.after is not None:
+        live.remove_range(0, ctx.after + 1)
+    for ordinal in live:
         row = ctx[MEMORIES].get(ordinal)
         past = [_version(number, version) for number, version in versions(ctx, row, 0, row.version)]
-        yield "memory", {**memory_view(row), "history": past}
+        yield "memory", {**memory_view(row), "history": past}, ordinal
 
 
 # --- the plugin --------------------------------------------------------------------------------------------------------
@@ -390,4 +393,5 @@ plugin = Plugin(
     jobs=(INDEX_JOB, Job("memories.expire", sweep_expired), Job("memories.sweep", sweep_deleted)),
     erase=erase,
     export=export,
+    swept=TABLES,
 )

@@ -213,6 +213,7 @@ def create_batch(ctx: WriteContext, body: Batch) -> Reply:
             items.append(BatchItem())
             drafts.append(Draft(item.content, collection, drafted(item, body), indexed))
     stored = store_memories(ctx, drafts)
+    ctx.credits = len(stored.rows)  # items that failed cost nothing
     rows = iter(stored.rows)
     for item in items:
         if not item.code:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from typing import Any
 
@@ -27,7 +27,7 @@ from plugins.memory_store import Indexed, finish_indexing, pending_row
 from runtime.inference import InferenceUnavailable, Models, Reading
 from runtime.jobs import Again
 from runtime.limits import (
-    EMBEDDER_ROUND_TEXTS_MAX,
+    EMBEDDED_TOKENS_PER_REQUEST_MAX,
     INDEX_ATTEMPTS_MAX,
     INDEXED_INLINE_CHARS_MAX,
     PASSAGE_TOKENS_MAX,
@@ -38,7 +38,7 @@ from runtime.limits import (
 from runtime.operation import ReadContext, WriteContext
 from runtime.plugin import Job, RetryStrategy
 from storage.analysis import analyze, content_words
-from storage.passages import passages
+from storage.passages import estimated_tokens, passages
 
 Text = tuple[str | None, str]  # speaker, content
 
@@ -69,8 +69,7 @@ async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     # The vector of the beginning is that of the whole text, which the model reads as far as it can.
     whole = [piece for (_, content), own in zip(texts, pieces, strict=True) for piece in (content, *own[1:])]
     readings: list[Reading] = []
-    for start in range(0, len(whole), EMBEDDER_ROUND_TEXTS_MAX):
-        end = start + EMBEDDER_ROUND_TEXTS_MAX
+    for start, end in _requests([piece for own in pieces for piece in own]):
         readings += await models.embedder.read(whole[start:end], words[start:end])
     space = models.embedder.space
     own = iter(readings)
@@ -78,6 +77,18 @@ async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
         return await asyncio.to_thread(_analysed, texts, read, space)
     return _analysed(texts, read, space)
+
+
+def _requests(pieces: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """(start, end) of portions that the embedder is asked for one after the other, so that long texts do not hold up all others."""
+    start = tokens = 0
+    for end, piece in enumerate(pieces):
+        size = estimated_tokens(piece)
+        if end > start and tokens + size > EMBEDDED_TOKENS_PER_REQUEST_MAX:
+            yield start, end
+            start, tokens = end, 0
+        tokens += size
+    yield start, len(pieces)
 
 
 def _pieces(content: str) -> list[str]:

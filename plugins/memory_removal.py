@@ -17,9 +17,8 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from plugins import memory_chunks
 from plugins.collections import Sweep, adjust_count
-from plugins.memory_chunks import INDEXES as CHUNK_INDEXES
-from plugins.memory_chunks import delete_chunks
 from plugins.memory_store import (
     MEMORIES,
     MEMORIES_HIDDEN,
@@ -142,7 +141,7 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
         if row.searchable:
             vectors.delete(row.space, row.ordinal)
             words.delete(row.space, row.ordinal)
-            delete_chunks(ctx, row.space, row.ordinal)
+            memory_chunks.delete_chunks(ctx, row.space, row.ordinal)
         for name, value in marks_of(ctx, row):
             fields.remove(row.ordinal, name, value)
         if row.expires_at is not None:
@@ -161,5 +160,5 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     for table in MEMORY_FIELDS.tables:
         counts[table.name] = ctx[table].delete_prefix()
     return counts | {
-        index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *CHUNK_INDEXES)
+        index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *memory_chunks.INDEXES)
     }

@@ -43,11 +43,10 @@ import numpy as np
 from pydantic import Field
 from pyroaring import BitMap
 
+from plugins import memory_chunks
 from plugins.collections import CollectionRow, adjust_count, require_collection
-from plugins.memory_chunks import INDEXES as CHUNK_INDEXES
-from plugins.memory_chunks import delete_chunks, put_chunks
 from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked, words_of_name
-from plugins.memory_facets import FACET_FIELDS, facet_marks
+from plugins.memory_facets import FACET_FIELDS, FACETS_IN_ORDER, facet_marks
 from runtime.errors import NotFound
 from runtime.limits import EXPIRY_DELAY_MS
 from runtime.operation import Event, ReadContext, View, WriteContext
@@ -169,7 +168,7 @@ class Indexed:
 
 @dataclass(slots=True)
 class Draft:
-    """A memory to be. `fields` are MemoryRow fields other than the content; without `indexed` it becomes searchable later."""
+    """A memory to be. `fields` are MemoryRow fields, an id only for a restored one; without `indexed` it becomes searchable later."""
 
     content: str
     collection: CollectionRow
@@ -200,6 +199,7 @@ MEMORY_FIELDS = BitmapIndex(
         "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "tier", "tag", "source_type", "superseded", "pending",
         "created_hour", "updated_hour", "occurred_day", "chunked", *FACET_FIELDS,
     ),
+    plain=FACETS_IN_ORDER,
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")
@@ -207,7 +207,7 @@ MEMORY_WORDS = WordVectors("memory_words")
 MEMORY_CUES = ColumnIndex("memory_cues", COLUMNS, ABSENT)
 
 TABLES = (MEMORIES, MEMORY_IDS, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN, MEMORY_BATCHES)
-INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *CHUNK_INDEXES)
+INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *memory_chunks.INDEXES)
 
 # --- events -----------------------------------------------------------------------------------------------------------
 
@@ -415,6 +415,13 @@ def restore(ctx: WriteContext, row: MemoryRow, *, reason: str | None = None) -> 
     return update_memory(ctx, row, {"superseded": False, "superseded_by_id": None}, reason=reason).rows[0]
 
 
+def set_tier(ctx: WriteContext, row: MemoryRow, tier: str) -> MemoryRow:
+    """Move a memory to another tier; no new version. The event is the caller's."""
+    after = msgspec.structs.replace(row, tier=tier)
+    _put(ctx, after, before=row)
+    return after
+
+
 def index_again(ctx: WriteContext, row: MemoryRow, indexed: Indexed | None) -> Stored:
     """Replace what search knows of a memory whose content stays; no new version."""
     _unindex(ctx, row)
@@ -445,7 +452,7 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
     fields = {"created_at": ctx.now, "updated_at": ctx.now, "occurred_at": ctx.now, "actor": _actor(ctx), "reason": reason, **draft.fields}
     indexed = draft.indexed
     row = MemoryRow(
-        id=ctx.new_id("mem"),
+        id=fields.pop("id", "") or ctx.new_id("mem"),
         ordinal=ctx.next_ordinal("memories"),
         content=draft.content,
         collection_id=draft.collection.id,
@@ -479,7 +486,7 @@ def _put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
     ctx.index(MEMORY_VECTORS).put(indexed.space, ordinal, indexed.vector)
     if indexed.words is not None:
         ctx.index(MEMORY_WORDS).put(indexed.space, ordinal, indexed.words)
-    put_chunks(ctx, indexed.space, ordinal, indexed.chunks)
+    memory_chunks.put_chunks(ctx, indexed.space, ordinal, indexed.chunks)
 
 
 def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
@@ -488,7 +495,7 @@ def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
         ctx.index(MEMORY_TEXT).remove(row.ordinal)
         ctx.index(MEMORY_VECTORS).delete(row.space, row.ordinal)
         ctx.index(MEMORY_WORDS).delete(row.space, row.ordinal)
-        delete_chunks(ctx, row.space, row.ordinal)
+        memory_chunks.delete_chunks(ctx, row.space, row.ordinal)
 
 
 def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> None:
@@ -560,7 +567,7 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
         ("source_type", row.source_type),
         ("created_hour", row.created_at // HOUR_MS),
         ("occurred_day", row.occurred_at // DAY_MS),
-        *facet_marks(row.metadata, row.importance, row.source, row.source_reference, row.title),
+        *facet_marks(ctx.scope.key, row.metadata, row.importance, row.source, row.source_reference, row.title),
     }
     marks.update(("tag", tag) for tag in row.tags)
     marks.update((name, value) for name in (*SCOPES, "speaker") if (value := getattr(row, name)) is not None)

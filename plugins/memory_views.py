@@ -114,8 +114,8 @@ class NewMemory(Described):
     messages: list[Message] | None = Field(
         None, min_length=1, max_length=limits.MESSAGES_MAX, description="A conversation instead of a content: one memory per message."
     )
-    infer: StrictBool = Field(False, description="Accepted; the text is stored as it stands.")
-    async_dispatch: StrictBool = Field(False, description="Accepted; a write that is not searchable yet answers 202 in any case.")
+    infer: StrictBool = Field(False, description="Store what can be learned from the text instead of the text.")
+    async_dispatch: StrictBool = Field(False, description="With infer: answer 202 at once and do it in the background.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> NewMemory:
@@ -231,7 +231,7 @@ class Summary(View):
     processing_status: Status = Field(description="`completed` when all are searchable.")
     searchable: bool = Field(description="Whether all are searchable.")
     status_url: str = Field(description="Where to ask again: the memory, or the job of several.")
-    outbox_event_id: str = Field(description="The event of the first memory.")
+    outbox_event_id: str | None = Field(description="The event of the first memory; null when a repeated request made none.")
     request_id: str = Field(description="This request's id.")
     job_id: str | None = Field(None, description="The job that makes them searchable, while one is needed.")
     poll_url: str | None = Field(None, description="Where that job reports.")

@@ -48,6 +48,7 @@ from plugins.memory_store import (
 )
 from plugins.memory_times import known_at
 from plugins.query_dates import find_dates, nearness, reference_day
+from plugins.ranking_weights import learned_scores
 from plugins.search_events import SEARCH_COMPLETED, completed
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, packed, reply_of
 from runtime.inference import InferenceUnavailable, Models
@@ -324,10 +325,13 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     )
     profile = interact(ctx, candidates, columns, found, dict(zip(terms, idf, strict=True)), prepared)
     weights = profile.weights
-    scores = ranking.score(found, weights)
+    learned = learned_scores(ctx, candidates, found)
+    scores = ranking.score(found, weights) + learned
     stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
     order = np.lexsort((candidates, scores))[::-1]
     contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.keeps_parts else {}
+    if body.keeps_parts and np.ndim(learned):
+        contributions["feedback"] = learned[order]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
     conflict = ranking.subject_conflict(found, scores, weights)
     return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict, profile)

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
-from pyroaring import BitMap
 
-from plugins.memory_store import MEMORY_VECTORS
+from plugins.memory_store import MEMORIES, MEMORY_VECTORS
 from plugins.memory_times import told_between
 from plugins.search import Prepared, Ranked, confidence, hydrate, load, prepare, ranked_among, standing, terms_of, together, universe
 from plugins.search_boosts import Boosts, boosted
@@ -125,7 +124,8 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
         "names": prepared.named.words,
         "degraded": prepared.degraded,
     }
-    facets = {name: counted(ctx, name, BitMap(ranked.ordinals)) for name in body.facets}
+    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ranked.ordinals.tolist()]) if body.facets else []
+    facets = {name: counted(name, rows) for name in body.facets}
     if body.rerank and ctx.settings.reranker.base_url is not None and len(ranked.ordinals):
         until = max(body.offset + body.limit, RERANKED_RESULTS_MAX)
         hits = hydrate(ctx, ranked, range(min(until, len(ranked.ordinals))), body, frozenset(terms))

@@ -1,21 +1,20 @@
 """Facets: how often each value of a field occurs among all results of a search, those beyond its page included.
 
-Fields are those whose values a bitmap index holds: the names that filters know, and `metadata.<path>`. Of each the most frequent
-FACET_VALUES_MAX are given, equal counts in the order of their values. A long text is given by its beginning.
+Fields are the names that filters compare for equality, and `metadata.<path>`. Of each the most frequent FACET_VALUES_MAX are given,
+equal counts in the order in which they occur. A memory counts once for each distinct value that it holds. The values are read from
+the memories, since the index keeps texts as digests.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pyroaring import BitMap
-
 from plugins.filters import METADATA, NAMES, TEXTS
-from plugins.memory_facets import metadata_span, shown_value
-from plugins.memory_store import MEMORIES, MEMORY_FIELDS
+from plugins.memory_facets import metadata_values
+from plugins.memory_store import MemoryRow
 from runtime.limits import FACET_VALUES_MAX
-from runtime.operation import ReadContext
-from storage.keycode import beginning
 
 FACETS = (*NAMES, *TEXTS, "conflict_status", "metadata.<path>")
 
@@ -25,24 +24,23 @@ def is_facet(name: str) -> bool:
     return name in FACETS[:-1] or (name.startswith(METADATA) and len(name) > len(METADATA))
 
 
-def counted(ctx: ReadContext, name: str, within: BitMap) -> list[dict[str, Any]]:
+def counted(name: str, rows: Sequence[MemoryRow]) -> list[dict[str, Any]]:
     """[{value, count}] of a facet, most frequent first."""
-    fields = ctx.index(MEMORY_FIELDS)
+    # 1 and true are equal to Python, and 1 and 1.0 are one value to us: kinds tell them apart.
+    counts = Counter((isinstance(value, bool), value) for row in rows for value in _distinct(_values_of(row, name)))
+    return [{"value": value, "count": count} for (_, value), count in counts.most_common(FACET_VALUES_MAX)]
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return [value for _, value in dict.fromkeys((isinstance(value, bool), value) for value in values)]
+
+
+def _values_of(row: MemoryRow, name: str) -> Iterable[Any]:
+    if name.startswith(METADATA):
+        return [value for path, value in metadata_values(row.metadata) if path == name[len(METADATA) :]]
     if name == "conflict_status":
-        superseded = len(fields.of("superseded", 1) & within)
-        counts = [("none", len(within) - superseded), ("superseded", superseded)]
-        found = sorted(((value, count) for value, count in counts if count), key=lambda entry: -entry[1])
-    elif name.startswith(METADATA):
-        path = name[len(METADATA) :]
-        stored = fields.values("metadata", FACET_VALUES_MAX, within, *metadata_span(path))
-        found = [(shown_value(value, path), count) for value, count in stored]
-    elif name == "collection_id":
-        stored = fields.values("collection", FACET_VALUES_MAX, within)
-        found = [(_collection_id(ctx, fields.of("collection", number) & within), count) for number, count in stored]
-    else:
-        found = [(beginning(value), count) for value, count in fields.values(NAMES.get(name, name), FACET_VALUES_MAX, within)]
-    return [{"value": value, "count": count} for value, count in found]
-
-
-def _collection_id(ctx: ReadContext, members: BitMap) -> str:
-    return ctx[MEMORIES].get(members.min()).collection_id
+        return ["superseded" if row.superseded else "none"]
+    if name == "tags":
+        return row.tags
+    value = getattr(row, name)
+    return [] if value is None else [value]

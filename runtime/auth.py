@@ -20,8 +20,8 @@ never its path.
     revoked_tokens  (exp, jti)             -> b""              tokens logged out before they expired, in the order they expire
     key_usage       (key id,)              -> KeyUsageRow      what each API key was used for
 
-Deleting a credential's row revokes it; raising a tenant's `token_version` ends all its access tokens. The module does not
-know how accounts and keys come to be: plugins/accounts.py does.
+Deleting a credential's row revokes it; raising a tenant's `token_version` ends all its access tokens; closing an account does
+both and for good. The module does not know how accounts and keys come to be: plugins/accounts.py does.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ TOKEN_KEY_IDS = ("1",)
 
 
 class TenantRow(msgspec.Struct):
-    """An account. created_at: Unix milliseconds. tag: the 4 bytes inside its ids. key: 32 bytes, its own secret."""
+    """An account. tag: the 4 bytes inside its ids. key: 32 bytes, its own secret. Times in Unix milliseconds.
+
+    closed_at  set when its erasure was asked for: from then on the row is a tombstone, without e-mail, name and password
+    """
 
     number: int
     tenant_id: str
@@ -69,6 +72,7 @@ class TenantRow(msgspec.Struct):
     tier: str
     created_at: int
     token_version: int = 0
+    closed_at: int | None = None
 
 
 class TenantNumber(msgspec.Struct):
@@ -85,14 +89,14 @@ class CredentialRow(msgspec.Struct):
 
 
 class KeyUsageRow(msgspec.Struct):
-    """What an API key was used for, up to the shard's last flush."""
+    """What an API key was used for. Requests that change nothing are written down a second later."""
 
     requests: int = 0
     credits: int = 0
     last_used_at: int | None = None
 
 
-TENANTS: Table[TenantRow] = Table("tenants", key=("number",), row=TenantRow, level="slot", doc="accounts of a slot")
+TENANTS: Table[TenantRow] = Table("tenants", key=("number",), row=TenantRow, level="slot", owner="number", doc="accounts of a slot")
 EMAILS: Table[TenantNumber] = Table(
     "emails", key=("email_hmac",), row=TenantNumber, level="slot", doc="keyed digest of an e-mail to its account"
 )
@@ -167,12 +171,12 @@ def resolve(reader: Reader, slot: int, credential: Credential, now_ms: int, secr
             raise _invalid()
         if row.expires_at is not None and row.expires_at <= now_ms:
             raise Unauthenticated("This API key has expired.")
-        account = reader.bind(TENANTS, of_slot).get(row.tenant_number)
+        account = _open_account(reader, slot, row.tenant_number)
         if account is None:
             raise _invalid()
         return principal_of(slot, account, row.scopes, row.key_id), scope_of(slot, account)
     claims = credential.claims
-    account = reader.bind(TENANTS, of_slot).get(claims["tn"])
+    account = _open_account(reader, slot, claims["tn"])
     if account is None or account.tenant_id != claims["sub"] or account.token_version != claims["tv"]:
         raise _invalid()
     scope = scope_of(slot, account)
@@ -198,16 +202,42 @@ def authorise_operator(credential: Credential | None) -> None:
 
 
 def tenant(reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
-    """The tenant itself, with all scopes and no credential, for work done on its behalf; None when it is gone."""
-    account = reader.bind(TENANTS, Scope.of_slot(slot)).get(number)
+    """The tenant itself, with all scopes and no credential, for work done on its behalf; None when it is gone or closed."""
+    account = _open_account(reader, slot, number)
     return None if account is None else (principal_of(slot, account, SCOPES, ""), scope_of(slot, account))
+
+
+def slot_itself(slot: int, secrets: Secrets) -> tuple[Principal, Scope]:
+    """Whoever acts for the slot: for background work that outlives its tenant. Its ids carry the tag of nobody."""
+    principal = Principal(slot, 0, "", bytes(4), "free", frozenset(), "", False)
+    return principal, Scope(slot, 0, hmac.digest(secrets.service, b"slot", "sha256"))
+
+
+def close_account(ctx: WriteContext, number: int) -> bool:
+    """Let nobody in from this transaction on, and free the e-mail address; -> whether it was in use. The rest is for others to erase."""
+    account = ctx[TENANTS].get(number)
+    was_open = ctx[EMAILS].delete(email_digest(ctx.secrets, account.email))
+    blank = {"email": "", "full_name": "", "password_hash": "", "token_version": account.token_version + 1}
+    ctx[TENANTS].put((number,), msgspec.structs.replace(account, closed_at=ctx.now, **blank))
+    return was_open
+
+
+def closed_tenant(reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
+    """As tenant(), for the erasure of a closed account alone."""
+    account = reader.bind(TENANTS, Scope.of_slot(slot)).get(number)
+    return None if account is None or account.closed_at is None else (principal_of(slot, account, SCOPES, ""), scope_of(slot, account))
+
+
+def _open_account(reader: Reader, slot: int, number: int) -> TenantRow | None:
+    account = reader.bind(TENANTS, Scope.of_slot(slot)).get(number)
+    return account if account is not None and account.closed_at is None else None
 
 
 def tenant_of_email(reader: Reader, slot: int, email: str, secrets: Secrets) -> TenantRow | None:
     """The account registered under this normalised address, or None."""
     of_slot = Scope.of_slot(slot)
     found = reader.bind(EMAILS, of_slot).get(email_digest(secrets, email))
-    return None if found is None else reader.bind(TENANTS, of_slot).get(found.number)
+    return None if found is None else _open_account(reader, slot, found.number)
 
 
 def email_digest(secrets: Secrets, email: str) -> bytes:

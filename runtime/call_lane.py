@@ -42,7 +42,7 @@ def lane_of(operation: Operation) -> str:
     """The lane class an operation travels in."""
     if operation.complete is not None:
         return "remote_read"
-    name = "write" if operation.kind is Kind.WRITE else "read"
+    name = "read" if operation.kind is Kind.READ else "write"
     return f"slow_{name}" if operation.prepare is not None else name
 
 

@@ -1,4 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, webhooks, models.
+"""The `mneme` command: serve, demo, doctor, keys, import, webhooks, admin, models.
 
 Owns argument parsing, and the promise that whatever goes wrong at start ends with one sentence on standard error and a
 non-zero status, never with a traceback. Each command is one function from parsed arguments to an exit status; the work is
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from runtime import demo, doctor
+from runtime import admin, demo, doctor, importer
 from runtime.client import CallFailed, Client, local_base_url
 from runtime.layout import Layout, LayoutError
 from runtime.secrets import Secrets, SecretsError
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser().parse_args(arguments)
     try:
         return parsed.run(parsed)
-    except (CommandFailed, CallFailed, LayoutError, SettingsError, SecretsError, StoreError, OSError) as failed:
+    except (CommandFailed, CallFailed, importer.ImportFailed, LayoutError, SettingsError, SecretsError, StoreError, OSError) as failed:
         print(f"mneme {parsed.command}: {' '.join(mask_secrets(str(failed)).split())}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -62,6 +62,15 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--api-key", metavar="KEY", help="an existing account's key; a throw-away account is registered otherwise")
     show.add_argument("--keep", action="store_true", help="leave the demonstration's memories where they are")
 
+    bring = _command(commands, "import", import_file, "store the memories of a file in the running service")
+    bring.add_argument("file", type=Path, metavar="FILE", help="JSON or JSON Lines")
+    bring.add_argument("--format", choices=importer.FORMATS, help="what wrote the file (default: told by its shape)")
+    bring.add_argument("--api-key", metavar="KEY", help="the account's key (default: $MNEME_API_KEY)")
+    bring.add_argument("--collection-id", metavar="ID", help="the collection to store into (default: the default one)")
+    bring.add_argument("--user-id", metavar="ID", help="the end user of memories that name none")
+    bring.add_argument("--infer", action="store_true", help="store what can be learned from each text instead of the text")
+    _add_base_url(bring)
+
     check = _command(commands, "doctor", examine, "check the installation and say what to mend")
     check.add_argument("--engine", choices=("ray", "local"), help="the engine to check for")
 
@@ -78,6 +87,12 @@ def parser() -> argparse.ArgumentParser:
     receive.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     receive.add_argument("--port", type=int, default=9000, help="port to listen on; 0 takes a free one (%(default)s)")
     receive.add_argument("--secret", default=os.environ.get(SECRET_VARIABLE), help=f"the webhook's signing secret (${SECRET_VARIABLE})")
+    office = commands.add_parser("admin", help="what the operator does").add_subparsers(dest="action", required=True, metavar="ACTION")
+    for command in admin.COMMANDS:
+        act = _command(office, command.name, administer, command.summary)
+        command.arguments(act)
+        _add_base_url(act)
+        act.set_defaults(admin=command)
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -145,6 +160,21 @@ def run_demo(parsed: argparse.Namespace) -> int:
     return OK
 
 
+def import_file(parsed: argparse.Namespace) -> int:
+    api_key = parsed.api_key or os.environ.get("MNEME_API_KEY")
+    if not api_key:
+        raise CommandFailed("name the account's key with --api-key, or in MNEME_API_KEY")
+    shared = {name: value for name in ("collection_id", "user_id") if (value := getattr(parsed, name)) is not None}
+    records = importer.read(parsed.file, parsed.format)
+    with Client(parsed.base_url or local_base_url(settings_of(parsed)), api_key) as client:
+        client.call("GET", "/v1/auth/me")  # a service that is not there, or does not know the key, is told at once
+        report = importer.run(client, parsed.file, records, shared, parsed.infer, sys.stderr)
+    print(f"{report.sent} of {report.total} records stored, {report.skipped} were stored before, {report.refused} refused.")
+    if report.refused:
+        print(f"The first refusal: {report.first_refusal}", file=sys.stderr)
+    return FAILED if report.refused else OK
+
+
 def examine(parsed: argparse.Namespace) -> int:
     verdicts = []
     for finding in doctor.examine(settings_of(parsed)):
@@ -158,7 +188,7 @@ def examine(parsed: argparse.Namespace) -> int:
 def create_key(parsed: argparse.Namespace) -> int:
     settings = settings_of(parsed)
     Layout.load(settings.data_dir)  # a directory that no service has used is named as such, not as one whose secrets are gone
-    operator_token = Secrets.load(settings.data_dir / "secrets", create=False).operator_token
+    operator_token = Secrets.of(settings).operator_token
     scopes = [scope.strip() for scope in parsed.scopes.split(",") if scope.strip()]
     with Client(parsed.base_url or local_base_url(settings), operator_token) as client:
         minted = client.call("POST", "/v1/internal/keys", {"email": parsed.email, "name": parsed.name, "scopes": scopes})
@@ -173,6 +203,12 @@ def listen_for_events(parsed: argparse.Namespace) -> int:
         raise CommandFailed(f"--port must be 0 to {PORT_MAX}.")
     event_receiver.listen(parsed.host, parsed.port, parsed.secret)
     return OK
+
+
+def administer(parsed: argparse.Namespace) -> int:
+    settings = settings_of(parsed)
+    configure_logging(settings)
+    return parsed.admin.run(parsed, settings)
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:

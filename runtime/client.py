@@ -14,7 +14,6 @@ import httpx
 from runtime.limits import CALL_SECONDS_MAX
 from runtime.settings import Settings
 
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
@@ -49,26 +48,32 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """The decoded body of a success, {} when it has none. Raises CallFailed."""
         try:
-            answer = self._http.request(method, path, json=body)
-            content = answer.json() if answer.content else {}
+            answer = self._http.request(method, path, json=body, headers=headers)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise CallFailed(f"No service answers at {self.base_url}; start one with `mneme serve`.") from None
         except httpx.HTTPError as error:
             raise CallFailed(f"{method} {self.base_url}{path} failed: {str(error).rstrip('.') or type(error).__name__}.") from None
-        except ValueError:
-            raise CallFailed(f"{self.base_url} answers, but not like this service: {path} did not give JSON.", answer.status_code) from None
-        if answer.is_success and isinstance(content, dict):
-            return content
-        error = content.get("error") if isinstance(content, dict) else None
-        message = error.get("message") if isinstance(error, dict) else None
-        raise CallFailed(f"{method} {path} was refused with {answer.status_code}: {message or 'no reason given.'}", answer.status_code)
+        return content_of(method, path, answer, self.base_url)
+
+
+def content_of(method: str, path: str, answer: httpx.Response, base_url: str) -> dict[str, Any]:
+    """The decoded body of a success, {} when it has none. Raises CallFailed."""
+    try:
+        content = answer.json() if answer.content else {}
+    except ValueError:
+        raise CallFailed(f"{base_url} answers, but not like this service: {path} did not give JSON.", answer.status_code) from None
+    if answer.is_success and isinstance(content, dict):
+        return content
+    error = content.get("error") if isinstance(content, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    raise CallFailed(f"{method} {path} was refused with {answer.status_code}: {message or 'no reason given.'}", answer.status_code)
 
 
 def local_base_url(settings: Settings) -> str:
     """Where a service with these settings is reached from this machine."""
-    scheme = "https" if settings.http.tls_certfile else "http"
-    host = _ANY_ADDRESS.get(settings.http.host, settings.http.host)
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.http.port}"
+    return settings.http.base_url

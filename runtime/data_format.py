@@ -31,11 +31,13 @@ Generated from the declarations by `make docs`; do not edit.
     models/               the embedding model as an int8 graph; derived from the weights
     shards/0000/ …        one directory for each shard
         data.mdb          the store: one LMDB environment
+        keys.ring         the data keys of its tenants, wrapped by secrets/service; see storage/envelope.py
         lock.mdb, LOCK    LMDB's reader table, and a lock with the process id of whoever has the store open
         indexes/          checkpoints of vector graphs; derived
 
-`data.mdb` and `secrets/` are the data. What is derived is made again when it is missing. Without `secrets/service` and
-`secrets/pepper` every API key is void and no e-mail address finds its account.
+`data.mdb`, `keys.ring` and `secrets/` are the data, and belong together: a store is copied with its ring, and the ring taken after
+the store has every key the store needs. What is derived is made again when it is missing. Without `secrets/service` nothing can be
+read, and without `secrets/pepper` every API key is void and no e-mail address finds its account.
 
 ## Keys and rows
 
@@ -54,13 +56,32 @@ milliseconds; the `exp` of a revoked token is Unix seconds, as in the token.
 
 ## What can be read from the disk
 
-The service does not encrypt the store; use an encrypted disk where that matters. Contents, metadata, vectors, e-mail addresses,
-what webhooks send, job payloads and the values in bitmap keys (tags, speakers, user ids and the like) lie there in the clear.
+Rows of the tables marked *sealed* below are encrypted with AES-256-GCM under a data key of their tenant's own, which lies in
+`keys.ring`, wrapped by `secrets/service`. Who has the files without that secret learns what is listed next; keep the secret, or a
+backup of it, away from the disk it protects (settings can give it). Sealed are contents, metadata, names, e-mail addresses, password
+hashes, recorded events, what webhooks send, job payloads and kept replies.
 
-Not there at all: passwords, of which the argon2id hash is kept, and the text of API keys and Idempotency-Keys, of which keyed
-digests are kept. (`demo.json` has the demo account's.) Search terms stand in postings as keyed digests. Replies kept for cached
-operations and signing secrets of webhooks are encrypted, but with a key derived from the tenant's own, which is in its row: that
-guards a stray page, not the file.
+Not sealed, because indexes must compare and add it up:
+
+- **keys of tables**: ids, numbers and times. Ids tell when something was made. No text of a user stands in a key: tags, speakers,
+  user ids and the like stand in bitmap keys, and search terms in postings, as digests keyed with a secret of the tenant. So it
+  shows how many memories share a tag or a term, and not which;
+- **vectors**, in the store and in the checkpoints under `indexes/`: an embedding can be turned back into something like its text;
+- **bitmaps, postings, cues**: ordinals, counts, lengths, times, and marks (keyed digests) of speakers and sessions;
+- **`credentials` and `emails`**: keyed digests, key ids, scopes; and **`erasures`**: counts;
+- sizes of rows, and when they were written.
+
+Not there at all: the text of passwords, API keys and Idempotency-Keys, of which a slow hash or keyed digests are kept. (`demo.json`
+has the demo account's.)
+
+Erasing an account overwrites its key in `keys.ring` in place, so that its sealed rows are noise wherever a copy of them lies: in a
+freed page of `data.mdb`, in a crash dump, in the file system's slack. What is not sealed leaves the file when LMDB uses the freed
+pages again, or when the file is replaced by a compacted copy, such as a backup that is restored. Two copies of a key are out of
+reach: one in a backup made before, and one that a file system with copy-on-write or a drive that moves its sectors may keep of an
+overwritten block.
+
+A store of format 1 was not encrypted. It is brought up when it is first opened, in one transaction, and its file is then replaced
+by a compacted copy; the blocks of the old file are the file system's to reuse.
 """
 
 
@@ -73,7 +94,7 @@ def document(registry: Registry) -> str:
 
 def _section(owner: str, tables: Iterable[Table], indexes: Iterable[Any]) -> str:
     """The tables of one plugin, those of its indexes, and then the fields of the rows."""
-    lines = [f"## Tables of {owner}", "", "| table | level | key | row | version | holds |", "|---|---|---|---|---|---|"]
+    lines = [f"## Tables of {owner}", "", "| table | level | sealed | key | row | version | holds |", "|---|---|---|---|---|---|---|"]
     lines += [_line(table, _row_name(table), table.doc) for table in tables]
     for index in indexes:
         layout = f"bytes, `{type(index).__module__.replace('.', '/')}.py`"
@@ -89,7 +110,7 @@ def _section(owner: str, tables: Iterable[Table], indexes: Iterable[Any]) -> str
 def _line(table: Table, row: str, doc: str) -> str:
     key = ", ".join(table.key) or "(one row)"
     holds = (doc[:1].upper() + doc[1:]).rstrip(".")
-    return f"| `{table.name}` | {table.level} | {key} | {row} | {table.version} | {holds} |"
+    return f"| `{table.name}` | {table.level} | {'yes' if table.sealed else ''} | {key} | {row} | {table.version} | {holds} |"
 
 
 def _row_name(table: Table) -> str:

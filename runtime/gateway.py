@@ -8,9 +8,12 @@ The gateway reads a credential but does not judge it: what it finds wrong with a
 shard as `Call.rejected`, so that a revoked key is told 401 and a throttled one 429 before anybody learns how to mend a body.
 Public requests have nobody to ask and are answered at once. A write goes on when its client has gone.
 
-Replies come encoded and pass through untouched. Every answer, errors and unknown paths included, carries X-Request-ID,
-X-Process-Time, X-Service-Version and X-Service-Build (specification part 4); errors become the envelope of part 7 here and
-nowhere else. Raw ASGI, since this path is walked by every request: no framework stands between the server and the shard.
+A flow runs here, around its steps in the shard (flow.py); it stops when its client leaves.
+
+Replies come encoded and pass through untouched; a streamed body goes out chunk by chunk. Every answer, errors and unknown paths
+included, carries X-Request-ID, X-Process-Time, X-Service-Version and X-Service-Build (specification part 4); errors become the
+envelope of part 7 here and nowhere else. Raw ASGI, since this path is walked by every request: no framework stands between the
+server and the shard.
 """
 
 from __future__ import annotations
@@ -23,12 +26,12 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -46,8 +49,9 @@ from runtime.errors import (
     RateLimited,
     UriTooLong,
 )
+from runtime.flow import Flow
 from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
-from runtime.operation import Call, Credential, Kind, Operation, Reply, View
+from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
 from runtime.routes import Routes
 from runtime.secrets import Secrets
@@ -64,6 +68,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = dict[bytes, bytes]
+T = TypeVar("T")
 
 _VISIBLE = re.compile(rb"[!-~]{1,%d}" % REQUEST_ID_CHARS_MAX)
 # A second one of these would let two readers of a request disagree about what it says.
@@ -140,7 +145,7 @@ class Gateway:
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
-        self._unfinished: set[asyncio.Future[Reply]] = set()
+        self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
         routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
@@ -181,7 +186,10 @@ class Gateway:
             except Exception:
                 log.exception("%s failed, request %s", name, request_id)
                 reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
-            status = _CLIENT_LEFT_STATUS if reply is None else await self._deliver(send, reply, method, request_id, started)
+            if reply is not None and hasattr(reply.body, "__aiter__"):
+                status = await self._deliver_stream(send, receive, reply, request_id, started)
+            else:
+                status = _CLIENT_LEFT_STATUS if reply is None else await self._deliver(send, reply, method, request_id, started)
         self._telemetry.request(name, method if method in _METHODS else "other", status, time.perf_counter() - started)
 
     # --- the request --------------------------------------------------------------------------------------------------
@@ -201,6 +209,9 @@ class Gateway:
             return await self._shards.execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
+        if operation.kind is Kind.FLOW and not route.public:
+            flow = Flow(call, operation, self._registry, self._shards, self._models)
+            return await _unless_left(flow.run(), receive)
         if operation.kind is Kind.FLOW:
             result = await operation.handler(call, self._shards, self._models)
             return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
@@ -236,7 +247,7 @@ class Gateway:
         """Fill in what the request says. Raises ApiError, the first thing found wrong."""
         if route.changes:
             key = headers.get(b"idempotency-key")
-            if key is not None:
+            if key is not None and route.operation.signed_by is None:
                 call.idempotency_key = validation.idempotency_key(key)
             match = headers.get(b"if-match")
             if match is not None:
@@ -246,12 +257,17 @@ class Gateway:
             call.prefer = validation.preferences(prefer)
         if route.query is not None:
             call.query = route.query.read(scope["query_string"])
-        if route.body is not None:
+        if route.operation.signed_by is not None:
+            signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
+            call.body = Signed(await _body(headers, receive), signature)
+        elif route.body is not None:
             call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
+        if call.idempotency_key is None and route.changes:
+            call.idempotency_key = getattr(call.body, "idempotency_key", None)  # the header wins over the body's own
         if call.idempotency_key is not None:
             call.fingerprint = validation.fingerprint(self._secrets.pepper, route.operation, call.path, call.query, call.body)
 
-    async def _to_the_end(self, work: Awaitable[Reply]) -> Reply:
+    async def _to_the_end(self, work: Awaitable[T]) -> T:
         """Await work that must not stop halfway when the server cancels this request because its client has gone."""
         task = asyncio.ensure_future(work)
         self._unfinished.add(task)  # the loop itself holds tasks weakly
@@ -267,11 +283,7 @@ class Gateway:
         else:
             status, body, further = _error_answer(reply.error, request_id)
             content_type = "application/json"
-        headers = [
-            *self._constant_headers,
-            (b"x-request-id", request_id.encode()),
-            (b"x-process-time", b"%.6f" % (time.perf_counter() - started)),
-        ]
+        headers = self._headers(request_id, started)
         if status != 204:
             headers += ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body or b"")))
         for name, value in further.items():
@@ -279,6 +291,32 @@ class Gateway:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if method == "HEAD" or body is None else body})
         return status
+
+    async def _deliver_stream(self, send: Send, receive: Receive, reply: Reply, request_id: str, started: float) -> int:
+        """Send the head, then each chunk as it comes; -> the status. Whatever happens, the body is closed."""
+        headers = [
+            *self._headers(request_id, started),
+            (b"content-type", reply.content_type.encode()),
+            *((name.lower().encode(), _header_value(value)) for name, value in reply.headers.items()),
+        ]
+
+        async def pump() -> None:
+            await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+            async for chunk in reply.body:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+        try:
+            await _unless_left(pump(), receive)
+            return reply.status
+        except _ClientLeft:
+            return _CLIENT_LEFT_STATUS
+        finally:
+            await self._to_the_end(reply.body.aclose())
+
+    def _headers(self, request_id: str, started: float) -> list[tuple[bytes, bytes]]:
+        seconds = time.perf_counter() - started
+        return [*self._constant_headers, (b"x-request-id", request_id.encode()), (b"x-process-time", b"%.6f" % seconds)]
 
     # --- the gateway's own operations ---------------------------------------------------------------------------------
 
@@ -431,6 +469,25 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
     if size > BODY_BYTES_MAX:
         raise _too_large()
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
+    """The result of the work, which is cancelled when the client leaves. Raises _ClientLeft then. The body must have been read."""
+    running, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        raise _ClientLeft
+    finally:
+        for task in (running, leaving):
+            task.cancel()
+        await asyncio.wait((running, leaving))
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _too_large() -> PayloadTooLarge:

@@ -7,7 +7,8 @@ other, and no in-progress state on disk.
                once it is indexed, and 404 after a delete, since the record outlives what it made.
     cached     the record keeps the reply, sealed, for 24 hours, and repeats it byte for byte with X-Idempotent-Replay: true.
 
-The same key with another request is 409 in both. Failures store nothing, which releases the key.
+The same key with another request is 409 in both. Failures store nothing, which releases the key. What a public operation answered
+for an account (its registration) is sealed as that account's own, and forgotten with it.
 
     idempotency         (HMAC of the key,)            -> IdempotencyRow
     idempotency_expiry  (expires_at, HMAC of the key) -> b""      cached records, in the order they expire
@@ -21,10 +22,11 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from runtime import auth
 from runtime.errors import Conflict
 from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, REPLAY_WINDOW_SECONDS
 from runtime.operation import Call, Idempotency, Operation, ReadContext, Reply, WriteContext
-from storage.table import Table
+from storage.table import Scope, Table
 
 
 class IdempotencyRow(msgspec.Struct):
@@ -33,6 +35,7 @@ class IdempotencyRow(msgspec.Struct):
     expires_at: int  # 0: never
     resource_id: str = ""
     reply: bytes = b""  # cached only: nonce ‖ AES-GCM of the encoded StoredReply
+    tenant: int = 0  # whose key sealed the reply, where the record is the slot's
 
 
 class StoredReply(msgspec.Struct):
@@ -64,11 +67,14 @@ def replay(ctx: ReadContext, operation: Operation, call: Call) -> Reply | None:
     row = ctx[IDEMPOTENCY].get(digest)
     if row is None or (row.expires_at and row.expires_at <= ctx.now):
         return None
+    owner = auth.tenant(ctx.reader, ctx.scope.slot, row.tenant) if row.tenant else (ctx.principal, ctx.scope)
+    if owner is None:
+        return None
     if row.fingerprint != call.fingerprint:
         raise different_request()
     if operation.idempotency is Idempotency.CANONICAL:
         return operation.resource(ctx, call.body, row.resource_id, call)
-    stored = msgspec.msgpack.decode(_open(ctx, digest, row.reply), type=StoredReply)
+    stored = msgspec.msgpack.decode(_open(owner[1], digest, row.reply), type=StoredReply)
     headers = {**stored.headers, "X-Idempotent-Replay": "true"}
     return Reply(stored.status, stored.body, headers, stored.content_type)
 
@@ -85,7 +91,8 @@ def remember(ctx: WriteContext, operation: Operation, call: Call, reply: Reply) 
         expires_at = ctx.now + REPLAY_WINDOW_SECONDS * 1000
         stored = StoredReply(reply.status, reply.body, reply.headers, reply.content_type)
         sealed = _seal(ctx, digest, msgspec.msgpack.encode(stored))
-        row = IdempotencyRow(call.fingerprint, operation.name, expires_at, reply=sealed)
+        tenant = 0 if ctx.owner is None else ctx.owner.tenant
+        row = IdempotencyRow(call.fingerprint, operation.name, expires_at, reply=sealed, tenant=tenant)
         ctx[IDEMPOTENCY_EXPIRY].put((expires_at, digest), b"")
     ctx[IDEMPOTENCY].put((digest,), row)
 
@@ -100,17 +107,17 @@ def still_running() -> Conflict:
     )
 
 
-def _cipher(ctx: ReadContext) -> AESGCM:
-    return AESGCM(hmac.digest(ctx.scope.key, b"idempotency-reply", "sha256"))
+def _cipher(scope: Scope) -> AESGCM:
+    return AESGCM(hmac.digest(scope.key, b"idempotency-reply", "sha256"))
 
 
 def _seal(ctx: WriteContext, digest: bytes, plain: bytes) -> bytes:
     nonce = ctx.random(_NONCE_BYTES)
-    return nonce + _cipher(ctx).encrypt(nonce, plain, digest)
+    return nonce + _cipher(ctx.owner or ctx.scope).encrypt(nonce, plain, digest)
 
 
-def _open(ctx: ReadContext, digest: bytes, sealed: bytes) -> bytes:
-    return _cipher(ctx).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], digest)
+def _open(scope: Scope, digest: bytes, sealed: bytes) -> bytes:
+    return _cipher(scope).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], digest)
 
 
 def _sweep(ctx: WriteContext) -> None:

@@ -48,6 +48,15 @@ def id_tag(prefix: str, text: str) -> bytes | None:
     return base64.b32decode(match[2].translate(_TO_RFC4648))[6:10]
 
 
+def retagged(text: str, tag: bytes) -> str | None:
+    """The id as this tenant's: the same prefix, time and random part under another tag; None when it is malformed."""
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        return None
+    raw = base64.b32decode(match[2].translate(_TO_RFC4648))
+    return make_id(match[1], int.from_bytes(raw[:6], "big"), tag, raw[10:])
+
+
 def make_api_key(secret: bytes, slot: int, random: bytes) -> str:
     """slot and 26 random bytes -> the key's text."""
     head = slot.to_bytes(2, "big") + random

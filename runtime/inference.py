@@ -1,8 +1,9 @@
-"""Models the service calls, behind small protocols: the embedder, which turns text into a vector, and the reranker.
+"""Models the service calls, behind small protocols: the embedder, which turns text into a vector, the language model, a reranker.
 
     Embedder
     ├── MiniLmEmbedder   the embedded model, on one worker thread of this process
     └── OpenAiEmbedder   any OpenAI-compatible /embeddings endpoint
+    LanguageModel        runtime/language_model.py
     Reranker             runtime/reranker.py
 
 Owns waiting: how many texts may queue, how they share a run of the model, how long a caller waits, which vectors are
@@ -39,6 +40,7 @@ import msgspec
 import numpy as np
 
 from runtime import limits, minilm
+from runtime.language_model import LanguageModel, load_language_model
 from runtime.minilm_words import Spans, word_vectors
 from runtime.reranker import Reranker, load_reranker
 
@@ -90,13 +92,14 @@ class Embedder(Protocol):
 
 @dataclass(slots=True)
 class Models:
-    """Every model the service was given."""
+    """Every model this process was given. A gateway has no embedder: what needs one is asked of a shard."""
 
-    embedder: Embedder
+    embedder: Embedder | None
+    language_model: LanguageModel | None = None
     reranker: Reranker | None = None
 
     async def close(self) -> None:
-        for model in (self.embedder, self.reranker):
+        for model in (self.embedder, self.language_model, self.reranker):
             if model is not None:
                 await model.close()
 
@@ -119,6 +122,7 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
                 queue_max=chosen.queue_max,
                 cache_entries=chosen.cache_entries,
             ),
+            load_language_model(settings),
             reranker=load_reranker(settings),
         )
     return Models(
@@ -130,6 +134,7 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             queue_max=chosen.queue_max,
             cache_entries=chosen.cache_entries,
         ),
+        load_language_model(settings),
         reranker=load_reranker(settings),
     )
 

@@ -20,7 +20,7 @@ from typing import Any
 from runtime import jobs
 from runtime.errors import ApiError, Unavailable
 from runtime.job_lanes import Due, JobLanes
-from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, LANE_STOP_SECONDS
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, JOBS_WAITING_SECONDS, LANE_STOP_SECONDS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from storage.table import Scope, Snapshot
 
@@ -71,8 +71,9 @@ class JobLoop:
 
     @property
     def depth(self) -> int:
-        """Jobs queued or running."""
-        return len(self._heap) + self._lanes.waiting() + len(self._running)
+        """Jobs running, and those queued for the next minute; alarms set for later do not wait for anything."""
+        soon = self._now_ms() + JOBS_WAITING_SECONDS * 1000
+        return sum(due.run_at <= soon for due in self._heap) + self._lanes.waiting() + len(self._running)
 
     def oldest_age_ms(self) -> int:
         """How long the most overdue queued job has waited, in milliseconds."""

@@ -60,7 +60,7 @@ JOB_IDS: Table[bytes] = Table("job_ids", key=("job_id",), row=bytes, doc="job id
 JOBS_DUE: Table[bytes] = Table(
     "jobs_due", key=("run_at", "tenant", "job_id"), row=bytes, level="slot", doc="unfinished jobs of all tenants of a slot, by time"
 )
-JOB_FIELDS = BitmapIndex("job_fields", fields=("all", "status", "name"))
+JOB_FIELDS = BitmapIndex("job_fields", fields=("all", "status", "name"), plain=("status", "name"))
 TABLES = (JOBS, JOB_IDS, JOBS_DUE)
 
 

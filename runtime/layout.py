@@ -25,13 +25,17 @@ from pathlib import Path
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
 from storage.table import Identity
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: rows are sealed and texts in bitmap keys are digests; a store of format 1 is brought there when it is opened
 LAYOUT_FILE = "layout.json"
 LOCK_FILE = "serve.lock"
 
 
 class LayoutError(Exception):
     """The data directory cannot be used; the message is one sentence that names the path."""
+
+
+class DirectoryInUse(LayoutError):
+    """A service runs on the data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,10 @@ class Layout:
             layout = cls.load(data_dir)
             if asked and asked != layout.shards:
                 raise LayoutError(f"shards.count is {asked}, but {data_dir} was created with {layout.shards}.")
+            if layout.format_version < FORMAT_VERSION:
+                # Said before the first store is brought up to it, so that an older release does not open some of them.
+                layout = replace(layout, format_version=FORMAT_VERSION)
+                layout._save(data_dir)
             return layout
         if (data_dir / "shards").exists():
             raise LayoutError(f"{data_dir / LAYOUT_FILE} is missing, although {data_dir / 'shards'} holds stores.")
@@ -86,7 +94,7 @@ class Layout:
 
     def identity(self, number: int) -> Identity:
         """What the store of shard `number` must be."""
-        return Identity(self.cluster_id, number, self.shards, self.slots, self.format_version)
+        return Identity(self.cluster_id, number, self.shards, self.slots, FORMAT_VERSION)
 
     def _save(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -109,7 +117,7 @@ def shard_directory(data_dir: Path, number: int) -> Path:
 
 @contextmanager
 def held(data_dir: Path) -> Iterator[None]:
-    """Keep every other service off this directory, until the end of the block or of this process. Raises LayoutError."""
+    """Keep every other service off this directory, until the end of the block or of this process. Raises DirectoryInUse, LayoutError."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (data_dir / LOCK_FILE).open("a+", encoding="ascii")
@@ -120,7 +128,7 @@ def held(data_dir: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise LayoutError(f"{data_dir} is in use by process {file.read(32).strip() or 'unknown'}.") from None
+            raise DirectoryInUse(f"{data_dir} is in use by process {file.read(32).strip() or 'unknown'}.") from None
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

@@ -47,6 +47,15 @@ ID_CHARS_MAX = 255
 MEMBERSHIP_EVENTS_INTERVAL_MS = 1_000
 CLEANUP_ROWS_PER_STEP = 2_000
 
+# --- erasing, export, import ------------------------------------------------------------------------------------------
+ERASED_ROWS_PER_STEP = 2_000
+ERASE_ATTEMPTS_MAX = 100_000
+EXPORT_RECORDS_PER_PART = 200
+EXPORT_BYTES_PER_PART = 1024 * 1024
+IMPORT_RECORDS_MAX = 100_000
+IMPORT_RECORDS_PER_PART = 500
+IMPORT_VERSIONS_MAX = 10_000
+
 # --- search -----------------------------------------------------------------------------------------------------------
 QUERY_CHARS_MAX = 8_192
 SEARCH_ITEMS_DEFAULT = 10
@@ -61,11 +70,12 @@ BOOSTS_MAX = 64  # of one kind
 BOOST_WEIGHT_MAX = 10
 DIVERSIFIED_RESULTS_MAX = 200
 RERANKED_RESULTS_MAX = 100
-CONTENTS_READ_MAX = 20_000  # memories whose contents one filter may read
+TEXTS_READ_MAX = 20_000  # memories whose texts one filter may read
 METADATA_VALUES_INDEXED_MAX = 256  # of one memory
 PASSAGE_TOKENS_MAX = 200  # by estimate; well below what the embedded model reads
 PASSAGES_PER_MEMORY_MAX = 192
-PASSAGES_INDEXED_PER_STEP = 2_000  # by one step of an index job
+PASSAGES_INDEXED_PER_STEP = 256  # by one step of an index job
+EMBEDDED_TOKENS_PER_REQUEST_MAX = 4_000  # by estimate; several such requests must get through within one time limit of the embedder
 WORD_VECTORS_PER_MEMORY_MAX = 1_024
 CANDIDATES_PER_CHANNEL_MAX = 200
 
@@ -95,6 +105,64 @@ OUTBOUND_ADDRESSES_TRIED_MAX = 4
 OUTBOUND_CONNECT_SECONDS_MAX = 10
 OUTBOUND_LOOKUP_THREADS_MAX = 128
 
+# --- outcome memory and feedback ---------------------------------------------------------------------------------------
+ACTION_KEY_CHARS_MAX = 100
+METRIC_KEY_CHARS_MAX = 100
+CANDIDATES_MAX = 50
+CANDIDATE_MEMORIES_MAX = 50
+CONTEXT_BYTES_MAX = 16 * 1024
+CONTEXT_CHARS_EMBEDDED_MAX = 4_096
+OBSERVATIONS_PER_CALL_MAX = 100
+OBSERVATIONS_PER_DECISION_MAX = 1_000
+GUARDRAILS_MAX = 10
+ACTIONS_ASKED_MAX = 50
+ACTIONS_SHOWN_MAX = 100
+DECISIONS_EVALUATED_DEFAULT = 5_000
+DECISIONS_EVALUATED_MAX = 100_000
+DECISIONS_COMPARED_MAX = 1_000
+DECISIONS_SWEPT_PER_STEP = 100
+POSTERIOR_DRAWS = 2_000
+QUERY_STRING_CHARS_MAX = 2_048
+SIMILAR_ITEMS_DEFAULT = 10
+SIMILAR_ITEMS_MAX = 100
+RANK_ITEMS_MAX = 10_000
+FEEDBACK_DAYS_SHOWN_MAX = 30
+TRAINING_ROWS_MAX = 5_000
+TRAINING_QUERIES_MAX = 2_000
+RANKING_VERSIONS_SHOWN_MAX = 100
+
+# --- ingestion --------------------------------------------------------------------------------------------------------
+FACTS_PER_JOB_MAX = 400
+FACTS_PER_CHUNK_MAX = 64
+MESSAGES_PER_CHUNK_MAX = 20
+CHUNK_CHARS_MAX = 12_000
+CHUNKS_AT_ONCE_MAX = 4
+MODEL_SECONDS_MAX = 240
+PROCESS_WAIT_SECONDS_MAX = 30
+TWIN_TERMS_MAX = 32
+TWIN_MEMORIES_MAX = 16
+AUDIT_MEMORIES_MAX = 2_000
+TIER_MEMORIES_PER_STEP = 500
+RULES_CHARS_MAX = 4_096
+RULES_SECONDS_MAX = 10
+INSTRUCTIONS_CHARS_MAX = 2_000
+
+# --- knowledge graph --------------------------------------------------------------------------------------------------
+ALIASES_MAX = 64
+ENTITY_TYPE_CHARS_MAX = 64
+GRAPH_DEPTH_MAX = 5
+GRAPH_ITEMS_DEFAULT = 50
+GRAPH_ITEMS_MAX = 500
+CLAIMS_VISITED_MAX = 20_000
+CLAIMS_COMPARED_MAX = 200
+CLAIMS_PER_ENTITY_READ_MAX = 1_000
+SOURCES_PER_CLAIM_MAX = 64
+SOURCE_MEMORIES_SHOWN_MAX = 50
+ENTITIES_IN_QUERY_MAX = 8
+QUERY_WORDS_READ_MAX = 40
+MEMORIES_PER_ENTITY_MAX = 100
+GRAPH_CLAIMS_SEARCHED_MAX = 500
+
 # --- idempotency ------------------------------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
 
@@ -117,6 +185,34 @@ TIERS: dict[str, dict] = {
 # Endpoint caps, requests per minute, by rate bucket (specification part 8.2).
 ENDPOINT_CAPS: dict[str, int] = {"search": 30, "media": 20, "batch": 30}
 WINDOW_SECONDS = 60
+# What a tier must be to use a feature: the lowest tier that has it, and what to call it (specification part 7, 403).
+FEATURES: dict[str, dict[str, str]] = {
+    "graph_write": {"name": "Writing to the knowledge graph", "tier": "pro"},
+    "graph_query": {"name": "Deep queries and contradictions of the knowledge graph", "tier": "starter"},
+    "training": {"name": "Training the ranking", "tier": "pro"},
+    "media": {"name": "Audio and video documents", "tier": "starter"},
+}
+
+# --- usage ------------------------------------------------------------------------------------------------------------
+RESERVATION_SECONDS_MAX = 900
+USAGE_WRITTEN_AFTER_SECONDS = 1.0
+USAGE_UNWRITTEN_EVENTS_MAX = 8_192
+USAGE_EVENTS_KEPT_SECONDS = 2 * 24 * 3600
+USAGE_HOURS_KEPT_SECONDS = 62 * 24 * 3600
+USAGE_DAYS_KEPT_SECONDS = 800 * 24 * 3600
+USAGE_SHARES_KEPT_SECONDS = 400 * 24 * 3600
+TALLIES_MAX = 100_000
+ROWS_MEASURED_MAX = 10_000
+
+# --- billing ----------------------------------------------------------------------------------------------------------
+PERIODS_CLOSED_PER_STEP = 24
+PAYMENT_CALL_SECONDS_MAX = 20
+PAYMENT_CALL_RETRIES_MAX = 2
+PAYMENT_ATTEMPTS_MAX = 12
+PAYMENT_BACKOFF_MS_MAX = 6 * 3600 * 1000
+SIGNATURE_AGE_SECONDS_MAX = 300
+REASON_CHARS_MAX = 500
+ACCOUNTS_LISTED_MAX = 500
 
 # --- placement and shard ----------------------------------------------------------------------------------------------
 SLOTS = 4_096
@@ -129,6 +225,7 @@ SHARD_STATUS_SECONDS_MAX = 2
 GROUP_COMMIT_CALLS_MAX = 256
 JOB_PREPARE_SECONDS_MAX = 300
 JOB_PUT_BACK_MS = 1_000
+JOBS_WAITING_SECONDS = 60
 JOBS_RETENTION_SECONDS = 7 * 24 * 3600
 LANE_JOBS_AT_ONCE = 4
 LANES_JOBS_MAX = 256  # of all lanes together: twice what one account can keep busy
@@ -171,3 +268,34 @@ RERANKER_CONNECTIONS_MAX = 16
 RERANKER_BACKOFF_SECONDS_MIN = 0.1
 RERANKER_BACKOFF_SECONDS_MAX = 1.0
 RERANKER_ANSWER_BYTES_MAX = 1024 * 1024
+
+# --- language model ---------------------------------------------------------------------------------------------------
+COMPLETIONS_AT_ONCE_MAX = 32
+COMPLETIONS_WAITING_MAX = 256
+COMPLETION_RETRIES_MAX = 2
+COMPLETION_BYTES_MAX = 16 * 1024 * 1024
+PASSED_THROUGH_AT_ONCE_MAX = 1_000
+STREAM_EVENTS_MAX = 1_000_000
+REPAIR_CHARS_MAX = 2_000
+FLOW_SECONDS_MAX = 3_600
+STREAM_REMEMBERED_BYTES_MAX = 1024 * 1024
+UPSTREAM_MESSAGE_CHARS_MAX = 1_000
+ANSWER_TOKENS_DEFAULT = 512
+ANSWER_TOKENS_MAX = 8_192
+ANSWER_MEMORY_TOKENS_MAX = 6_000
+CHAT_MESSAGES_MAX = 2_000
+CHAT_MEMORIES_MAX = 50
+CHAT_MEMORY_SECONDS_MAX = 5
+CHAT_MEMORY_TOKENS_MAX = 4_000
+
+# --- profile ----------------------------------------------------------------------------------------------------------
+PROFILE_REFRESH_DELAY_MS = 200
+PROFILE_MEMORIES_PER_STEP = 100
+FACTS_PER_PROFILE_MAX = 500
+FACT_EVIDENCE_MAX = 20
+FACT_VALUE_CHARS_MAX = 500
+GIVEN_FACTS_MAX = 100
+BIO_CHARS_MAX = 2_000
+DIALOGUE_TURNS_KEPT_MAX = 50
+DIALOGUE_TURN_CHARS_MAX = 4_000
+DIALOGUE_HYPOTHESES_MAX = 20

@@ -24,6 +24,7 @@ from runtime import openapi_events
 from runtime.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARS_MAX, REQUEST_ID_CHARS_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation
 from runtime.plugin import Registry
+from runtime.validation import BodyReader
 
 Json = dict[str, Any]
 
@@ -178,7 +179,9 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         content: Json = {"schema": schemas.reference(operation.body, "validation")}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": True, "content": {"application/json": content}}
+        described["requestBody"] = {"required": BodyReader(operation).required, "content": {"application/json": content}}
+        if getattr(operation.body, "lines_field", ""):
+            described["requestBody"]["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     return described
 
 
@@ -188,7 +191,7 @@ def _description(operation: Operation, number: int) -> str:
         sentences.append(f"The same as `{operation.method} {operation.path}`.")
     if operation.scope != "public":
         sentences.append(f"Needs the scope `{operation.scope}`.")
-    if operation.feature is not None:
+    if isinstance(operation.feature, str):
         sentences.append(f"Part of the feature `{operation.feature}`, which not every tier has.")
     if operation.idempotency is Idempotency.CANONICAL:
         sentences.append("A repeated Idempotency-Key answers with the same resource for as long as it exists.")
@@ -263,10 +266,13 @@ def _responses(operation: Operation, schemas: _Schemas) -> Json:
 def _success_content(operation: Operation, status: int, schemas: _Schemas) -> Json:
     if operation.response is None:
         return {"*/*": {}}
+    if operation.produces is not None:
+        return {operation.produces: {"schema": schemas.reference(operation.response, "serialization"), "example": operation.example_reply}}
     content: Json = {"schema": schemas.reference(operation.response, "serialization")}
     if operation.example_reply is not None and status == operation.statuses[0]:
         content["example"] = operation.example_reply
-    return {"application/json": content}
+    stream: Json = {"text/event-stream": {"schema": {"type": "string"}}} if operation.streams else {}
+    return {"application/json": content} | stream
 
 
 def _error_statuses(operation: Operation) -> list[int]:

@@ -10,7 +10,8 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
     complete(call, made, models) -> body              optional, kind READ with prepare; async; remote work on what the handler made,
                                                       its snapshot closed
     handler(ctx: WriteContext, body) -> Reply | body  kind WRITE; synchronous, deterministic, inside one transaction
-    handler(call, shards, models) -> Reply            kind FLOW; async; runs in the gateway and composes operations by name
+    handler(call, steps, models) -> Reply | body      kind FLOW; async; runs in the gateway and composes operations by name
+    finish(ctx: WriteContext, body)                   optional, kind FLOW; what the flow leads to, in one transaction (flow.py)
 
 What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query model is `ctx.query`. A
 handler returns a Reply, or just the body (a pydantic model, a dict or a list), which then goes out with the operation's
@@ -20,6 +21,7 @@ gives the same rows: a group commit that must be repeated repeats exactly.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -63,9 +65,13 @@ class Idempotency(Enum):
 
 
 class Body(BaseModel):
-    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead)."""
+    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from Patch instead).
+
+    lines_field  the field that the lines of an application/x-ndjson body become; without it such a body is refused
+    """
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    lines_field: ClassVar[str] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -101,15 +107,20 @@ class Operation:
     handler      see the module docstring
     body,query   pydantic models of the request, or None
     response     View of the success body, or None for 204
+    produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
+                 of each line, where it produces application/x-ndjson
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
-    load,prepare,together,complete  optional steps around the handler
+    load,prepare,together,complete,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
-    credits      base weight in credits, or (body) -> int
-    feature      key of the tier feature that gates it, or None
+    credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
+    feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
+    fresh_usage  what was counted in memory is written down first, so that the operation sees all usage before it
+    signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
+    streams      whether the answer may also be a stream of server-sent events
     internal     left out of the public OpenAPI document; takes the operator token only
     spec         where the specification asks for it, "part 4, Memories"
     example      a request body for the OpenAPI document
@@ -131,15 +142,20 @@ class Operation:
     prepare: Callable[..., Awaitable[Any]] | None = None
     together: Callable[..., None] | None = None
     complete: Callable[..., Awaitable[Any]] | None = None
+    finish: Callable[..., None] | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Callable[..., Any] | None = None
     scope: str = "read"
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
+    produces: str | None = None
     credits: int | Callable[[Any], int] = 0
-    feature: str | None = None
+    feature: str | Callable[[Any], str | None] | None = None
+    fresh_usage: bool = False
+    signed_by: str | None = None
     stability: str = "ga"
     deprecated: bool = False
+    streams: bool = False
     internal: bool = False
     aliases: tuple[str, ...] = ()
     description: str = ""
@@ -149,6 +165,10 @@ class Operation:
     @property
     def tag(self) -> str:
         return self.name.split(".", 1)[0]
+
+    @property
+    def content_type(self) -> str:
+        return self.produces or "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +208,14 @@ class Credential:
     claims: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The body of a request that carries a signature over its bytes: what was sent, and the signing header as it came."""
+
+    content: bytes
+    signature: str
+
+
 @dataclass(slots=True)
 class Call:
     """One request on its way to a shard. Plain data: it pickles, and running it twice gives the same result.
@@ -197,6 +225,9 @@ class Call:
     rejected an error found before the shard (validation): authentication and admission still come first
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
+    stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply` what the flow ends with
+    flow     name of the flow that made this call; the flow was admitted and is paid for as a whole, so this call is neither
+             counted nor charged
     """
 
     operation: str
@@ -214,14 +245,20 @@ class Call:
     if_match: str | None = None
     client: str = ""
     rejected: ApiError | None = None
+    stage: str = ""
+    loaded: Any = None
+    reply: Reply | None = None
+    flow: str = ""
 
 
 @dataclass(slots=True)
 class Reply:
     """An answer: a success with a body, or an error. `body` is encoded once, in the shard, and passed through as bytes.
 
-    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204
+    body     bytes, or a model, dict or list that `encoded()` turns into bytes; None for 204; of a flow also an async iterator
+             of bytes with `aclose`
     resource_id  what a CANONICAL key is bound to (the first id for a batch)
+    outcome  of a flow: what its `finish` gets as ctx.prepared; plain data
     """
 
     status: int = 200
@@ -230,6 +267,7 @@ class Reply:
     content_type: str = "application/json"
     error: ApiError | None = None
     resource_id: str | None = None
+    outcome: Any = None
 
     def encoded(self) -> Reply:
         """The same reply with its body as bytes; cheap when it already is."""
@@ -271,7 +309,10 @@ class ReadContext:
     ctx.now            Unix milliseconds of the call
     ctx.principal      who asks; None in public and internal operations, which act on a slot
     ctx.prepared       what `prepare` (or else `load`) made
+    ctx.after          for an `export` that goes on: the place its last record named; None at the start
     """
+
+    after: Any = None
 
     def __init__(
         self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None
@@ -326,6 +367,11 @@ class ReadContext:
             bound = self._bound[index.name] = index.bind(self.reader, self.scope)
         return bound
 
+    def digest(self, label: str, text: str) -> bytes:
+        """16 bytes that stand for a text of this tenant in a table's key, which cannot be sealed; `label` keeps uses apart."""
+        said = label.encode() + b"\0" + text.encode()
+        return hashlib.blake2b(said, digest_size=16, key=self.reader.secret(self.scope), person=b"key").digest()
+
     def share(self, other: ReadContext) -> None:
         """Use the tables and indexes another context of the same tenant and snapshot has bound, and what they remember."""
         self._bound = other._bound
@@ -357,13 +403,20 @@ class ReadContext:
 class WriteContext(ReadContext):
     """A ReadContext inside the one write transaction, with effects.
 
-    Everything done through it commits together or not at all: rows, postings, events, jobs, the idempotency record.
+    Everything done through it commits together or not at all: rows, postings, events, jobs, usage, the idempotency record.
+
+    credits   what this call will be charged; set to the operation's weight before the handler runs, 0 in jobs. A handler that did
+              less, or a job that did something, sets it
+    metered   by how much this transaction raised what its tenant has used or reserved
     """
 
     def __init__(self, *args: Any, **fields: Any):
         super().__init__(*args, **fields)
         self._made = [0]
+        self.owner: Scope | None = None  # whose the reply is, when an operation of the slot makes it for a tenant
         self.due: list[Due] = []
+        self.credits = 0
+        self.metered = 0
 
     def random(self, count: int) -> bytes:
         """`count` (≤ 64) bytes derived from the call's seed; for ids and secrets."""

@@ -75,10 +75,23 @@ class Retriever:
 
 
 @dataclass(frozen=True, slots=True)
+class Restore:
+    """How an import takes in one kind of exported record.
+
+    model     what a record must be; fields it does not have are ignored
+    function  (ctx: WriteContext, records, renamed: (id) -> id of the importing account) -> how many were new
+    """
+
+    model: type[BaseModel]
+    function: Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
 class Plugin:
     """One noun: everything it adds to the service, as data.
 
     name, requires  identity and floor: it may use the tables and functions of the plugins it requires, and no others
+    replaces        operations of plugins it requires, in a fuller form; at most one plugin replaces an operation
     tables, indexes what it stores; each must be covered by `erase` and `export` (a test enumerates them)
     events          kinds it emits
     subscribe       event kind -> function(ctx: WriteContext, event_id, kind, data, resource_id), in the same transaction;
@@ -87,7 +100,10 @@ class Plugin:
                     what a read announces is written nowhere
     jobs            background work
     retrievers      search extensions
-    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record)
+    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record), or of
+                    (kind, record, place) where it can go on behind a place (`ctx.after`) without walking there again
+    swept           those of its tables that grow large and that `erase` does not have to read: they are swept before it, in steps
+    restore         kind of exported record -> how such records are taken in
     migrations      (table, from_version) -> function(row) -> row
     settings        pydantic model of its own settings section, by the plugin's name
     """
@@ -96,6 +112,7 @@ class Plugin:
     requires: tuple[str, ...] = ()
     stability: str = "ga"
     operations: tuple[Operation, ...] = ()
+    replaces: tuple[Operation, ...] = ()
     tables: tuple[Table, ...] = ()
     indexes: tuple[Any, ...] = ()
     events: tuple[Event, ...] = ()
@@ -105,6 +122,8 @@ class Plugin:
     retrievers: tuple[Retriever, ...] = ()
     erase: Callable[..., Any] | None = None
     export: Callable[..., Any] | None = None
+    swept: tuple[Table, ...] = ()
+    restore: Mapping[str, Restore] = field(default_factory=dict)
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
 
@@ -122,6 +141,7 @@ class Registry:
     audiences: tuple[Callable[..., bool], ...]
     jobs: Mapping[str, Job]
     retrievers: tuple[Retriever, ...]
+    restore: Mapping[str, Restore]
 
     @classmethod
     def build(cls, plugins: Iterable[Plugin], *, core_tables: Iterable[Table] = (), core_indexes: Iterable[Any] = ()) -> Registry:
@@ -143,7 +163,13 @@ class Registry:
                 public = [kind for kind in events if not kind.startswith("internal.")]
                 for kind in public if wanted == EVERY_EVENT else [wanted]:
                     subscribers.setdefault(kind, []).append(function)
+        restore: dict[str, Restore] = {}
+        for plugin in ordered:
+            for kind, how in plugin.restore.items():
+                if restore.setdefault(kind, how) is not how:
+                    raise RegistryError(f"plugin {plugin.name!r} takes in records of kind {kind!r}, which another plugin does already")
         operations = _unique("operation", [o for p in ordered for o in p.operations])
+        operations |= _replaced(ordered)
         _check_routes(operations.values())
         return cls(
             plugins=tuple(ordered),
@@ -155,6 +181,7 @@ class Registry:
             audiences=tuple(plugin.audience for plugin in ordered if plugin.audience is not None),
             jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
             retrievers=tuple(r for p in ordered for r in p.retrievers),
+            restore=MappingProxyType(restore),
         )
 
 
@@ -179,6 +206,17 @@ def _in_dependency_order(plugins: list[Plugin]) -> list[Plugin]:
     for plugin in plugins:
         visit(plugin)
     return ordered
+
+
+def _replaced(plugins: list[Plugin]) -> dict[str, Operation]:
+    """The operations that a plugin gives a fuller form, by name."""
+    owners = {operation.name: plugin.name for plugin in plugins for operation in plugin.operations}
+    found = _unique("replacement", [operation for plugin in plugins for operation in plugin.replaces])
+    for plugin in plugins:
+        for operation in plugin.replaces:
+            if owners.get(operation.name) not in plugin.requires:
+                raise RegistryError(f"plugin {plugin.name!r} replaces {operation.name!r}, which no plugin it requires declares")
+    return found
 
 
 def _unique(what: str, items: list[Any], key: str = "name") -> dict[str, Any]:

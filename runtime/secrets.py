@@ -8,7 +8,10 @@ Each is one file of <data directory>/secrets, mode 0600: the two keys as hex dig
 data directory is created and read ever after; losing `service` or `pepper` makes every API key useless. A value given in the
 settings wins over the file and is never written to disk.
 
-This module does not know what the secrets protect. Invariant: a Secrets object holds keys of the right size, and nothing here
+`service` also wraps the data keys of accounts: without it nothing that is stored can be read. In production a secret must be
+given, unless the settings allow one beside the data.
+
+This module does not know what else the secrets protect. Invariant: a Secrets object holds keys of the right size, and nothing here
 puts one into a message or a repr.
 """
 
@@ -19,6 +22,10 @@ import secrets as system
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.settings import Settings
 
 KEY_BYTES = 32
 OPERATOR_TOKEN_PREFIX = "mem_op_"
@@ -57,6 +64,22 @@ class Secrets:
     def generate(cls) -> Secrets:
         """Fresh secrets from the system's random source."""
         return cls(*(_parsed(name, _generated(name), "the random source") for name in NAMES))
+
+    @classmethod
+    def of(cls, settings: Settings, *, create: bool = False) -> Secrets:
+        """Those of an installation: what the settings give, the rest from its data directory. Raises SecretsError.
+
+        In production a secret must be given, or the settings must say that one may lie beside the data it protects.
+        """
+        texts = {name: getattr(settings.secrets, name) for name in NAMES}
+        given = {name: text.get_secret_value() for name, text in texts.items() if text is not None}
+        kept = [name for name in NAMES if name not in given]
+        if kept and settings.environment == "production" and not settings.secrets.allow_generated:
+            raise SecretsError(
+                f"In production give secrets.{kept[0]} (MNEME_SECRETS__{kept[0].upper()}), or set secrets.allow_generated to keep "
+                "generated secrets in the data directory, beside the data they protect."
+            )
+        return cls.load(settings.data_dir / "secrets", create=create, given=given)
 
     @classmethod
     def load(cls, directory: Path, *, create: bool, given: Mapping[str, str] | None = None) -> Secrets:

@@ -513,6 +513,6 @@ def prepare_for_serve_command(settings: Settings) -> None:
 def _prepared(settings: Settings) -> Layout:
     """The data directory with its layout and its secrets, made where this is the first start."""
     layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved, asked=settings.shards.count)
-    Secrets.load(settings.data_dir / "secrets", create=not layout.complete)
+    Secrets.of(settings, create=not layout.complete)
     (settings.data_dir / "logs").mkdir(exist_ok=True)
     return layout

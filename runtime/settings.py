@@ -24,6 +24,8 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
+from runtime.limits import ENDPOINT_CAPS, TIERS
+
 VARIABLE_PREFIX = "MNEME_"
 CONFIG_VARIABLE = "MNEME_CONFIG"  # the one variable that is no setting: it names the configuration file
 CONFIG_BYTES_MAX = 1024 * 1024
@@ -57,6 +59,12 @@ class Http(Section):
     tls_keyfile: AbsolutePath | None = Field(None, description="PEM file of the certificate's private key.")
     require_https: bool = Field(False, description="Refuse plain requests, /v1/health from loopback excepted.")
     trusted_proxies: tuple[str, ...] = Field((), description="Addresses or networks of proxies whose X-Forwarded-* headers count.")
+
+    @property
+    def base_url(self) -> str:
+        """Where a service with these settings is reached from its own machine."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
+        return f"{'https' if self.tls_certfile else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 class Shards(Section):
@@ -184,13 +192,70 @@ RankingNotes = _profile(
 )  # fmt: skip
 
 
+class Answers(Section):
+    confidence_min: float = Field(0.4, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
+    second_round_below: float = Field(0.6, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
+
+
+class Learning(Section):
+    exploration_rate: float = Field(0.1, ge=0, le=0.2, description="Share of decisions drawn evenly, where the request names none.")
+    cost_ask: float = Field(1.0, gt=0, description="Cost of asking a person, in any unit.")
+    cost_wrong: float = Field(5.0, gt=0, description="Cost of acting wrongly, in the same unit; advice is to act above 1 - ask / wrong.")
+
+
 class Limits(Section):
     requests_per_minute: int | None = Field(None, ge=0, description="Replaces the tier's requests per minute; 0 lifts the limit.")
+    credits_per_month: int | None = Field(None, ge=0, description="Replaces the tier's credits per month; 0 lifts the limit.")
+    features: bool = Field(True, description="Keep features to the tiers that have them; false opens all of them to every tier.")
     endpoint_caps: bool = Field(True, description="Apply the per-endpoint caps as well as the tier's rate.")
+    search_per_minute: int = Field(ENDPOINT_CAPS["search"], ge=1, description="Endpoint cap of searches, per minute.")
+    media_per_minute: int = Field(ENDPOINT_CAPS["media"], ge=1, description="Endpoint cap of media uploads, per minute.")
+    batch_per_minute: int = Field(ENDPOINT_CAPS["batch"], ge=1, description="Endpoint cap of batch operations, per minute.")
+
+    @property
+    def caps(self) -> dict[str, int]:
+        """Rate bucket -> requests per minute, where endpoint caps apply."""
+        return {name: getattr(self, f"{name}_per_minute") for name in ENDPOINT_CAPS} if self.endpoint_caps else {}
+
+
+class _TierTerms(Section):
+    def terms(self, tier: str) -> dict[str, Any]:
+        """What a tier is called, costs (cents a month, None is custom) and gives (requests a minute, credits a month, -1 unlimited)."""
+        found = {term: getattr(self, f"{tier}_{term}") for term in ("price_cents", "requests_per_minute", "credits")}
+        price = found["price_cents"]
+        dollars = "" if price is None else f"${price // 100}" if price % 100 == 0 else f"${price / 100:.2f}"
+        text = "custom" if price is None else f"{dollars} / month" if price else dollars
+        return {"name": tier, "display_name": TIERS[tier]["display_name"], "price": text, **found}
+
+
+def _tier_settings() -> dict[str, Any]:
+    described = {
+        "price_cents": (int | None, 0, "Price of the tier {name}, in cents a month; null is by agreement."),
+        "requests_per_minute": (int, 0, "Requests per minute of the tier {name}; 0 is unlimited."),
+        "credits": (int, -1, "Credits per month of the tier {name}; -1 is unlimited."),
+    }
+    return {
+        f"{name}_{term}": (kind, Field(tier[term], ge=least, description=text.format(name=name)))
+        for name, tier in TIERS.items()
+        for term, (kind, least, text) in described.items()
+    }
+
+
+# The specification's table of tiers, each figure a setting: tiers.free_credits, tiers.pro_price_cents …
+Tiers: type[_TierTerms] = create_model("Tiers", __base__=_TierTerms, **_tier_settings())
 
 
 class Billing(Section):
     default_tier: Literal["free", "starter", "pro", "scale", "enterprise"] = Field("free", description="Tier of a new account.")
+    currency: str = Field("usd", pattern="^[a-z]{3}$", description="ISO 4217 code of the currency of all prices.")
+    issuer: str = Field("Mneme", max_length=255, description="Who issues the invoices: a name, and an address if you like.")
+    metered_millicents: int = Field(0, ge=0, description="Thousandths of a cent that a credit costs on a tier with unlimited credits.")
+    provider: Literal["manual", "stripe"] = Field("manual", description="Who collects invoices: the operator, or Stripe.")
+    stripe_api_key: SecretStr | None = Field(None, description="Secret key of the Stripe account.")
+    stripe_signing_secret: SecretStr | None = Field(None, description="Secret that signs what Stripe sends to /v1/billing/stripe/events.")
+    stripe_api_base: str = Field("https://api.stripe.com", description="Where Stripe's API is.")
+    upgrade_url: str | None = Field(None, description="Where customers upgrade; null is the dashboard of this service.")
+    pricing_url: str | None = Field(None, description="Where the tiers are described; null is /v1/billing/tiers of this service.")
 
 
 class Auth(Section):
@@ -201,6 +266,17 @@ class Auth(Section):
     login_per_minute: int = Field(30, ge=0, description="Logins from one client address to one shard in 60 seconds; 0 lifts the limit.")
     argon2_time_cost: int = Field(3, ge=1, le=100, description="Passes of the password hash.")
     argon2_memory_kib: int = Field(65_536, ge=8, le=4 * 1024**2, description="KiB of memory of one password hash.")
+
+
+class SecretsGiven(Section):
+    service: SecretStr | None = Field(
+        None, description="64 hex digits that sign API keys and wrap every account's data key; absent: a file in the data directory."
+    )
+    pepper: SecretStr | None = Field(None, description="64 hex digits that key stored digests; absent: a file in the data directory.")
+    operator_token: SecretStr | None = Field(None, description="Token of internal operations; absent: a file in the data directory.")
+    allow_generated: bool = Field(
+        False, description="Start in production with secrets that were generated into the data directory, beside the data they protect."
+    )
 
 
 class Jobs(Section):
@@ -251,9 +327,13 @@ class Settings(Section):
     ranking: Ranking = Ranking()
     ranking_notes: RankingNotes = RankingNotes()
     ranking_fast: RankingFast = RankingFast()
+    answers: Answers = Answers()
+    learning: Learning = Learning()
     limits: Limits = Limits()
+    tiers: Tiers = Tiers()
     billing: Billing = Billing()
     auth: Auth = Auth()
+    secrets: SecretsGiven = SecretsGiven()
     jobs: Jobs = Jobs()
     webhooks: Webhooks = Webhooks()
     log: Log = Log()
@@ -268,6 +348,8 @@ class Settings(Section):
             pair = ("http.tls_certfile", "http.tls_keyfile")
             given, missing = pair if self.http.tls_certfile else reversed(pair)
             raise ValueError(f"{missing} is missing: {given} needs it to serve HTTPS")
+        if self.billing.provider == "stripe" and self.billing.stripe_api_key is None:
+            raise ValueError("billing.stripe_api_key is missing: billing.provider stripe needs it")
         if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
             missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")

@@ -2,7 +2,7 @@
 
 A call passes these stations, and only the write lane ever holds a write transaction:
 
-    credential → scope → ceilings → Idempotency-Key → load (snapshot) → prepare (async, remote work) → handler → commit → reply
+    credential → scope → ceilings → Idempotency-Key → credits → load (snapshot) → prepare (async, remote work) → handler → commit → reply
 
 Reads run on a snapshot right here on the event loop; reads that had to prepare something (searches) run on a few threads
 (runtime/read_pool.py). A known error is a Reply; a fault of the
@@ -12,16 +12,18 @@ storage raises StorageFailed, and whoever runs the shard must let the process en
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runtime import auth, idempotency, jobs, outbox
-from runtime.admission import Admission
-from runtime.errors import ApiError, InternalError, Unavailable
+import orjson
+
+from runtime import auth, flow, idempotency, jobs, metering, outbox
+from runtime.admission import Admission, Ticket
+from runtime.errors import ApiError, InternalError, RateLimited, Unauthenticated, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READ_THREADS_MAX, SLOW_CALLS_MAX
@@ -31,13 +33,15 @@ from runtime.plugin import Registry
 from runtime.read_pool import ReadPool
 from runtime.secrets import Secrets
 from runtime.settings import Settings
-from runtime.write_lane import Outcome, StorageFailed, WriteLane
+from runtime.usage_buffer import Tenant, UsageBuffer
+from runtime.write_lane import Ended, Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
+from storage.envelope import KeyShredded
 from storage.table import Identity, Reader, Scope, Snapshot, Store, Transaction
 
 log = logging.getLogger("mneme.shard")
 
-CORE_TABLES = (COUNTERS, *auth.CORE_TABLES, *idempotency.TABLES, *jobs.TABLES, *outbox.TABLES)
+CORE_TABLES = (COUNTERS, *auth.CORE_TABLES, *idempotency.TABLES, *jobs.TABLES, *outbox.TABLES, *metering.TABLES)
 CORE_INDEXES = (jobs.JOB_FIELDS,)
 
 
@@ -53,7 +57,9 @@ class Shard:
         outbound = Outbound(allow_private_networks=settings.webhooks.allow_private_networks)
         self.environment = Environment(registry, settings, secrets, outbound)
         self._admission = Admission(settings)
-        self._running: dict[tuple[int, int, bytes], bytes] = {}
+        self._usage = UsageBuffer(self._write_usage)
+        self._running: dict[flow.Held, bytes] = {}
+        self._flows = flow.Holds(self._running)
         self._slow = 0
         self._announcing: set[asyncio.Task] = set()
         self._draining = False
@@ -68,12 +74,13 @@ class Shard:
             create=create,
             map_bytes=self.settings.storage.map_bytes,
             migrations=outbox.MIGRATIONS | {key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
+            service_key=self.environment.secrets.service,
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
-            tenant=lambda snapshot, slot, number: auth.tenant(snapshot, slot, number),
+            tenant=self._owner_of_job,
             read=self._read_context,
             write=self._write_for_job,
             models=self.models,
@@ -98,10 +105,17 @@ class Shard:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
             if operation.kind is Kind.WRITE:
                 return await self._write(operation, call)
+            if operation.fresh_usage:
+                await self._usage.flush()
+            if operation.kind is Kind.FLOW:
+                return await self._flow(operation, call)
             if operation.prepare is None:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
         except ApiError as error:
+            return Reply(error.status, error=error)
+        except KeyShredded:
+            error = Unauthenticated("This account was erased.")
             return Reply(error.status, error=error)
         except StoreError as error:
             raise StorageFailed(str(error)) from error
@@ -124,6 +138,7 @@ class Shard:
         await self._jobs.stop()
         while self._lane.depth or self._slow or self._announcing:
             await asyncio.sleep(0.005)
+        await self._usage.close()
 
     async def close(self) -> None:
         """Drain, end the threads, close the store."""
@@ -152,24 +167,31 @@ class Shard:
 
     def _read(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
-            principal, scope = self._admit(snapshot, operation, call)
+            principal, scope, ticket = self._admit(snapshot, operation, call)
+            self._hold_credits(ticket, principal, snapshot, scope, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
-            if operation.load is not None:
-                ctx.prepared = operation.load(ctx, call.body)
-            reply = formed(operation, operation.handler(ctx, call.body))
+            try:
+                if operation.load is not None:
+                    ctx.prepared = operation.load(ctx, call.body)
+                reply = formed(operation, operation.handler(ctx, call.body))
+            except BaseException:
+                ticket.release()
+                raise
         self._announce(ctx)
+        self._charge_read(ticket, principal, operation, call)
         return reply
 
     async def _slow_read(self, operation: Operation, call: Call) -> Reply:
         if self._slow >= SLOW_CALLS_MAX:
             raise Unavailable("Too many searches are waiting. Retry in a moment.")
         self._slow += 1
+        ticket = Ticket()
         try:
             with self.store.snapshot() as snapshot:
-                admitted = self._admit(snapshot, operation, call)
-                loaded = self._load(snapshot, operation, call, *admitted)
+                principal, scope, ticket = self._admit(snapshot, operation, call)
+                self._hold_credits(ticket, principal, snapshot, scope, call)
+                loaded = self._load(snapshot, operation, call, principal, scope)
             prepared = await operation.prepare(call, loaded, self.models)
-            principal, scope = admitted
             made: list[ReadContext] = []
 
             def make(snapshot: Snapshot) -> ReadContext:
@@ -179,10 +201,22 @@ class Shard:
             reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
             if operation.complete is not None:
                 reply = formed(operation, await operation.complete(call, reply.body, self.models))
-            self._announce(made[-1])
-            return reply
+            with self.store.snapshot() as snapshot:
+                self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
+        except BaseException:
+            ticket.release()
+            raise
         finally:
             self._slow -= 1
+        self._announce(made[-1])
+        self._charge_read(ticket, principal, operation, call)
+        return reply
+
+    def _charge_read(self, ticket: Ticket, principal: Principal | None, operation: Operation, call: Call) -> None:
+        """A read that succeeded costs what it held; the charge is written with the next second's usage."""
+        if ticket.credits:
+            self._usage.charge(principal, operation.name, call, ticket.credits)
+            ticket.release(used=True)
 
     def _announce(self, read: ReadContext) -> None:
         """Have the events of a read written, once its reply is on its way. Under overload they are dropped, never the reply."""
@@ -212,27 +246,37 @@ class Shard:
 
     async def _write(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
-            principal, scope = self._admit(snapshot, operation, call)
+            principal, scope, ticket = self._admit(snapshot, operation, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
             replayed = idempotency.replay(ctx, operation, call)
             if replayed is not None:
+                if ticket.credits:
+                    self._usage.request(principal, operation.name, call.now_ms)
                 return formed(operation, replayed)
             held = self._hold(ctx, operation, call)
             try:
+                self._hold_credits(ticket, principal, snapshot, scope, call)
                 loaded = self._load(snapshot, operation, call, principal, scope)
             except BaseException:
                 self._running.pop(held, None)
+                ticket.release()
                 raise
+        submitted = False
         try:
             prepared = loaded
             if operation.prepare is not None:
                 prepared = await operation.prepare(call, loaded, self.models)
-            work = self._transaction_of(operation, call, prepared)
-            return await self._lane.submit(work, operation.name)
+            work = self._transaction_of(operation, call, prepared, ticket.credits)
+            submitted = True
+            return await self._lane.submit(work, operation.name, self._ended(ticket, scope))
+        except BaseException:
+            if not submitted:
+                ticket.release()
+            raise
         finally:
             self._running.pop(held, None)
 
-    def _transaction_of(self, operation: Operation, call: Call, prepared: Any) -> Callable[[Transaction], Outcome]:
+    def _transaction_of(self, operation: Operation, call: Call, prepared: Any, credits: int) -> Callable[[Transaction], Outcome]:
         """The call as work for the write lane. Credential and key are looked at again: both may have changed meanwhile."""
 
         def work(transaction: Transaction) -> Outcome:
@@ -241,17 +285,19 @@ class Shard:
             replayed = idempotency.replay(ctx, operation, call)
             if replayed is not None:
                 return Outcome(formed(operation, replayed))
+            ctx.credits = credits
             reply = formed(operation, operation.handler(ctx, call.body))
             idempotency.remember(ctx, operation, call, reply)
-            return Outcome(reply, ctx.due)
+            metering.charge(ctx, operation.name, ctx.credits)
+            return Outcome(reply, ctx.due, ctx.metered)
 
         return work
 
-    def _hold(self, ctx: ReadContext, operation: Operation, call: Call) -> tuple[int, int, bytes] | None:
+    def _hold(self, ctx: ReadContext, operation: Operation, call: Call) -> flow.Held | None:
         """Mark a cached operation's key as running, so that its twin is told to wait; canonical twins queue up instead."""
         if call.idempotency_key is None or operation.idempotency is not Idempotency.CACHED:
             return None
-        held = (ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key))
+        held = _held(ctx, call)
         running = self._running.get(held)
         if running is not None:
             raise idempotency.still_running() if running == call.fingerprint else idempotency.different_request()
@@ -262,36 +308,151 @@ class Shard:
         self, label: str, scope: Scope, principal: Principal, call: Call, work: Callable[[WriteContext], None]
     ) -> Reply:
         def run(transaction: Transaction) -> Outcome:
+            if self._owner_of_job(transaction, scope.slot, scope.tenant) is None:
+                return Outcome(Reply())  # closed while the job was at it: nothing comes back to life
             ctx = WriteContext(transaction, scope, call, self.environment, principal)
             work(ctx)
-            return Outcome(Reply(), ctx.due)
+            metering.charge(ctx, call.operation.removeprefix("job:"), ctx.credits)
+            return Outcome(Reply(), ctx.due, ctx.metered)
 
-        return await self._lane.submit(run, label)
+        return await self._lane.submit(run, label, self._ended(Ticket(), scope))
+
+    async def _write_usage(self, records: dict[Tenant, Callable[[WriteContext], None]]) -> None:
+        """Run what the usage buffer has for each tenant that is still there, in one transaction."""
+        now_ms, seed = self._now_ms(), os.urandom(32)
+
+        def run(transaction: Transaction) -> Outcome:
+            outcome = Outcome(Reply())
+            for (slot, number), record in records.items():
+                found = auth.tenant(transaction, slot, number)
+                if found is not None:
+                    call = Call(operation="usage.write", slot=slot, now_ms=now_ms, seed=seed, request_id="usage")
+                    ctx = WriteContext(transaction, found[1], call, self.environment, found[0])
+                    record(ctx)
+                    outcome.due += ctx.due
+            return outcome
+
+        await self._lane.submit(run, "usage")
+
+    # --- flows --------------------------------------------------------------------------------------------------------
+
+    async def _flow(self, operation: Operation, call: Call) -> Reply:
+        """One step of a flow (runtime/flow.py). Credits are reserved where it begins, and settled or released where it ends."""
+        if call.stage == flow.ABORT:
+            self._flows.give_back(call.seed)
+            self._admission.resume(call.seed).release()
+            return Reply()
+        if call.stage != flow.END:
+            return self._begin_flow(operation, call)
+        ticket = self._admission.resume(call.seed)
+        try:
+            with self.store.snapshot() as snapshot:
+                _, scope = self._principal(snapshot, operation, call)
+            return await self._lane.submit(self._end_of_flow(operation, call), operation.name, self._ended(ticket, scope))
+        except ApiError:
+            ticket.release()
+            raise
+        finally:
+            self._flows.give_back(call.seed)
+
+    def _begin_flow(self, operation: Operation, call: Call) -> Reply:
+        with self.store.snapshot() as snapshot:
+            principal, scope, ticket = self._admit(snapshot, operation, call)
+            ctx = ReadContext(snapshot, scope, call, self.environment, principal)
+            replayed = idempotency.replay(ctx, operation, call)
+            if replayed is not None:
+                if ticket.credits:
+                    self._usage.request(principal, operation.name, call.now_ms)
+                return formed(operation, replayed)
+            loaded = None if operation.load is None else operation.load(ctx, call.body)
+            self._hold_credits(ticket, principal, snapshot, scope, call)
+            try:
+                if call.idempotency_key is not None and operation.idempotency is Idempotency.CACHED:
+                    self._flows.take(_held(ctx, call), call.fingerprint, call.seed)
+            except BaseException:
+                ticket.release()
+                raise
+            self._admission.park(call.seed, ticket)
+            return Reply(flow.BEGUN, orjson.dumps(loaded))
+
+    def _end_of_flow(self, operation: Operation, call: Call) -> Callable[[Transaction], Outcome]:
+        def work(transaction: Transaction) -> Outcome:
+            principal, scope = self._principal(transaction, operation, call)
+            ctx = WriteContext(transaction, scope, call, self.environment, principal, call.reply.outcome)
+            if call.idempotency_key is not None:
+                taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
+                if taken_over or idempotency.replay(ctx, operation, call) is not None:
+                    return Outcome(Reply())
+            ctx.credits = operation.credits(call.body) if callable(operation.credits) else operation.credits
+            if operation.finish is not None:
+                operation.finish(ctx, call.body)
+            idempotency.remember(ctx, operation, call, call.reply)
+            metering.charge(ctx, operation.name, ctx.credits)
+            return Outcome(Reply(), ctx.due, ctx.metered)
+
+        return work
 
     # --- shared -------------------------------------------------------------------------------------------------------
 
-    def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope]:
-        """Credential, scope of the operation, ceilings; then an error the gateway had already found."""
+    def _admit(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope, Ticket]:
+        """Credential, scope of the operation, ceilings; then an error the gateway had already found.
+
+        Part of a flow that was admitted as a whole passes without being counted, and costs nothing.
+        """
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
             auth.authorise(principal, operation)
-        self._admission.admit(principal, operation, call)
+        if call.flow:
+            return principal, scope, Ticket()
+        try:
+            ticket = self._admission.admit(principal, operation, call)
+        except RateLimited:
+            self._usage.refused(principal, call.now_ms)
+            raise
+        if not ticket.credits:
+            self._usage.request(principal, operation.name, call.now_ms)
         if call.rejected is not None:
             raise call.rejected
-        return principal, scope
+        return principal, scope, ticket
+
+    def _hold_credits(self, ticket: Ticket, principal: Principal | None, reader: Reader, scope: Scope, call: Call) -> None:
+        """The month's part of admission; it comes after a repeated key was answered, since a replay costs nothing."""
+        if not ticket.credits:
+            return
+        self._usage.check_room()
+        try:
+            self._admission.hold(ticket, principal, reader, scope, call.now_ms)
+        except RateLimited:
+            self._usage.refused(principal, call.now_ms)
+            raise
+        self._usage.request(principal, call.operation, call.now_ms)
+
+    def _ended(self, ticket: Ticket, scope: Scope) -> Ended:
+        """What the write lane calls when a call's transaction is over: what it held becomes what it used."""
+
+        def ended(outcome: Outcome | None) -> None:
+            ticket.release()
+            if outcome is not None and outcome.metered:
+                self._admission.metered(scope, outcome.metered, outcome.sequence)
+
+        return ended
 
     def _principal(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal | None, Scope]:
         if operation.internal:
             auth.authorise_operator(call.credential)
         if operation.scope == "public" or operation.internal:
             # No tenant yet: the operation acts on the slot, under a key of the service.
-            return None, Scope(call.slot, 0, hmac.digest(self.environment.secrets.service, b"slot", "sha256"))
+            return None, auth.slot_itself(call.slot, self.environment.secrets)[1]
         return auth.resolve(reader, call.slot, call.credential, call.now_ms, self.environment.secrets)
 
     def _load(self, reader: Reader, operation: Operation, call: Call, principal: Principal | None, scope: Scope) -> Any:
         if operation.load is None:
             return None
         return operation.load(ReadContext(reader, scope, call, self.environment, principal), call.body)
+
+    def _owner_of_job(self, reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
+        """Whose a job is: a tenant, or the slot itself (number 0); None when the tenant is gone."""
+        return auth.tenant(reader, slot, number) if number else auth.slot_itself(slot, self.environment.secrets)
 
     def _read_context(self, reader: Reader, scope: Scope, principal: Principal, call: Call) -> ReadContext:
         return ReadContext(reader, scope, call, self.environment, principal)
@@ -303,6 +464,10 @@ class Shard:
 def formed_read(operation: Operation, result: Any) -> Reply:
     """What the handler of a prepared read returned: a Reply, encoded unless another step is to complete it."""
     return formed(operation, result) if operation.complete is None else Reply(operation.statuses[0], result)
+
+
+def _held(ctx: ReadContext, call: Call) -> flow.Held:
+    return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key)
 
 
 def formed(operation: Operation, result: Any) -> Reply:

@@ -135,7 +135,7 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
         inner.handlers.clear()
         inner.propagate = True
     # One line per request from these would drown what the service itself has to say.
-    for name in ("uvicorn.access", "httpx", "httpcore"):
+    for name in ("uvicorn.access", "httpx", "httpcore", "httpx2", "httpcore2", "openai"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

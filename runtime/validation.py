@@ -118,11 +118,14 @@ class BodyReader:
 
     def __init__(self, operation: Operation):
         self._model = operation.body
+        self._lines_field = getattr(operation.body, "lines_field", "")
         self.required = operation.method in ("PUT", "PATCH") or not _accepts_nothing(self._model)
 
     def read(self, content_type: bytes | None, raw: bytes) -> BaseModel:
         """Raises BadRequest, ValidationFailed, or the ApiError of a validator."""
-        if raw:
+        if raw and self._lines_field and (content_type or b"").partition(b";")[0].strip().lower() == b"application/x-ndjson":
+            value = {self._lines_field: [read_json(b"application/json", line) for line in raw.splitlines() if line.strip()]}
+        elif raw:
             value = read_json(content_type, raw)
         elif self.required:
             raise BadRequest("This request needs a JSON body.")

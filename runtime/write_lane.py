@@ -34,10 +34,18 @@ class StorageFailed(Exception):
 
 @dataclass(slots=True)
 class Outcome:
-    """What a task made: its reply and the jobs it enqueued."""
+    """What a task made: its reply, the jobs it enqueued, and by how much its tenant's usage grew.
+
+    sequence  of the commit it is part of
+    """
 
     reply: Reply
     due: list[Due] = field(default_factory=list)
+    metered: int = 0
+    sequence: int = 0
+
+
+Ended = Callable[[Outcome | None], None]
 
 
 @dataclass(slots=True)
@@ -46,6 +54,7 @@ class _Waiting:
     label: str
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
+    ended: Ended | None = None
     outcome: Outcome | None = None
     fault: BaseException | None = None
 
@@ -67,12 +76,18 @@ class WriteLane:
         """Tasks not yet answered."""
         return self._waiting
 
-    async def submit(self, work: Callable[[Transaction], Outcome], label: str) -> Reply:
-        """Run `work` in the next group commit. Raises Unavailable when the queue is full, StorageFailed on a storage fault."""
+    async def submit(self, work: Callable[[Transaction], Outcome], label: str, ended: Ended | None = None) -> Reply:
+        """Run `work` in the next group commit. Raises Unavailable when the queue is full, StorageFailed on a storage fault.
+
+        ended  called on the caller's event loop before the reply arrives, even when the caller no longer waits: with the committed
+               outcome, or None when nothing was committed
+        """
         if self._waiting >= WRITE_QUEUE_MAX:
+            if ended is not None:
+                ended(None)
             raise Unavailable("Too many writes are waiting. Retry in a moment with the same Idempotency-Key.")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(work, label, loop, loop.create_future())
+        waiting = _Waiting(work, label, loop, loop.create_future(), ended)
         self._waiting += 1
         try:
             self._queue.put(waiting)
@@ -141,6 +156,7 @@ class WriteLane:
             log.error("write handler failed: %s", waiting.label, exc_info=error)
             waiting.fault = InternalError("Something failed on our side; nothing was written. The request id finds the cause in the log.")
         else:
+            outcome.sequence = transaction.sequence
             waiting.outcome = outcome
 
     def _feed(self, committed: Committed) -> None:
@@ -151,6 +167,8 @@ class WriteLane:
 
 def _answer(group: list[_Waiting]) -> None:
     for waiting in group:
+        if waiting.ended is not None:
+            waiting.ended(waiting.outcome)
         if waiting.future.done():
             continue
         if waiting.fault is not None:

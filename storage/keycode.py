@@ -96,16 +96,6 @@ def short(text: str, bytes_max: int = 200) -> str:
     return kept + _CUT + hashlib.sha256(raw).hexdigest()
 
 
-def is_cut(text: str) -> bool:
-    """Whether `short` made this of a longer text."""
-    return _CUT in text
-
-
-def beginning(text: str) -> str:
-    """What `short` kept of a text, without the digest."""
-    return text.partition(_CUT)[0]
-
-
 def _encode_int(value: int) -> bytes:
     if value >= 0:
         if value > _INT_MAX:

@@ -50,12 +50,13 @@ from storage.directory import (
 from storage.directory import StoreInUse as StoreInUse
 from storage.directory import StoreMismatch as StoreMismatch
 from storage.directory import StoreTooNew as StoreTooNew
+from storage.envelope import KEYS_FILE, Keyring
 from storage.gate import ReaderGate
 from storage.keycode import decode as decode_key
 from storage.keycode import encode as encode_key
 from storage.keycode import prefix_end
 from storage.resident import Residents
-from storage.schema import Committed, Identity, Migration, Row, Scope, StoredTable, T, Table, assign_codes, check_identity, upgrade
+from storage.schema import Committed, Identity, Migration, Row, Scope, T, Table, check_identity
 
 MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
@@ -67,9 +68,9 @@ RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 
 _SCOPE_BYTES, _PREFIX_BYTES = 6, 8
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # LMDB reports a short write as EIO
+_NO_TENANT = bytes(4)
 _ALL_KEYS_END = b"\xff" * (_PREFIX_BYTES + 1)
-_IDENTITY, _SEQUENCE, _TABLE_PREFIX = b"identity", b"sequence", b"table:"
-
+_IDENTITY, _SEQUENCE = b"identity", b"sequence"
 
 Key = tuple[Any, ...]
 
@@ -221,6 +222,10 @@ class BoundTable(Generic[Row]):
         """How many keys start with `prefix`; it walks them."""
         return sum(1 for _ in self._items(prefix, None, None, False, None, False))
 
+    def sizes(self, *prefix: Any, limit: int) -> list[int]:
+        """Bytes of each of the last `limit` rows under `prefix`, their keys included."""
+        return [len(key) + len(raw) for key, raw in self._items(prefix, None, None, True, limit, True)]
+
     def _items(
         self, prefix: Key, after: Key | None, before: Key | None, reverse: bool, limit: int | None, values: bool
     ) -> Iterator[tuple[bytes, bytes]]:
@@ -257,12 +262,21 @@ class Reader:
 
     def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
         """The table inside a tenant's scope, or inside its slot when the table is of level "slot"."""
-        code = self.store._codes.get(table.name)
-        if code is None:
+        found = self.store._places.get(table.name)
+        if found is None:
             raise StoreError(f"table {table.name!r} was not declared when {self.store.directory} was opened")
-        if table.level == "slot":
-            return BoundTable(self, table, scope.prefix[:2] + b"\x00\x00\x00\x00" + code)
-        return BoundTable(self, table, scope.prefix + code)
+        code, is_sealed = found
+        prefix = (scope.prefix if table.level == "tenant" else scope.prefix[:2] + _NO_TENANT) + code
+        return self._sealed(table, prefix) if is_sealed else BoundTable(self, table, prefix)
+
+    def _sealed(self, table: Table[Row], prefix: bytes) -> BoundTable[Row]:
+        if self.store.keys is None:
+            raise StoreError(f"table {table.name!r} of {self.store.directory} is sealed; open the store with the service key.")
+        return SealedTable(self, table, prefix, self.store.keys)
+
+    def secret(self, scope: Scope) -> bytes:
+        """What to key digests with that stand in this tenant's keys; it is shredded with the tenant's data key."""
+        return scope.key if self.store.keys is None else self.store.keys.secret(scope.prefix)
 
     def scopes(self, slot: int | None = None) -> Iterator[Scope]:
         """Every scope that has rows, in order (of one slot when given; its own rows count as tenant 0). Scopes carry no key."""
@@ -379,7 +393,8 @@ class Store:
         self._env = environment
         self._main = environment.open_db(b"main")
         self._meta = environment.open_db(b"meta")
-        self._codes: dict[str, bytes] = {}
+        self.keys: Keyring | None = None
+        self._places: dict[str, tuple[bytes, bool]] = {}  # table -> its code, and whether its rows are sealed
         self._write_lock = threading.RLock()
         self._writing = False
         self._gate = ReaderGate()
@@ -396,11 +411,14 @@ class Store:
         create: bool,
         map_bytes: int = MAP_BYTES_DEFAULT,
         migrations: Mapping[tuple[str, int], Migration] | None = None,
+        service_key: bytes | None = None,
     ) -> Store:
         """Open the store in `directory`, or create it there when asked to and there is none.
 
-        migrations  (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+        migrations   (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+        service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and what is sealed cannot be read
 
+        A store whose rows had to be sealed is then rewritten whole, so that no freed page keeps them as they were.
         Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
         """
         data_file = directory / DATA_FILE
@@ -417,7 +435,12 @@ class Store:
             lock.release()
             raise
         try:
-            store._declare(tuple(tables), migrations or {})
+            stored = stored_tables(store)
+            if service_key is not None:
+                is_new = not any(entry.sealed for entry in stored.values())
+                store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
+            declare(store, stored, tuple(tables), migrations or {}, identity.format_version)
+            rewrite_if_asked(store)
         except BaseException:
             store.close()
             raise
@@ -513,13 +536,16 @@ class Store:
             raise StoreError(f"{self.directory} is closed.")
 
     def backup(self, directory: Path) -> None:
-        """A compacted copy of the last commit in a new directory, while reads and writes go on; it opens like the original.
+        """A compacted copy of the last commit and of the keys, in a new directory, while reads and writes go on; it opens like the
+        original. The directory appears under its name only when the rows are complete and synced, and does not open without the keys.
 
-        The directory appears under its name only when the copy is complete and synced. FileExistsError when it is there already.
+        FileExistsError when it is there already.
         """
         if directory.exists():
             raise FileExistsError(f"{directory} exists; a backup goes into a new directory.")
         copy_data(self.directory, directory, self._env.info()["map_size"])
+        if self.keys is not None:
+            self.keys.copy(directory / KEYS_FILE)  # after the rows, so that it has every key they need
 
     def stat(self) -> dict[str, Any]:
         """Sizes in bytes and counts: data file, map, rows, tables, open snapshots, sequence."""
@@ -528,7 +554,7 @@ class Store:
                 "data_bytes": self.data_file.stat().st_size,
                 "map_bytes": self._env.info()["map_size"],
                 "rows": snapshot._lmdb.stat(self._main)["entries"],
-                "tables": len(self._codes),
+                "tables": len(self._places),
                 "snapshots": self._gate.readers - 1,
                 "sequence": snapshot.sequence,
             }
@@ -539,24 +565,9 @@ class Store:
             if not self._closed:
                 self._closed = True
                 self._env.close()
+                if self.keys is not None:
+                    self.keys.close()
                 self._lock.release()
-
-    def _declare(self, tables: tuple[Table, ...], migrations: Mapping[tuple[str, int], Migration]) -> None:
-        """Give each new table a code and bring each older one to its declared version, all in one transaction."""
-
-        def work(transaction: Transaction) -> dict[str, bytes]:
-            with transaction._lmdb.cursor(db=self._meta) as cursor:
-                rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()  # no other meta key sorts above these
-                stored = {key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable) for key, raw in rows}
-            for table, entry in assign_codes(self.directory, stored, tables):
-                if table.name in stored:
-                    _migrate(transaction, table, stored[table.name], migrations)
-                stored[table.name] = entry
-                transaction._lmdb.put(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry), db=self._meta)
-                transaction.dirty = True
-            return {table.name: stored[table.name].code.to_bytes(2, "big") for table in tables}
-
-        self._codes = self.write(work).result
 
 
 def _create(directory: Path, identity: Identity) -> None:
@@ -580,10 +591,7 @@ def _create(directory: Path, identity: Identity) -> None:
 
 def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, map_bytes: int) -> Store:
     """Open LMDB and compare the stored identity with the expected one."""
-    try:
-        environment = lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
-    except lmdb.Error as error:
-        raise _fault(error, directory / DATA_FILE) from error
+    environment = open_environment(directory, map_bytes)
     try:
         meta = environment.open_db(b"meta", create=False)
         with environment.begin(db=meta) as transaction:
@@ -605,10 +613,13 @@ def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, 
         raise
 
 
-def _migrate(transaction: Transaction, table: Table, entry: StoredTable, migrations: Mapping[tuple[str, int], Migration]) -> None:
-    """Rewrite every row of the table, in every scope, to the declared version. Keys stay."""
-    rewrite = upgrade(table, entry.version, migrations)
-    for scope in list(transaction.scopes()):
-        rows = BoundTable(transaction, table, scope.prefix + entry.code.to_bytes(2, "big"))
-        for physical, raw in rows._items((), None, None, False, None, True):
-            rows.put_raw(decode_key(physical[_PREFIX_BYTES:]), rewrite(raw))
+def open_environment(directory: Path, map_bytes: int) -> lmdb.Environment:
+    try:
+        return lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
+    except lmdb.Error as error:
+        raise _fault(error, directory / DATA_FILE) from error
+
+
+# They build on the classes above and are reached through them.
+from storage.sealed_table import SealedTable  # noqa: E402
+from storage.store_upgrade import declare, rewrite_if_asked, stored_tables  # noqa: E402

@@ -18,6 +18,7 @@ from storage.compiled import FLOAT32, INT8, INT32, INT64, compiled, given, made
 
 STEPS = 127
 ABSENT = -1
+ROUNDING = np.float32(1e-5)  # of float32 sums, far above what they lose
 
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int32]
@@ -74,6 +75,14 @@ def quantised(vectors: Vectors) -> Codes:
     scales = np.maximum(np.abs(vectors).max(axis=1) / STEPS, np.finfo(np.float32).tiny).astype(np.float32)
     codes = np.rint(vectors / scales[:, np.newaxis]).astype(np.int8)
     return Codes(codes, scales, np.linalg.norm(vectors - codes * scales[:, np.newaxis], axis=1).astype(np.float32))
+
+
+def undecided(scores: NDArray[np.float32], residuals: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Places of the rows that may be among the k best: a score is at most off by its row's residual."""
+    if len(scores) <= k:
+        return np.arange(len(scores))
+    surely = np.partition(scores - residuals, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores + residuals >= surely - ROUNDING)
 
 
 _CODES, _FLOATS, _ROWS = given(INT8, 2), given(FLOAT32), given(INT32)

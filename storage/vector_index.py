@@ -39,7 +39,7 @@ from pyroaring import BitMap
 
 from storage.ranking import Ordinals, Scores, best
 from storage.table import Reader, Scope, Store, Table
-from storage.vector_codes import ABSENT, Codes, quantised
+from storage.vector_codes import ABSENT, Codes, quantised, undecided
 from storage.vector_graph import CheckpointPlace, Graph, erase_checkpoints, read_checkpoint, sweep_checkpoints
 
 EXACT_MAX = 10_000
@@ -50,7 +50,6 @@ GRAPH_STEP = 128  # of those, how many one apply takes up beside its own, and on
 LOAD_CHUNK = 4_096
 SEQUENCE_BYTES = 8
 SAMPLE = 16
-ROUNDING = np.float32(1e-5)  # of float32 sums, far above what they lose
 
 Vectors = NDArray[np.float32]
 Found = tuple[Ordinals, Scores]
@@ -207,6 +206,14 @@ class BoundVectors:
         """How many vectors a space holds; it walks their keys."""
         return self._rows.count(space)
 
+    def get_many(self, space: str, ordinals: NDArray[np.integer]) -> tuple[Vectors, NDArray[np.bool_]]:
+        """(n, width) stored vectors aligned with `ordinals`, zeros where there is none, and which there are; (n, 0) without any."""
+        rows = self._rows.get_many([(space, ordinal) for ordinal in np.asarray(ordinals).tolist()])
+        present = np.array([raw is not None for raw in rows], bool)
+        width = next((len(raw) - SEQUENCE_BYTES for raw in rows if raw is not None), 0)
+        raws = [bytes(width) if raw is None else raw[SEQUENCE_BYTES:] for raw in rows]
+        return np.frombuffer(b"".join(raws), "<f4").reshape(len(rows), width // 4), present
+
     def scan(self, space: str, queries: ArrayLike) -> list[Scan]:
         """One Scan per query of (q, width). Many at once cost little more than one: the vectors are read once for all."""
         matrix = np.atleast_2d(np.asarray(queries, np.float32))
@@ -309,14 +316,6 @@ class _View(NamedTuple):
     codes: Codes
     used: int
     row_of: NDArray[np.int32]
-
-
-def _undecided(scores: Scores, residuals: NDArray[np.float32], k: int) -> NDArray[np.intp]:
-    """Places of the rows that may be among the k best: a score is at most off by its row's residual."""
-    if len(scores) <= k:
-        return np.arange(len(scores))
-    surely = np.partition(scores - residuals, len(scores) - k)[len(scores) - k]
-    return np.flatnonzero(scores + residuals >= surely - ROUNDING)
 
 
 def _rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -536,7 +535,7 @@ class _Space:
         else:
             scores = np.stack([view.codes.products_at(rows, query) for query in queries])
         residuals = view.codes.residuals[rows]
-        kept = [_undecided(row, residuals, k) for row in scores]
+        kept = [undecided(row, residuals, k) for row in scores]
         return [(ordinals[places], row[places]) for row, places in zip(scores, kept, strict=True)]
 
     def _through_graph(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found] | None:
@@ -564,7 +563,7 @@ class _Space:
         found = []
         for query, (ordinals, rows) in zip(queries, answers, strict=True):
             scores = codes.products_at(rows, query)
-            places = _undecided(scores, codes.residuals[rows], k)
+            places = undecided(scores, codes.residuals[rows], k)
             found.append((ordinals[places], scores[places]))
         return found
 

@@ -17,6 +17,8 @@ import serve_app
 from runtime.cluster import LocalShards
 from runtime.gateway import build_asgi
 from runtime.inference import Models
+from runtime.language_model import load_language_model
+from runtime.layout import FORMAT_VERSION
 from runtime.operation import Call, Reply
 from runtime.secrets import Secrets
 from runtime.shard import Shard
@@ -50,11 +52,12 @@ class InProcess:
         self.secrets = Secrets.generate()
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
-        identity = Identity("", 0, 1, 4096, 1)
-        self.shard = Shard(directory, self.registry, self.settings, Models(embedder=self.embedder), identity, self.secrets)
+        identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
+        models = Models(self.embedder, load_language_model(self.settings))
+        self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])
-        self._application = build_asgi(self.registry, self.settings, self.shards, self.secrets, Telemetry())
+        self._application = build_asgi(self.registry, self.settings, self.shards, self.secrets, Telemetry(), models=models)
         self._client = httpx.AsyncClient(transport=httpx.ASGITransport(self._application), base_url="http://mneme.test")
 
     def close(self) -> None:

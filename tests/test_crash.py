@@ -26,6 +26,7 @@ ROUNDS = 3
 ACKNOWLEDGEMENTS = (10, 60)  # before each kill, at random between these
 FILL_ATTEMPTS_MAX = 60
 DELIVERED_SECONDS_MAX = 60
+ERASURE_SECONDS_MAX = 30
 DISK_BYTES = 64 << 20  # a new data directory takes 25 MB, most of it the model's graph
 
 
@@ -121,6 +122,32 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_an_erasure_survives_a_kill(tmp_path: Path) -> None:
+    """The process is killed as soon as the DELETE is acknowledged; the next one finishes the sweep, and nobody gets in meanwhile."""
+    word = "Zyzzyva"
+    with served(tmp_path / "data") as service:
+        headers = {"Authorization": f"Bearer {service.register()}", "Prefer": "respond-async"}
+        for batch in range(8):
+            items = [{"content": f"{word} number {batch}-{n}", "tags": [f"{word}{n}"]} for n in range(100)]
+            assert service.http.post("/v1/memories/batch", json={"memories": items}, headers=headers).status_code == 202
+        answer = service.http.delete("/v1/account?confirm=erase-account", headers=headers)
+        assert answer.status_code == 200
+        service.kill()
+    with served(tmp_path / "data") as service:
+        assert service.http.get("/v1/memories", headers=headers).status_code == 401
+        receipt = {"receipt": answer.json()["receipt"]}
+        deadline = time.monotonic() + ERASURE_SECONDS_MAX
+        while (told := service.http.post("/v1/account/receipts", json=receipt).json())["status"] != "completed":
+            assert time.monotonic() < deadline, told
+        erased = {entry["store"]: entry["count"] for entry in told["receipts"]}
+        assert (erased["memories"], erased["tenants"], erased["data key"]) == (800, 1, 1)
+        service.register()  # the address is free
+        assert service.stop() == 0
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and "models" not in path.parts]
+    assert any(path.name == "data.mdb" for path in files)
+    assert not [path for path in files if word.lower().encode() in path.read_bytes().lower()]
 
 
 class Disk:

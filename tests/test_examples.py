@@ -20,7 +20,10 @@ from runtime.cli import parser
 from runtime.settings import known_settings
 from runtime.settings_table import with_table
 from runtime.signatures import headers
+from tests import upstream
+from tests.over_http import over_http
 from tests.served import Served, served
+from tests.upstream import refuses, says
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -118,6 +121,17 @@ def test_the_receiver_takes_what_is_genuine_and_nothing_else() -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_chat_example_talks_to_a_model(tmp_path: Path) -> None:
+    with upstream.upstream() as endpoint, over_http(tmp_path, llm__base_url=endpoint.url) as service:
+        endpoint.will(says("Ask for peanuts."), says("Ask for peanuts."), refuses(401))
+        command = [sys.executable, str(ROOT / "examples/chat.py"), "--base-url", service.url, "--api-key", service.register()]
+        told = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+        assert told.returncode == 0, told.stderr
+        assert told.stdout.count("Ask for peanuts.") == 2 and "memories put in: 1" in told.stdout
+        assert "quoted: I live in Lisbon and I am allergic to peanuts." in told.stdout
+        assert "fact: lives_in = Lisbon" in told.stdout
 
 
 def test_the_table_of_settings_is_the_code_s() -> None:

@@ -17,14 +17,14 @@ FILE_LINES_MAX = 620
 BANNED_NAMES = ("utils", "helpers", "common", "manager", "service")
 ONLY_IN = {
     "ray": {"runtime/cluster.py", "runtime/serving.py", "runtime/cli.py", "serve_app.py"},
-    "lmdb": {"storage/table.py"},
+    "lmdb": {"storage/table.py", "storage/sealed_table.py"},
     "starlette": {"runtime/gateway.py"},
     "uvicorn": {"runtime/connection.py", "runtime/serving.py", "runtime/cluster.py"},
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "auth", "errors", "ids", "inference", "jobs", "limits", "operation", "outbound", "pagination", "placement", "plugin", "settings",
-    "signatures", "timestamps",
+    "admission", "auth", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "operation", "outbound",
+    "pagination", "placement", "plugin", "reranker", "settings", "signatures", "timestamps", "token_count",
 }  # fmt: skip
 
 

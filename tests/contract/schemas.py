@@ -12,7 +12,8 @@ from pydantic import BaseModel
 def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The schema of what this model documents, with every object closed.
 
-    Fields with a default may be missing; objects that declare no fields (metadata) stay open.
+    Fields with a default may be missing; objects that declare no fields (metadata) stay open, and those that say that they are
+    (what passes through from elsewhere).
     """
     return _closed(model.model_json_schema(mode="serialization"))
 
@@ -23,7 +24,7 @@ def _closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     closed = {name: _closed(item) for name, item in schema.items()}
-    if closed.get("type") == "object" and "properties" in closed:
+    if closed.get("type") == "object" and "properties" in closed and closed.get("additionalProperties") is not True:
         closed["additionalProperties"] = False
     return closed
 

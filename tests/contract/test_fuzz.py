@@ -28,6 +28,7 @@ from schemathesis.specs.openapi import checks
 
 import serve_app
 from runtime import openapi
+from tests import upstream
 from tests.served import Served, served
 
 REQUESTS_PER_OPERATION = 10
@@ -66,7 +67,7 @@ def described(*, boundaries: bool) -> schemathesis.BaseSchema:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("fuzzed") / "data") as running:
+    with upstream.upstream() as endpoint, served(tmp_path_factory.mktemp("fuzzed") / "data", llm__base_url=endpoint.url) as running:
         yield running
 
 

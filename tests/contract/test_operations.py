@@ -23,6 +23,7 @@ ENDPOINTS = {
     "Memories": """
         POST   /v1/memories
         POST   /v1/memories/raw
+        POST   /v1/memories/process
         GET    /v1/memories/jobs/{job_id}
         POST   /v1/memories/batch
         GET    /v1/memories
@@ -36,6 +37,17 @@ ENDPOINTS = {
         POST   /v1/search
         POST   /v1/search/advanced
         GET    /v1/search/similar/{id}
+        POST   /v1/search/reason
+        POST   /v1/search/graph
+    """,
+    "Chat": """
+        POST   /v1/chat/completions
+    """,
+    "Profile": """
+        GET    /v1/profile
+        PATCH  /v1/profile
+        POST   /v1/profile/dialectic
+        DELETE /v1/profile
     """,
     "Collections": """
         POST   /v1/collections
@@ -55,6 +67,52 @@ ENDPOINTS = {
         DELETE /v1/webhooks/{id}
         POST   /v1/webhooks/{id}/test
     """,
+    "Usage and billing": """
+        GET    /v1/usage
+        GET    /v1/usage/history
+        GET    /v1/billing/subscription
+        POST   /v1/billing/upgrade
+        POST   /v1/billing/downgrade
+        GET    /v1/billing/invoices
+    """,
+    "Privacy lifecycle": """
+        DELETE /v1/account
+        GET    /v1/account/receipts
+        POST   /v1/account/receipts
+        GET    /v1/account/export
+        GET    /v1/account/export/parts
+        POST   /v1/account/import
+        POST   /v1/account/import/parts
+    """,
+    "Outcome memory and feedback": """
+        POST   /v1/learning/decisions
+        GET    /v1/learning/decisions/{id}
+        POST   /v1/learning/decisions/{id}/outcomes
+        GET    /v1/learning/policies/{key}/insights
+        POST   /v1/learning/policies/{key}/evaluate
+        GET    /v1/confidence
+        POST   /v1/corrections
+        GET    /v1/corrections/relevant
+        POST   /v1/decisions
+        POST   /v1/decisions/log
+        GET    /v1/decisions/similar
+        POST   /v1/feedback/relevance
+        POST   /v1/feedback/ranking
+        POST   /v1/feedback/missing
+        GET    /v1/feedback/stats
+    """,
+    "Knowledge graph": """
+        GET    /v1/knowledge-graph/entities
+        GET    /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/entities
+        DELETE /v1/knowledge-graph/entities/{entity_name}
+        POST   /v1/knowledge-graph/relationships
+        DELETE /v1/knowledge-graph/relationships
+        POST   /v1/knowledge-graph/query
+        GET    /v1/knowledge-graph/timeline/{entity_name}
+        GET    /v1/knowledge-graph/contradictions
+        GET    /v1/knowledge-graph/stats
+    """,
 }
 # Specification part 8: writes whose key is bound to the record they make.
 CANONICAL = """
@@ -67,6 +125,40 @@ CANONICAL = """
     POST /v1/learning/decisions
     POST /v1/learning/decisions/{id}/outcomes
 """
+# What a request costs in credits, as its example has it; everything else costs nothing.
+CREDITS = """
+    POST  /v1/memories                       1
+    POST  /v1/memories/raw                   1
+    POST  /v1/memories/batch                 1
+    POST  /v1/memories/process               5
+    PATCH /v1/memories/{id}                  1
+    POST  /v1/memory-tools/insert            1
+    POST  /v1/memory-tools/replace           1
+    POST  /v1/memory-tools/rethink           1
+    POST  /v1/search                         1
+    POST  /v1/search/advanced                2
+    GET   /v1/search/similar/{id}            1
+    POST  /v1/search/graph                   2
+    POST  /v1/search/reason                  10
+    POST  /v1/chat/completions               10
+    POST  /v1/profile/dialectic              10
+    POST  /v1/documents/upload               5
+    POST  /v1/knowledge-graph/entities       1
+    POST  /v1/knowledge-graph/relationships  1
+    POST  /v1/corrections                    1
+    GET   /v1/corrections/relevant           1
+    GET   /v1/confidence                     1
+    POST  /v1/decisions                      1
+    GET   /v1/decisions/similar              1
+    POST  /v1/learning/decisions             1
+    POST  /v1/learning/policies/{key}/evaluate  2
+    POST  /v1/feedback/relevance             1
+    POST  /v1/feedback/ranking               1
+    POST  /v1/feedback/missing               1
+    POST  /v1/rl/train                       10
+"""
+# Flows that answer from what is stored and change nothing of it.
+READING_FLOWS = {"search.reason", "chat.completions"}
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 RATES = {"default", "search", "batch", "media", "register", "login"}
 
@@ -130,13 +222,14 @@ def test_examples_are_true(operation: Operation) -> None:
 
 @each_operation
 def test_what_changes_something_can_be_repeated(operation: Operation) -> None:
-    if operation.kind is Kind.WRITE:
+    if operation.kind is not Kind.READ:
         assert operation.method in CHANGING
         assert operation.idempotency is not Idempotency.NONE
     if operation.method in ("PUT", "PATCH", "DELETE"):
         assert operation.kind is not Kind.READ
     if operation.method == "GET":
-        assert (operation.kind, operation.body, operation.idempotency) == (Kind.READ, None, Idempotency.NONE)
+        streams = operation.content_type == "application/x-ndjson"
+        assert (operation.kind, operation.body, operation.idempotency) == (Kind.FLOW if streams else Kind.READ, None, Idempotency.NONE)
 
 
 def test_canonical_are_the_writes_that_make_a_record() -> None:
@@ -146,14 +239,26 @@ def test_canonical_are_the_writes_that_make_a_record() -> None:
 
 
 @each_operation
+def test_an_operation_costs_what_was_agreed(operation: Operation) -> None:
+    prices = {(method, shape(path)): int(credits) for method, path, credits in (line.split() for line in CREDITS.strip().splitlines())}
+    credits = operation.credits
+    if callable(credits):
+        credits = credits(operation.body.model_validate(operation.example))
+    assert credits == max(prices.get(route, 0) for route in routes(operation))
+
+
+@each_operation
 def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     if operation.internal or operation.scope == "public":
         return
-    destroys_everything = operation.method == "DELETE" and operation.path.endswith("/all")
+    destroys_everything = operation.method == "DELETE" and operation.path.endswith(("/all", "/account"))
     rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
-    if destroys_everything or rules_over_keys:
+    rules_over_money = operation.path.startswith("/v1/billing") and operation.method != "GET"
+    if destroys_everything or rules_over_keys or rules_over_money:
         assert operation.scope == "admin"
-    elif operation.kind is Kind.READ:
+    elif operation.path.startswith("/v1/account/") and operation.name != "account.receipts":
+        assert operation.scope == "admin", "the account as a whole"
+    elif operation.kind is Kind.READ or operation.name in READING_FLOWS:
         assert operation.scope == "read"
     else:
         assert operation.scope in ("write", "admin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 from runtime import auth
 from runtime.errors import ApiError
 from runtime.inference import Models
+from runtime.layout import FORMAT_VERSION
 from runtime.operation import Call, Reply
 from runtime.plugin import Plugin, Registry
 from runtime.secrets import Secrets
@@ -23,6 +24,7 @@ from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from storage.table import Identity, Scope
 
 CHEAP = {
+    "billing": {"default_tier": "enterprise"},
     "auth": {"argon2_time_cost": 1, "argon2_memory_kib": 64, "register_per_minute": 0, "login_per_minute": 0},
     "limits": {"requests_per_minute": 0, "endpoint_caps": False},
 }
@@ -57,7 +59,7 @@ class Desk:
         self._open(create=True)
 
     def _open(self, *, create: bool) -> None:
-        identity = Identity("", 0, 1, 4096, 1)
+        identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
         self.shard = Shard(self._directory, self.registry, self.settings, self._models, identity, self.secrets)
         self._runner.run(self.shard.open(create=create))
 
@@ -119,6 +121,14 @@ class Desk:
     def settle(self) -> None:
         """Run the background jobs until none is left."""
         self._runner.run(self._idle())
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Something else in the shard's loop, such as closing a model."""
+        return self._runner.run(work)
+
+    def breathe(self) -> None:
+        """Let the background jobs run for a moment."""
+        self._runner.run(asyncio.sleep(0.002))
 
     async def _idle(self) -> None:
         async with asyncio.timeout(JOBS_SECONDS_MAX):

@@ -150,7 +150,8 @@ def test_a_minted_key_is_shown_once_and_works(desk: Desk) -> None:
     }  # fmt: skip
     assert desk("auth.me", who=key).status == 200
     listed = desk("auth.api_keys.list", who=token).body["items"]
-    assert listed == [{**minted.body, "last_used_at": None, "usage": {"requests": 0, "credits": 0}}]
+    used_at = iso(desk.now_ms - 1)
+    assert listed == [{**minted.body, "last_used_at": used_at, "usage": {"requests": 1, "credits": 0}}]
     with desk.shard.store.snapshot() as snapshot:
         stored = snapshot.bind(accounts.API_KEYS, desk.scope_of(token)).get_raw(0)
     assert key[20:].encode() not in stored

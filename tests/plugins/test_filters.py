@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plugins.memory_facets import number_text, shown_value
+from plugins.memory_facets import number_text
 from plugins.memory_store import MEMORY_FIELDS
 from runtime import limits
 from runtime.timestamps import iso
@@ -189,8 +189,8 @@ def test_a_condition_selects_what_it_says(shelf: Shelf, filters: dict[str, Any],
         ({"user_id": 5}, ["user_id"], "string_type"),
         ({"tags": {"contains": 5}}, ["tags", "contains"], "string_type"),
         ({"title": {"gt": 5}}, ["title", "gt"], "string_type"),
-        ({"metadata.size": {"gt": True}}, ["metadata.size", "gt"], "value_error"),
-        ({"metadata.size": {"gt": None}}, ["metadata.size", "gt"], "value_error"),
+        ({"metadata.size": {"gt": True}}, ["metadata.size", "gt"], "float_type"),
+        ({"metadata.size": {"gt": None}}, ["metadata.size", "gt"], "float_type"),
         ({"metadata.size": {"eq": {"x": 1}}}, ["metadata.size", "eq"], "value_error"),
         ({"metadata.size": {"in": [[1]]}}, ["metadata.size", "in", 0], "value_error"),
         ({"metadata.size": 10**400}, ["metadata.size"], "value_error"),
@@ -371,7 +371,7 @@ def test_paths_that_read_alike_are_one_path(fresh: Shelf) -> None:
     assert fresh.pick({"metadata.a.b": 1}) == {"dotted", "nested"}
 
 
-def test_texts_of_numbers_sort_as_the_numbers_and_lead_back_to_them() -> None:
+def test_texts_of_numbers_sort_as_the_numbers() -> None:
     numbers = [
         -sys.float_info.max,
         -(2**64) - 2**12,
@@ -392,4 +392,3 @@ def test_texts_of_numbers_sort_as_the_numbers_and_lead_back_to_them() -> None:
     texts = [number_text(number) for number in numbers]
     assert texts == sorted(texts) and len(set(texts)) == len(texts)
     assert number_text(1) == number_text(1.0) and number_text(-0.0) == number_text(0)
-    assert [shown_value(f"p\0n{text}", "p") for text in texts] == numbers

@@ -602,7 +602,7 @@ def test_every_table_is_erased_and_every_memory_exported(desk: Desk, ada: str) -
     desk("memories.update", {"content": "milk"}, who=ada, id=made["id"])
     snapshot, ctx = inside(desk, ada)
     with snapshot:
-        ((kind, record),) = memories.plugin.export(ctx)
+        ((kind, record, _),) = memories.plugin.export(ctx)
     assert (kind, record["content"], [version["content"] for version in record["history"]]) == ("memory", "milk", ["tea", "milk"])
 
     def work(transaction: Any) -> dict[str, int]:

@@ -29,7 +29,7 @@ class Library(Desk):
         self.embedder = WordEmbedder()
         plugins = (accounts.plugin, collections.plugin, memories.plugin, search.plugin, *further)
         chosen = Settings.load({**CHEAP, **settings})
-        super().__init__(directory, plugins, Models(self.embedder, load_reranker(chosen)), chosen)
+        super().__init__(directory, plugins, Models(self.embedder, reranker=load_reranker(chosen)), chosen)
         self.me = self.register()
 
     def add(self, content: str, who: str | None = None, **fields: Any) -> str:

@@ -1,4 +1,4 @@
-"""The sliding log is exact, whatever the moment inside the minute."""
+"""The sliding log is exact, whatever the moment inside the minute; held credits are released once; settings say how much there is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import random
 
 import pytest
 
-from runtime.admission import Admission
+from runtime.admission import Admission, Tally, Ticket, credits_limit, require_feature
 from runtime.errors import RateLimited
+from runtime.limits import FEATURES, RESERVATION_SECONDS_MAX, TIERS
 from runtime.operation import Call, Kind, Operation, Principal
-from tests.worlds import settings
+from runtime.settings import Settings
+from tests.worlds import ROOT, settings
 
 
 class Clock:
@@ -100,3 +102,80 @@ def test_public_operations_are_throttled_by_address() -> None:
         admission.admit(None, operation("login", "public"), CALL)
     with pytest.raises(RateLimited):
         admission.admit(None, operation("login", "public"), CALL)
+
+
+# --- credits ----------------------------------------------------------------------------------------------------------
+
+
+def holding(admission: Admission, credits: int, tally: Tally) -> Ticket:
+    tally.held += credits
+    return Ticket(credits=credits, tally=tally)
+
+
+def test_a_flow_keeps_its_credits_between_its_beginning_and_its_end() -> None:
+    admission, clock = make()
+    tally = Tally(period=0, used=0, sequence=1)
+    admission.park(b"flow", holding(admission, 10, tally))
+    clock.now += RESERVATION_SECONDS_MAX - 1
+    admission.park(b"other", holding(admission, 3, tally))
+    assert tally.held == 13
+    admission.resume(b"flow").release()
+    assert (tally.held, tally.used) == (3, 0)
+    assert admission.resume(b"flow").credits == 0, "it ended once"
+
+
+def test_a_flow_whose_gateway_died_is_reaped() -> None:
+    admission, clock = make()
+    tally = Tally(period=0, used=0, sequence=1)
+    admission.park(b"dead", holding(admission, 10, tally))
+    clock.now += RESERVATION_SECONDS_MAX
+    admission.park(b"alive", holding(admission, 1, tally))
+    assert tally.held == 1
+    admission.resume(b"dead").release()
+    assert tally.held == 1
+
+
+def test_a_ticket_releases_once() -> None:
+    tally = Tally(period=0, used=0, sequence=1, held=4)
+    ticket = Ticket(credits=4, tally=tally)
+    ticket.release(used=True)
+    ticket.release(used=True)
+    assert (tally.held, tally.used) == (0, 4)
+
+
+@pytest.mark.parametrize(("tier", "expected"), [("free", 1_000), ("starter", 25_000), ("pro", 200_000), ("scale", 1_000_000)])
+def test_production_keeps_to_the_table_of_the_specification(tier: str, expected: int) -> None:
+    production = Settings.load(ROOT / "configs/production.yaml")
+    assert credits_limit(production, tier) == expected
+    assert credits_limit(production, "enterprise") is None
+    minute = {"free": 60, "starter": 300, "pro": 1_200, "scale": 2_000, "enterprise": 3_000}
+    assert {name: production.tiers.terms(name)["requests_per_minute"] for name in minute} == minute
+    assert {name: production.tiers.terms(name)["price"] for name in TIERS} == {name: terms["price"] for name, terms in TIERS.items()}
+    assert production.limits.requests_per_minute is None and production.limits.caps == {"search": 30, "media": 20, "batch": 30}
+    assert (production.billing.default_tier, production.limits.features) == ("free", True)
+
+
+def test_a_local_installation_is_unlimited() -> None:
+    local = Settings.load(ROOT / "configs/local.yaml")
+    tier = local.billing.default_tier
+    assert credits_limit(local, tier) is None
+    assert (local.limits.requests_per_minute, local.limits.caps) == (0, {})
+    for feature in FEATURES:
+        require_feature(local, tier, feature)
+
+
+def test_settings_override_every_figure() -> None:
+    given = settings(
+        limits__requests_per_minute=None, limits__endpoint_caps=True, limits__search_per_minute=2, tiers__free_requests_per_minute=3
+    )
+    clock = Clock()
+    admission = Admission(given, clock)
+    for _ in range(2):
+        admission.admit(principal(), operation("search"), CALL)
+    for rate, limit in (("search", 2), ("default", 3)):
+        with pytest.raises(RateLimited) as refused:
+            for _ in range(2):
+                admission.admit(principal(), operation(rate), CALL)
+        assert refused.value.limit == limit
+    assert credits_limit(settings(tiers__free_credits=7), "free") == 7
+    assert credits_limit(settings(limits__credits_per_month=0), "free") is None

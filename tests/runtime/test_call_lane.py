@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -11,7 +12,7 @@ from runtime import call_lane
 from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
 from runtime.errors import Unavailable
 from runtime.limits import LANE_BYTES_MAX, LANE_CALLS_MAX
-from runtime.operation import Call, Reply
+from runtime.operation import Call, Kind, Reply
 from tests.runtime.tiny_app import call, registry
 
 
@@ -51,6 +52,8 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 def test_operations_find_their_lane() -> None:
     operations = registry().operations
     assert [lane_of(operations[f"tiny.{name}"]) for name in ("read", "add", "sleep")] == ["read", "write", "slow_read"]
+    flow = dataclasses.replace(operations["tiny.read"], kind=Kind.FLOW)
+    assert lane_of(flow) == "write", "the end of a flow must not be sent twice"
 
 
 def test_calls_that_arrive_while_a_batch_is_under_way_leave_together() -> None:

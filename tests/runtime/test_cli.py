@@ -62,6 +62,16 @@ def test_keys_of_a_directory_without_a_service_are_refused(capsys, tmp_path):
     )
 
 
+def test_an_import_needs_a_key_a_file_and_a_service(capsys, tmp_path, monkeypatch):
+    monkeypatch.delenv("MNEME_API_KEY", raising=False)
+    path = tmp_path / "memories.jsonl"
+    path.write_text('"The key is in the shed."')
+    assert "--api-key" in refusal(capsys, "import", str(path))
+    given = ["--api-key", "mem_sk_" + "0" * 64, "--base-url", "http://127.0.0.1:9"]
+    assert "No service answers at http://127.0.0.1:9" in refusal(capsys, "import", str(path), *given)
+    assert "missing.jsonl" in refusal(capsys, "import", str(tmp_path / "missing.jsonl"), *given)
+
+
 def test_fetching_never_touches_a_copy_of_the_user_s_own(capsys, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"mine")
     assert "names your own copy" in refusal(capsys, "models", "fetch", "--set", f"embedder.model_path={tmp_path}")

@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 from pydantic import Field
 
-from runtime import errors, gateway, ids
+from runtime import errors, flow, gateway, ids
 from runtime.gateway import build_asgi
 from runtime.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, URL_BYTES_MAX
 from runtime.operation import Body, Call, Idempotency, Kind, Operation, Query, Reply, View
@@ -133,6 +133,8 @@ class NotingShards:
         self.calls.append(call)
         if call.rejected is not None:
             return Reply(error=call.rejected)
+        if call.stage:
+            return Reply(flow.BEGUN, b"null")
         return REGISTRY.operations[call.operation].handler(call)
 
     async def status(self) -> list[dict[str, Any]]:
@@ -279,7 +281,7 @@ def test_204_has_no_body(service):
 def test_a_flow_runs_in_the_gateway(service):
     assert service("POST", "/v1/think", JSON, b'{"content": "x"}').json == {"thought": "x"}
     assert service("GET", "/v1/billing/tiers").json == {"tiers": []}
-    assert service.shards.calls == []
+    assert [call.stage for call in service.shards.calls] == ["begin", "end"], "its shard is asked before and told after"
 
 
 def test_public_operations_find_their_slot_in_the_body(service):

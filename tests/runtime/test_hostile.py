@@ -191,7 +191,8 @@ def test_head_is_get_without_its_body(wire: Wire, path: str) -> None:
     (status,), came = wire.ask(wire.head(b"HEAD " + target + b" HTTP/1.1"))
     head, _, body = came.partition(b"\r\n\r\n")
     assert (status, body) == (got, b"") and status < 500
-    assert re.search(rb"^content-length: [1-9]", head, re.MULTILINE | re.IGNORECASE)
+    streamed = path == "/v1/account/export"  # nobody knows its length before it is over
+    assert bool(re.search(rb"^content-length: [1-9]", head, re.MULTILINE | re.IGNORECASE)) is not streamed
 
 
 @pytest.mark.parametrize("start", [b"GET /v1/memories HTTP/1.1\r\nHost: x\r\nX-A: ", b"GET /v1/memories?cursor="])

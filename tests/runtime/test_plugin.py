@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from runtime.operation import Event, Idempotency, Kind, Operation, View
-from runtime.plugin import Plugin, Registry, RegistryError, RetryStrategy
+from runtime.plugin import Plugin, Registry, RegistryError, Restore, RetryStrategy
 from tests.worlds import example_plugin
 
 
@@ -36,12 +36,24 @@ def test_plugins_come_after_what_they_require() -> None:
         ),
         ([Plugin("a", operations=(operation(kind=Kind.WRITE, method="POST", scope="public"),))], "must say which slot"),
         ([Plugin("a", subscribe={"x.y": print})], "subscribes to 'x.y'"),
+        ([Plugin(name, restore={"note": Restore(View, print)}) for name in "ab"], "takes in records of kind 'note'"),
+        ([Plugin("a", operations=(operation(),)), Plugin("b", replaces=(operation(),))], "replaces 'a.get', which no plugin it requires"),
+        ([Plugin("a", replaces=(operation(),))], "replaces 'a.get', which no plugin it requires"),
         ([Plugin("a", events=(Event("x.y", View), Event("x.y", View)))], "event 'x.y' is declared twice"),
     ],
 )
 def test_inconsistent_sets_are_refused(plugins: list[Plugin], says: str) -> None:
     with pytest.raises(RegistryError, match=says.replace(".", r"\.").replace("(", r"\(")):
         Registry.build(plugins)
+
+
+def test_an_operation_is_given_a_fuller_form_by_a_plugin_above() -> None:
+    fuller = operation(summary="more")
+    registry = Registry.build([Plugin("b", requires=("a",), replaces=(fuller,)), Plugin("a", operations=(operation(),))])
+    assert registry.operations["a.get"] is fuller and len(registry.operations) == 1
+    twice = [Plugin(name, requires=("a",), replaces=(fuller,)) for name in ("b", "c")]
+    with pytest.raises(RegistryError, match=r"replacement 'a\.get' is declared twice"):
+        Registry.build([Plugin("a", operations=(operation(),)), *twice])
 
 
 def test_tables_of_indexes_are_tables_of_the_registry() -> None:

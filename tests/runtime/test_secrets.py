@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.secrets import NAMES, Secrets, SecretsError
+from runtime.settings import Settings
 
 
 def test_secrets_are_made_once_with_mode_0600_and_read_ever_after(tmp_path: Path) -> None:
@@ -75,3 +76,26 @@ def test_secrets_pickle_and_show_nothing() -> None:
     secrets = Secrets.generate()
     assert pickle.loads(pickle.dumps(secrets)) == secrets
     assert repr(secrets) == "Secrets()"
+
+
+GIVEN = {"secrets.service": "5" * 64, "secrets.pepper": "6" * 64, "secrets.operator_token": "mem_op_" + "7" * 64}
+
+
+def test_production_wants_its_secrets_given_or_to_be_told_otherwise(tmp_path: Path) -> None:
+    def secrets(**overrides: object) -> Secrets:
+        return Secrets.of(Settings.load(None, {"data_dir": str(tmp_path), "environment": "production", **overrides}), create=True)
+
+    for missing in (*GIVEN, None):
+        if missing is not None:
+            with pytest.raises(SecretsError, match=missing.replace(".", r"\.")):
+                secrets(**{name: text for name, text in GIVEN.items() if name != missing})
+    assert not (tmp_path / "secrets").exists(), "nothing was generated"
+    given = secrets(**GIVEN)
+    assert (given.service, given.pepper, given.operator_token) == (b"\x55" * 32, b"\x66" * 32, GIVEN["secrets.operator_token"])
+    assert not (tmp_path / "secrets").exists(), "what is given is never written to disk"
+    assert secrets(**{"secrets.allow_generated": True}) == Secrets.load(tmp_path / "secrets", create=False)
+
+
+def test_an_installation_at_home_makes_its_own(tmp_path: Path) -> None:
+    settings = Settings.load(None, {"data_dir": str(tmp_path)})
+    assert Secrets.of(settings, create=True) == Secrets.of(settings)

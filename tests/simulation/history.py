@@ -29,9 +29,10 @@ from plugins.memory_store import (
     MEMORY_VECTORS,
 )
 from plugins.webhook_store import BODIES, DELIVERY_FIELDS, EVENT_KINDS, UNDER_WAY
+from runtime import metering
 from runtime.auth import read_authorization, resolve
 from runtime.errors import ApiError
-from runtime.operation import Call, Idempotency
+from runtime.operation import Call, Idempotency, ReadContext
 from storage.table import Scope, Snapshot
 from tests.plugins import Answer
 from tests.simulation.model import Access, Account, Expected, Memory, Model, Request
@@ -186,6 +187,7 @@ class History:
         self._look(settled=True)
         for account in self._accounts():
             self._search_all(account)
+            self._look_at_profiles(account)
             self._count_rows(account)
         for account, url in self._hooked.items():
             self._compare_heard(account, url)
@@ -221,6 +223,15 @@ class History:
         kept = {body["data"]["id"] for body in bodies if "content" in body["data"]}
         alive = {memory.id for memory in account.readable(self.world.now_ms)}
         self._hold(not under_way and kept <= alive, f"{account.email}: {len(under_way)} under way, {kept - alive} still told of")
+
+    def _look_at_profiles(self, account: Account) -> None:
+        """Every memory has been read by now: the profiles say what the memories say, and name them."""
+        for user in account.profiles:
+            answer = self._one(Request("profile.get", self._session(account), query={"user_id": user}))
+            facts = [fact for fact in answer.body["static"] if fact["key"] == "lives_in"]
+            shown = [(fact["value"], *fact["evidence_memory_ids"]) for fact in facts]
+            wanted = self.model.home_of(account, user, self.world.now_ms)
+            self._hold(shown == wanted, f"{account.email}: {user} lives in {shown}, not {wanted}")
 
     # --- asking and comparing -----------------------------------------------------------------------------------------
 
@@ -363,6 +374,20 @@ class History:
             for key, shown in zip(keys, listed, strict=True):
                 key.id = shown["id"]
             self._look_at_collections(account, who, settled)
+            self._look_at_usage(account)
+
+    def _look_at_usage(self, account: Account) -> None:
+        """Every write that took effect was charged once, and all ways to count agree. A crash may lose charges of searches."""
+        world = self.world
+        credential, slot = read_authorization(f"Bearer {self._session(account).text}", world.secrets, world.now_ms)
+        with world.shard.store.snapshot() as snapshot:
+            principal, scope = resolve(snapshot, slot, credential, world.now_ms, world.secrets)
+            ctx = ReadContext(snapshot, scope, Call("look", slot, world.now_ms, b"", "r"), world.shard.environment, principal)
+            audits = [metering.audit(ctx, period) for (period,), _ in ctx[metering.USAGE_PERIODS].scan()]
+            shares = [(name, row.credits) for (_, kind, name), row in ctx[metering.USAGE_SHARES].scan() if kind == "operation"]
+        self._hold(all(audit["consistent"] for audit in audits), f"{account.email}: usage {audits}")
+        spent = sum(credits for name, credits in shares if not name.startswith("search."))
+        self._hold(spent == account.spent, f"{account.email}: writes cost {spent}, not {account.spent}")
 
     def _look_at_collections(self, account: Account, who: Access, settled: bool) -> None:
         collections = [collection for collection in account.collections if not collection.is_gone][::-1]

@@ -15,7 +15,8 @@ from runtime.timestamps import iso, parse
 
 DAY_MS = 24 * 3600 * 1000
 IMPLIED = {"read": {"read"}, "write": {"read", "write"}, "admin": {"read", "write", "admin"}}
-CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert"}
+CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert", "learning.decide", "learning.report"}
+COST_ONE = {"memories.update", "memory_tools.replace", "memory_tools.rethink"}
 SHOWN = ("title", "tags", "metadata", "importance", "user_id", "session_id", "speaker")
 CLEARED = {"tags": [], "metadata": {}}
 
@@ -67,6 +68,21 @@ class Memory:
 
 
 @dataclass(eq=False)
+class Decision:
+    """outcomes: what was reported, in order; the last one counts."""
+
+    chosen: str
+    id: str | None = None
+    outcomes: list[bool] = field(default_factory=list)
+
+    def view(self) -> dict[str, Any]:
+        """What the API shows of it."""
+        shown = {"chosen_action_key": self.chosen, "action_probability": 0.5, "propensity_source": "client"}
+        shown |= {"status": "final" if self.outcomes else "pending", "outcomes": [{"value": float(value)} for value in self.outcomes]}
+        return shown | {"composite_reward": float(self.outcomes[-1]) if self.outcomes else None}
+
+
+@dataclass(eq=False)
 class Access:
     """A session (no name) or an API key. text None: it was minted in a crash, and nobody has seen it."""
 
@@ -95,14 +111,26 @@ class Record:
 
 
 @dataclass(eq=False)
+class Profile:
+    """since: how many memories there were when it was last deleted; those do not count. is_set: by a caller, and not deleted since."""
+
+    bio: str | None = None
+    since: int = 0
+    is_set: bool = False
+
+
+@dataclass(eq=False)
 class Account:
     email: str
     password: str
     id: str | None = None
     collections: list[Collection] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     keys: list[Access] = field(default_factory=list)
     records: dict[str, Record] = field(default_factory=dict)
+    spent: int = 0  # credits of writes
+    profiles: dict[str, Profile] = field(default_factory=lambda: {user: Profile() for user in ("ada", "bob")})
 
     def readable(self, now: int) -> list[Memory]:
         return [memory for memory in self.memories if memory.readable(now)]
@@ -137,6 +165,7 @@ class Expected:
     """statuses: any of them. fields: what the body must say. apply(body, status): what changes; body None: the answer was lost.
 
     is_replay: `body` is to come again, word for word, unless it is None. found: ids a search must find; `also`: ids it may find too.
+    credits: what the write costs when it takes effect.
     """
 
     statuses: tuple[int, ...]
@@ -146,6 +175,7 @@ class Expected:
     is_replay: bool = False
     found: set[str] | None = None
     also: set[str] = field(default_factory=set)
+    credits: int = 0
 
 
 class Refused(Exception):
@@ -179,6 +209,10 @@ class Model:
             expected = self._of(request, account, now)
         except Refused as refused:
             return Expected((refused.status,))
+        if request.operation in COST_ONE:
+            expected.credits = 1
+        if expected.credits:
+            self._charge(account, expected)
         if idempotent and request.key:
             self._remember(account, request, expected, now)
         return expected
@@ -198,6 +232,8 @@ class Model:
             raise Refused(409)
         if record.expires_at is not None:
             return Expected((record.status,), body=record.body, is_replay=True)
+        if request.operation.startswith("learning."):
+            return Expected((201,), {"replayed": True})
         left = [memory for memory in record.memories if memory.readable(now)]
         if not left and record.memories:
             raise Refused(404)
@@ -215,6 +251,15 @@ class Model:
 
         ids = [memory.id for memory in named]
         return Expected(statuses, {} if None in ids else {"memory_ids": ids}, apply)
+
+    def _charge(self, account: Account, expected: Expected) -> None:
+        change = expected.apply
+
+        def apply(body: Any, status: int | None) -> list[Memory] | None:
+            account.spent += expected.credits
+            return change(body, status) if change else None
+
+        expected.apply = apply
 
     def _remember(self, account: Account, request: Request, expected: Expected, now: int) -> None:
         """Bind the key when the request takes effect."""
@@ -388,6 +433,35 @@ class Model:
             for memory in account.memories:
                 memory.is_gone |= memory.collection is collection
 
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def decision(self, account: Account, decision_id: str) -> Decision:
+        for owner in self.accounts.values():
+            for decision in owner.decisions:
+                if decision.id == decision_id:
+                    if owner is not account:
+                        raise Refused(403)
+                    return decision
+        raise Refused(404)
+
+    def learning_decide(self, account: Account, request: Request, now: int) -> Expected:
+        made = Decision(request.body["chosen_action_key"])
+
+        def apply(body: Any, status: int | None) -> None:
+            made.id = None if body is None else body["decision_id"]
+            account.decisions.append(made)
+
+        return Expected((201,), {"chosen_action_key": made.chosen, "action_probability": 0.5, "replayed": False}, apply)
+
+    def learning_report(self, account: Account, request: Request, now: int) -> Expected:
+        decision = self.decision(account, request.path["id"])
+        success = request.body["success"]
+        told = {"status": "final", "composite_reward": float(success), "outcome_count": len(decision.outcomes) + 1, "replayed": False}
+        return Expected((201,), told, lambda body, status: decision.outcomes.append(success))
+
+    def learning_get(self, account: Account, request: Request, now: int) -> Expected:
+        return Expected((200,), self.decision(account, request.path["id"]).view())
+
     # --- memories: made -----------------------------------------------------------------------------------------------
 
     def _made(
@@ -412,7 +486,7 @@ class Model:
             account.memories += made
             return made
 
-        return Expected(_statuses(201, request.in_time if made else True), fields, apply)
+        return Expected(_statuses(201, request.in_time if made else True), fields, apply, credits=len(made))
 
     def memories_create_raw(self, account: Account, request: Request, now: int) -> Expected:
         made = self._made(request.body, self.collection(account, request.body.get("collection_id")), request, now)
@@ -557,6 +631,44 @@ class Model:
         # A hybrid search adds what was said beside a match.
         also = set(everything) if asked["search_type"] == "hybrid" else set()
         return Expected((200,), {"degraded": by_meaning and not request.in_time, "no_match": not found}, found=found, also=also)
+
+    # --- profiles -----------------------------------------------------------------------------------------------------
+
+    def profile_get(self, account: Account, request: Request, now: int) -> Expected:
+        """Facts come a little later; they are looked at when everything has settled (`home_of`)."""
+        user = request.query["user_id"]
+        return Expected((200,), {"bio": account.profiles[user].bio, "memory_count": len(account.matching({"user_id": user}, now))})
+
+    def profile_update(self, account: Account, request: Request, now: int) -> Expected:
+        profile = account.profiles[request.query["user_id"]]
+        bio = request.body["bio"]
+
+        def apply(body: Any, status: int | None) -> None:
+            profile.bio, profile.is_set = bio, True
+
+        return Expected((200,), {"bio": bio}, apply)
+
+    def profile_delete(self, account: Account, request: Request, now: int) -> Expected:
+        """Where nothing is left that could make a profile, facts that were once derived may still have left one to delete."""
+        user = request.query["user_id"]
+        profile = account.profiles[user]
+        counted = [memory for memory in account.memories[profile.since :] if memory.fields.get("user_id") == user]
+        exists = profile.is_set or any(memory.readable(now) for memory in counted)
+
+        def apply(body: Any, status: int | None) -> None:
+            profile.bio, profile.is_set, profile.since = None, False, len(account.memories)
+
+        return Expected((200,) if exists else (200, 404) if counted else (404,), {}, apply)
+
+    def home_of(self, account: Account, user: str, now: int) -> list[tuple[str, str | None]]:
+        """(place, memory id) of what the user's memories say last of where they live; [] when they do not say."""
+        said = []
+        for order, memory in enumerate(account.memories[account.profiles[user].since :]):
+            place = memory.content.partition(" I live in ")[2]
+            own = memory.fields.get("user_id") == user and memory.fields.get("speaker") != "assistant"  # whose "I" is somebody else
+            if place and own and memory.readable(now):
+                said.append((memory.created_at, order, place, memory.id))
+        return [max(said)[2:]] if said else []
 
 
 def _statuses(ready: int, in_time: bool | None) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from tests.simulation.model import Access, Account, Model, Request
 SHARED_WORDS = ("harbour", "lantern", "violin", "meadow", "copper", "orchard")
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtv" for vowel in "aou"]
 USERS, SESSIONS, TAGS = ("ada", "bob"), ("monday", "tuesday"), ("home", "work")
-NOWHERE = {"mem": "mem_nowhere", "col": "col_nowhere"}
+NOWHERE = {"mem": "mem_nowhere", "col": "col_nowhere", "dec": "dec_nowhere"}
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 Body = dict[str, Any]
@@ -43,15 +43,21 @@ class Script:
             "collections.delete": (0.7, self._collections_delete),
             "collections.bulk_delete": (0.3, self._collections_bulk_delete),
             "collections.delete_all": (0.15, self._collections_delete_all),
+            "profile.update": (0.5, lambda account: Request("profile.update", body={"bio": self.word()}, query=self._user())),
+            "profile.delete": (0.4, lambda account: Request("profile.delete", query=self._user())),
+            "learning.decide": (1, self._decide),
+            "learning.report": (1.5, self._report),
         }
         self.others: dict[str, tuple[float, Callable[[Account], Request]]] = {
             "memories.get": (2, lambda account: Request("memories.get", path={"id": self._memory(account)})),
             "memories.history": (1, self._history),
             "memories.list": (2, self._list),
             "search.search": (5, self._search),
+            "learning.get": (0.7, lambda account: Request("learning.get", path={"id": self._decision(account)})),
             "collections.get": (1, lambda account: Request("collections.get", path={"id": self._collection(account)})),
             "collections.get_default": (0.3, lambda account: Request("collections.get_default")),
             "collections.list": (1, self._collections_list),
+            "profile.get": (1, lambda account: Request("profile.get", query=self._user())),
             "auth.me": (0.3, lambda account: Request("auth.me")),
             "auth.register": (0.5, self._register),
             "auth.login": (1, self._login),
@@ -106,7 +112,11 @@ class Script:
         return "".join(parts) + "zork"
 
     def text(self) -> str:
-        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}"
+        home = f" I live in {self.word().capitalize()}" if self._chance.random() < 0.15 else ""
+        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}{home}"
+
+    def _user(self) -> Body:
+        return {"user_id": self._chance.choice(USERS)}
 
     def _now_and_then(self, share: float, value: Any) -> Any:
         return value if self._chance.random() < share else None
@@ -132,6 +142,12 @@ class Script:
         alive = [collection for collection in known if not collection.is_gone]
         choice = alive if alive and self._chance.random() < 0.93 else known
         return self._chance.choice(choice[-6:]).id if choice and self._chance.random() > 0.03 else NOWHERE["col"]
+
+    def _decision(self, account: Account) -> str:
+        if self._chance.random() < 0.06:
+            account = self._foreign(account)
+        known = [decision.id for decision in account.decisions if decision.id is not None]
+        return self._chance.choice(known[-6:]) if known and self._chance.random() > 0.03 else NOWHERE["dec"]
 
     def _moment(self) -> str:
         """Soon after, or sometimes before, now."""
@@ -161,6 +177,13 @@ class Script:
         return {name: value for name, value in drawn.items() if value is not None}
 
     # --- requests -----------------------------------------------------------------------------------------------------
+
+    def _decide(self, account: Account) -> Request:
+        body = {"policy_key": "p", "candidates": [{"action_key": "a"}, {"action_key": "b"}], "mode": "observe"}
+        return Request("learning.decide", body={**body, "chosen_action_key": self._chance.choice("ab"), "action_probability": 0.5})
+
+    def _report(self, account: Account) -> Request:
+        return Request("learning.report", body={"success": self._chance.random() < 0.5}, path={"id": self._decision(account)})
 
     def _create(self, account: Account) -> Request:
         return Request("memories.create", body={"content": self.text(), **self._fields(account)})

@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from storage.bitmap_index import All, Any, Between, BitmapIndex, Equals, Not
 from storage.table import Identity, Scope, Store
 
-INDEX = BitmapIndex("memories", fields=("tag", "day"))
+INDEX = BitmapIndex("memories", fields=("tag", "day", "name", "user"), plain=("tag", "day"), prefixed=("name",))
 TENANTS = itertools.count(1)
 
 
@@ -141,3 +141,31 @@ def test_removed_values_leave_no_row(store, scope):
 def test_an_undeclared_field_is_refused(store, scope):
     with store.snapshot() as snapshot, pytest.raises(ValueError, match="colour"):
         INDEX.bind(snapshot, scope).of("colour", "red")
+
+
+def test_a_text_is_found_but_stands_in_no_key(store, scope):
+    def work(transaction):
+        index = INDEX.bind(transaction, scope)
+        for ordinal, name in enumerate(["Lisbon", "Lisboa", "Porto", "L" * 300, "Lisbon"]):
+            index.add(ordinal, "name", name)
+            index.add(ordinal, "user", name)
+        index.remove(4, "name", "Lisbon")
+
+    store.write(work)
+    with store.snapshot() as snapshot:
+        index = INDEX.bind(snapshot, scope)
+        assert list(index.of("user", "Lisbon")) == [0, 4]
+        assert list(index.of("name", "Lisbon")) == [0]
+        assert list(index.of("user", "L" * 300)) == [3]
+        assert not index.of("user", "Lis"), "only a prefixed field knows beginnings"
+        assert [list(index.starting_with("name", prefix)) for prefix in ("", "L", "Lis", "Lisbon", "Lisbon!", "L" * 200)] == [
+            [0, 1, 2, 3], [0, 1, 3], [0, 1], [0], [], [3],
+        ]  # fmt: skip
+        keys = repr(list(snapshot.bind(INDEX.tables[0], scope).keys())).encode()
+        assert b"Lis" not in keys and b"Porto" not in keys
+        for refused in (lambda: index.values("user", 5), lambda: index.range("user", "A", "Z"), lambda: index.starting_with("user", "L")):
+            with pytest.raises(ValueError):
+                refused()
+        # The same text of another field, and of another tenant, is another digest.
+        of_field = {key[1] for key in snapshot.bind(INDEX.tables[0], scope).keys("name")}
+        assert not of_field & {key[1] for key in snapshot.bind(INDEX.tables[0], scope).keys("user")}

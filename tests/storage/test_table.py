@@ -149,6 +149,14 @@ def test_first_last_and_count(shelves):
         assert (notes.count(), notes.count("a"), notes.count("c")) == (5, 3, 0)
 
 
+def test_sizes_are_those_of_the_last_rows(shelves):
+    with shelves.snapshot() as snapshot:
+        notes = snapshot.bind(NOTES, ALICE)
+        sizes = notes.sizes(limit=100)
+        assert len(sizes) == notes.count() and all(size > 8 for size in sizes)
+        assert notes.sizes(limit=1) == sizes[:1] == notes.sizes("b", limit=1)
+
+
 def test_rows_may_change_while_a_transaction_scans_them(store):
     put_blobs(store, {number: b"x" for number in range(100)})
 

@@ -1,0 +1,124 @@
+"""Tiers: how close at hand a memory is kept (short_term, long_term, archived).
+
+What decides is activation, the base-level learning of ACT-R (Anderson and Schooler, Reflections of the environment in memory,
+1991) plus importance:
+
+    ln Σ t^−0.5 over the times t, in days, since it was stored and since each access, + 2 · (importance − 0.5)
+
+Only the number of accesses and the last one are kept, so those between are taken as spread evenly (Petrov, Computationally
+efficient approximation of the base-level learning equation, 2006). Each tier is left at another activation than it is entered at,
+so that a memory near a border stays where it is. Archived memories are still found.
+
+The job goes through an account's memories in bounded steps, at most every TIER_INTERVAL_MS, and is started by the first memory
+stored after that: an account in which nothing happens needs no new tiers.
+
+    tiers_alarm  ()  -> when the next job may start, 8 bytes big endian
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MemoryCreated, MemoryRow, is_readable, set_tier
+from runtime.jobs import Again
+from runtime.limits import TIER_MEMORIES_PER_STEP
+from runtime.operation import Event, WriteContext
+from runtime.plugin import Job
+from runtime.timestamps import iso
+from storage.table import Table
+
+SHORT, LONG, ARCHIVED = "short_term", "long_term", "archived"
+DAY_MS = 86_400_000
+TIER_INTERVAL_MS = 6 * 3_600_000
+YOUNGEST_DAYS = 1 / 24  # what happened within the last hour counts as an hour ago
+LONG_AFTER_DAYS = 1.0
+PROMOTED_FROM, DEMOTED_BELOW = 0.5, -1.0
+ARCHIVED_BELOW, RECALLED_FROM = -2.5, -1.5
+
+
+class TierChanged(MemoryCreated):
+    updated_at: str = Field(description="When it changed tier (ISO 8601).")
+    tier: str = Field(description="The tier it is in now.")
+    previous_tier: str = Field(description="The tier it came from.")
+
+
+TIER_CHANGED = Event("memory.tier_changed", TierChanged)
+ALARM: Table[bytes] = Table("tiers_alarm", key=(), row=bytes, doc="when the next tier job may start, 8 bytes big endian")
+TABLES = (ALARM,)
+
+
+def activation(row: MemoryRow, now: int) -> float:
+    """How present a memory is at `now` (Unix milliseconds)."""
+    age = max((now - row.created_at) / DAY_MS, YOUNGEST_DAYS)
+    uses = age**-0.5
+    if row.access_count and row.last_accessed_at is not None:
+        last = min(max((now - row.last_accessed_at) / DAY_MS, YOUNGEST_DAYS), age)
+        uses += last**-0.5
+        if row.access_count > 1 and age > last:
+            uses += (row.access_count - 1) * 2 * (math.sqrt(age) - math.sqrt(last)) / (age - last)
+    return math.log(uses) + 2 * (row.importance - 0.5)
+
+
+def next_tier(row: MemoryRow, now: int) -> str:
+    """The tier a memory belongs in, coming from the one it is in."""
+    present = activation(row, now)
+    if row.tier == LONG and present >= DEMOTED_BELOW:
+        return LONG
+    if row.tier == ARCHIVED and present < RECALLED_FROM:
+        return ARCHIVED
+    if present >= PROMOTED_FROM and now - row.created_at >= LONG_AFTER_DAYS * DAY_MS:
+        return LONG
+    return ARCHIVED if present < ARCHIVED_BELOW else SHORT
+
+
+def on_created(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str) -> None:
+    """Subscriber: start the job when it is time again. The first memory of an account only sets the clock."""
+    raw = ctx[ALARM].get()
+    if raw is not None and int.from_bytes(raw, "big") > ctx.now:
+        return
+    ctx[ALARM].put((), (ctx.now + TIER_INTERVAL_MS).to_bytes(8, "big"))
+    if raw is not None:
+        ctx.enqueue("memories.tiers", {"after": -1, "changed": 0})
+
+
+def step(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, Any]:
+    """The job `memories.tiers`: look at the next memories, and move those that belong elsewhere."""
+    live = ctx.index(MEMORY_FIELDS).of("live", 1)
+    live.remove_range(0, payload["after"] + 1)
+    portion = list(live[:TIER_MEMORIES_PER_STEP])
+    changed = payload["changed"]
+    for row in ctx[MEMORIES].get_many([(ordinal,) for ordinal in portion]):
+        tier = row.tier if row is None or row.superseded else next_tier(row, ctx.now)
+        if tier != row.tier and is_readable(ctx, row):
+            _move(ctx, row, tier)
+            changed += 1
+    if len(portion) < TIER_MEMORIES_PER_STEP:
+        return {"changed": changed}
+    return Again({"after": portion[-1], "changed": changed})
+
+
+def _move(ctx: WriteContext, row: MemoryRow, tier: str) -> None:
+    set_tier(ctx, row, tier)
+    data = {
+        "id": row.id,
+        "version": row.version,
+        "content": row.content,
+        "collection_id": row.collection_id,
+        "importance": row.importance,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(ctx.now),
+        "tier": tier,
+        "previous_tier": row.tier,
+    }
+    ctx.emit(TIER_CHANGED, data, row.id)
+
+
+def erase(ctx: WriteContext) -> dict[str, int]:
+    return {table.name: ctx[table].delete_prefix() for table in TABLES}
+
+
+JOB = Job("memories.tiers", step)

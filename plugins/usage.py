@@ -1,0 +1,308 @@
+"""Usage: what an account has used of its month, and used before.
+
+Shows what runtime/metering.py counts, and owns no table of its own: the figures are written in the transactions of the effects
+they stand for, whatever the feature.
+
+Choices where the interface leaves room:
+- `credits.used` includes what is reserved for work under way, so that `remaining` is what can still be asked for.
+- `requests.used` counts authenticated requests, failed ones included; those a limit refused are in `requests.refused` alone.
+- History has the hours of the last two months, the days of two years and every month; times without usage have no item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field
+
+from plugins.collections import COLLECTION_COUNTS
+from plugins.memory_store import MEMORIES
+from runtime import auth, metering
+from runtime.admission import credits_limit
+from runtime.errors import NotFound
+from runtime.limits import ROWS_MEASURED_MAX
+from runtime.metering import DAY_MS, HOUR_MS, RollupRow
+from runtime.operation import Body, Call, Kind, Operation, ReadContext, View, WriteContext
+from runtime.pagination import Page, PageQuery, envelope, position
+from runtime.placement import slot_of_email
+from runtime.plugin import Job, Plugin
+from runtime.timestamps import Timestamp, iso
+
+# --- requests and responses -------------------------------------------------------------------------------------------
+
+
+class HistoryQuery(PageQuery):
+    from_: Timestamp | None = Field(None, alias="from", description="Leave out what ended by then; the beginning, when absent.")
+    to: Timestamp | None = Field(None, description="Leave out what began then or later; now, when absent.")
+    granularity: Literal["hour", "day", "month"] = Field("day", description="Length of an item.")
+
+
+class AuditQuery(Body):
+    email: str = Field(max_length=254, description="The account's e-mail address.")
+
+
+class Credits(View):
+    used: int = Field(description="Credits used or reserved since the period began.")
+    limit: int = Field(description="Credits of the period; -1 is unlimited.")
+    remaining: int = Field(description="Credits left; -1 is unlimited.")
+    percentage: float = Field(description="Share of the limit that is used, 0 to 100; 0 when unlimited.")
+
+
+class Requests(View):
+    used: int = Field(description="Authenticated requests since the period began.")
+    refused: int = Field(description="Requests that a limit refused; they cost nothing and count nowhere else.")
+
+
+class OperationShare(View):
+    operation: str = Field(description="Name of the operation, such as `memories.create`.")
+    count: int = Field(description="Requests.")
+    credits: int = Field(description="Credits they cost.")
+
+
+class KeyShare(View):
+    api_key_id: str | None = Field(description="The API key; null: access tokens, and work in the background.")
+    requests: int = Field(description="Requests made with it.")
+    credits: int = Field(description="Credits they cost.")
+
+
+class Stored(View):
+    memories: int = Field(description="Memories.")
+    documents: int = Field(description="Documents.")
+    bytes: int = Field(description="Bytes that the memories take, without indexes; estimated from the newest where there are very many.")
+
+
+class Usage(View):
+    period_start: str = Field(description="First instant of the period, a calendar month (ISO 8601, UTC).")
+    period_end: str = Field(description="First instant of the next one.")
+    tier: str = Field(description="The tier of the account's plan.")
+    credits: Credits
+    requests: Requests
+    rate_limit_per_minute: int = Field(description="Requests per minute; -1 is unlimited.")
+    by_operation: list[OperationShare] = Field(description="By operation, the costliest first.")
+    by_api_key: list[KeyShare] = Field(description="By API key, the costliest first.")
+    storage: Stored
+
+
+class HistoryItem(View):
+    period_start: str = Field(description="First instant of the hour, day or month (ISO 8601, UTC).")
+    requests: int
+    credits: int
+
+
+class PeriodAudit(View):
+    period_start: str
+    counter: int = Field(description="What the period's counter says.")
+    events: int = Field(description="Sum of the usage events, those folded away included.")
+    by_operation: int = Field(description="Sum of the shares of operations.")
+    by_key: int = Field(description="Sum of the shares of API keys.")
+    by_time: int = Field(description="Sum of the hours and days.")
+    reserved: int = Field(description="Set aside for work under way; part of none of the others.")
+    closed: bool = Field(description="Whether the period was closed; its figures are final then.")
+    consistent: bool = Field(description="Whether all of them agree.")
+
+
+class Audit(View):
+    email: str
+    periods: list[PeriodAudit] = Field(description="Every period with usage, oldest first.")
+    consistent: bool
+
+
+# --- handlers ---------------------------------------------------------------------------------------------------------
+
+
+async def aside(call: Call, loaded: None, models: Any) -> None:
+    """Nothing to prepare: an operation that prepares runs beside the event loop, and this one walks over many rows."""
+
+
+def get(ctx: ReadContext, body: None) -> Usage:
+    tier, period = ctx.principal.tier, metering.period_of(ctx.now)
+    row = ctx[metering.USAGE_PERIODS].get(period) or metering.PeriodRow()
+    override = ctx.settings.limits.requests_per_minute
+    per_minute = ctx.settings.tiers.terms(tier)["requests_per_minute"] if override is None else override
+    return Usage(
+        period_start=iso(period),
+        period_end=iso(metering.period_end(period)),
+        tier=tier,
+        credits=_credits(row.credits + row.reserved, credits_limit(ctx.settings, tier)),
+        requests=Requests(used=row.requests, refused=row.refused),
+        rate_limit_per_minute=per_minute or -1,
+        by_operation=[
+            OperationShare(operation=name, count=share.requests, credits=share.credits) for name, share in _shares(ctx, period, "operation")
+        ],
+        by_api_key=[
+            KeyShare(api_key_id=name or None, requests=share.requests, credits=share.credits) for name, share in _shares(ctx, period, "key")
+        ],
+        storage=_stored(ctx),
+    )
+
+
+def _credits(used: int, limit: int | None) -> Credits:
+    if limit is None:
+        return Credits(used=used, limit=-1, remaining=-1, percentage=0)
+    return Credits(used=used, limit=limit, remaining=max(0, limit - used), percentage=min(100.0, round(100 * used / limit, 2)))
+
+
+def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupRow]]:
+    found = [(name, share) for (_, _, name), share in ctx[metering.USAGE_SHARES].scan(period, kind)]
+    return sorted(found, key=lambda named: (-named[1].credits, -named[1].requests, named[0]))
+
+
+def _stored(ctx: ReadContext) -> Stored:
+    counts = [row for _, row in ctx[COLLECTION_COUNTS].scan()]
+    memories = sum(row.memories for row in counts)
+    sample = ctx[MEMORIES].sizes(limit=ROWS_MEASURED_MAX)
+    size = sum(sample) if len(sample) < ROWS_MEASURED_MAX else round(sum(sample) / len(sample) * memories)
+    return Stored(memories=memories, documents=sum(row.documents for row in counts), bytes=size)
+
+
+def history(ctx: ReadContext, body: None) -> dict[str, Any]:
+    query = ctx.query
+    start = position(ctx)
+    to = ctx.now + 1 if query.to is None else query.to
+    matching = [
+        item
+        for item in _items(ctx, query.granularity)
+        if (query.from_ is None or _end(query.granularity, item[0]) > query.from_) and item[0] < to
+    ]
+    page = [item for item in matching if start is None or item[0] > start[0]][: query.limit]
+    following = (page[-1][0],) if page and page[-1] != matching[-1] else None
+    items = [{"period_start": iso(at), "requests": requests, "credits": credits} for at, requests, credits in page]
+    return envelope(ctx, items, following, len(matching))
+
+
+def _end(granularity: str, start: int) -> int:
+    return metering.period_end(start) if granularity == "month" else start + (HOUR_MS if granularity == "hour" else DAY_MS)
+
+
+def _items(ctx: ReadContext, granularity: str) -> list[tuple[int, int, int]]:
+    """(start, requests, credits), oldest first; as many as the retention of runtime/limits.py leaves."""
+    if granularity == "month":
+        found = [(period, row.requests, row.credits) for (period,), row in ctx[metering.USAGE_PERIODS].scan()]
+        return [item for item in found if item[1] or item[2]]
+    rollups = ctx[metering.USAGE_ROLLUPS]
+    hours = [(hour, row.requests, row.credits) for (_, hour), row in rollups.scan("hour")]
+    if granularity == "hour":
+        return hours
+    days: dict[int, list[int]] = {day: [row.requests, row.credits] for (_, day), row in rollups.scan("day")}
+    for hour, requests, credits in hours:
+        day = days.setdefault(hour // DAY_MS * DAY_MS, [0, 0])
+        day[0] += requests
+        day[1] += credits
+    return [(day, *days[day]) for day in sorted(days)]
+
+
+def audit(ctx: ReadContext, body: AuditQuery) -> Audit:
+    """Compare every way of counting, month by month, for one account. For the operator."""
+    account = auth.tenant_of_email(ctx.reader, ctx.scope.slot, body.email, ctx.secrets)
+    if account is None:
+        raise NotFound("There is no account with this e-mail address.", param="email")
+    theirs = ctx.as_tenant(auth.principal_of(ctx.scope.slot, account, auth.SCOPES, ""), auth.scope_of(ctx.scope.slot, account))
+    periods = [
+        PeriodAudit(period_start=iso(period), closed=row.closed, **metering.audit(theirs, period))
+        for (period,), row in theirs[metering.USAGE_PERIODS].scan()
+    ]
+    return Audit(email=body.email, periods=periods, consistent=all(period.consistent for period in periods))
+
+
+# --- privacy ----------------------------------------------------------------------------------------------------------
+
+
+def erase(ctx: WriteContext) -> dict[str, int]:
+    """Remove all usage. Counts of rows by table."""
+    return {table.name: ctx[table].delete_prefix() for table in metering.TABLES}
+
+
+def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+    """("usage_month" | "usage_day", record), oldest first."""
+    for granularity in ("month", "day"):
+        for start, requests, credits in _items(ctx, granularity):
+            yield f"usage_{granularity}", {"period_start": iso(start), "requests": requests, "credits": credits}
+
+
+# --- the plugin -------------------------------------------------------------------------------------------------------
+
+_SPEC = "part 4, Usage and billing"
+_START = "2026-05-01T00:00:00.000Z"
+
+OPERATIONS = (
+    Operation(
+        name="usage.get",
+        method="GET",
+        path="/v1/usage",
+        kind=Kind.READ,
+        prepare=aside,
+        handler=get,
+        response=Usage,
+        fresh_usage=True,
+        summary="What was used this month",
+        description="Credits and requests since the first of the month, UTC, up to this request, by operation and by API key.",
+        spec=_SPEC,
+        example_reply={
+            "period_start": _START,
+            "period_end": "2026-06-01T00:00:00.000Z",
+            "tier": "free",
+            "credits": {"used": 412, "limit": 1000, "remaining": 588, "percentage": 41.2},
+            "requests": {"used": 655, "refused": 3},
+            "rate_limit_per_minute": 60,
+            "by_operation": [{"operation": "memories.create", "count": 412, "credits": 412}],
+            "by_api_key": [{"api_key_id": None, "requests": 655, "credits": 412}],
+            "storage": {"memories": 412, "documents": 0, "bytes": 181_530},
+        },
+    ),
+    Operation(
+        name="usage.history",
+        method="GET",
+        path="/v1/usage/history",
+        kind=Kind.READ,
+        handler=history,
+        query=HistoryQuery,
+        response=Page[HistoryItem],
+        fresh_usage=True,
+        summary="Usage by hour, day or month",
+        description="Oldest first. Hours are kept for two months and days for two years.",
+        spec=_SPEC + "; rule P",
+        example_reply={
+            "items": [{"period_start": _START, "requests": 655, "credits": 412}],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
+    ),
+    Operation(
+        name="internal.usage.audit",
+        method="POST",
+        path="/v1/internal/usage/audit",
+        kind=Kind.READ,
+        prepare=aside,
+        handler=audit,
+        body=AuditQuery,
+        response=Audit,
+        internal=True,
+        slot_of=lambda body: slot_of_email(body.email),
+        fresh_usage=True,
+        summary="Check an account's usage against itself",
+        spec="part 1, internal routes",
+        example={"email": "ada@example.com"},
+        example_reply={
+            "email": "ada@example.com",
+            "periods": [
+                {
+                    "period_start": _START, "counter": 412, "events": 412, "by_operation": 412, "by_key": 412, "by_time": 412,
+                    "reserved": 0, "closed": False, "consistent": True,
+                }
+            ],
+            "consistent": True,
+        },
+    ),
+)  # fmt: skip
+
+plugin = Plugin(
+    name="usage",
+    requires=("collections", "memories"),
+    operations=OPERATIONS,
+    events=(metering.PERIOD_STARTED,),
+    jobs=(Job(metering.REAPER, metering.reap),),
+    erase=erase,
+    export=export,
+)

@@ -1,0 +1,218 @@
+"""`mneme admin`: what the operator does to accounts and their bills, on a running service or on the files of a stopped one.
+
+`COMMANDS` is the table; runtime/cli.py makes the command line from it. A command that acts on accounts opens an `office`, which
+takes internal requests either way: over HTTP with the operator token when a service holds the data directory, else through the
+same gateway and shards, opened in this process for as long as the command takes. So a command is written once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx
+
+from runtime import cluster
+from runtime.client import Client, content_of, local_base_url
+from runtime.layout import DirectoryInUse, Layout, held
+from runtime.limits import CALL_SECONDS_MAX, TIERS
+from runtime.placement import slots_of_shard
+from runtime.secrets import Secrets
+from runtime.settings import Settings
+
+OK, INCONSISTENT = 0, 1
+_BASE = "https://files.mneme"  # never resolved: requests to it are answered in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One `mneme admin` command. run: -> exit status; failures are raised, see runtime/cli.py."""
+
+    name: str
+    summary: str
+    arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace, Settings], int]
+
+
+class Caller(Protocol):
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
+
+
+# --- where requests go ------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def office(settings: Settings, base_url: str | None) -> Iterator[Caller]:
+    """Something that answers internal requests about this data directory. Raises LayoutError, SecretsError, StoreError, CallFailed."""
+    Layout.load(settings.data_dir)  # a directory without a service's data is named as such, and not filled
+    token = Secrets.load(settings.data_dir / "secrets", create=False).operator_token
+    with contextlib.ExitStack() as stack:
+        if base_url is None:
+            try:
+                stack.enter_context(held(settings.data_dir))
+            except DirectoryInUse:
+                base_url = local_base_url(settings)
+        yield stack.enter_context(_files(settings, token) if base_url is None else Client(base_url, token))
+
+
+@contextlib.contextmanager
+def _files(settings: Settings, token: str) -> Iterator[Caller]:
+    """The service itself, in this process, for the length of the block. The caller holds the data directory."""
+    with asyncio.Runner() as runner:
+        opened: list[cluster.ShardLike] = []
+        shards = cluster.LocalShards(opened)
+        try:
+            for number in range(Layout.load(settings.data_dir).shards):
+                opened.append(runner.run(cluster.resolve("serve_app:open_shard")(settings, number)))
+            application = cluster.resolve("serve_app:build_local")(settings, shards)
+            client = httpx.AsyncClient(
+                transport=httpx.ASGITransport(application),
+                base_url=_BASE,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=CALL_SECONDS_MAX,
+            )
+            yield _InProcess(runner, client)
+            runner.run(client.aclose())
+            runner.run(shards.drain())
+        finally:
+            runner.run(shards.close())
+
+
+class _InProcess:
+    def __init__(self, runner: asyncio.Runner, client: httpx.AsyncClient):
+        self._runner, self._client = runner, client
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """As Client.call."""
+        return content_of(method, path, self._runner.run(self._client.request(method, path, json=body)), _BASE)
+
+
+def accounts(caller: Caller, settings: Settings, email: str | None) -> Iterator[dict[str, Any]]:
+    """The account with this address, or all of the installation, page by page."""
+    if email is not None:
+        yield {"email": email}
+        return
+    shards = Layout.load(settings.data_dir).shards
+    for number in range(shards):
+        page: dict[str, Any] = {"next": None}
+        while True:
+            after = {} if page["next"] is None else {"after": page["next"]}
+            page = caller.call("POST", "/v1/internal/accounts", {"slot": slots_of_shard(number, shards).start, **after})
+            yield from page["accounts"]
+            if page["next"] is None:
+                break
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def _money(invoice: Mapping[str, Any]) -> str:
+    return f"{invoice['number']}  {invoice['total_cents'] / 100:,.2f} {invoice['currency'].upper()}  {invoice['status']}"
+
+
+def _of_account(parser: ArgumentParser) -> None:
+    parser.add_argument("--email", required=True, help="the account's e-mail address")
+
+
+def _of_some_accounts(parser: ArgumentParser) -> None:
+    parser.add_argument("--email", help="the account's e-mail address (default: all accounts)")
+
+
+def _of_invoice(parser: ArgumentParser) -> None:
+    _of_account(parser)
+    parser.add_argument("--invoice", required=True, help="the invoice's number or id")
+
+
+def _set_tier_arguments(parser: ArgumentParser) -> None:
+    _of_account(parser)
+    parser.add_argument("--tier", required=True, choices=tuple(TIERS), help="the tier from now on")
+    parser.add_argument("--price-cents", type=int, metavar="CENTS", help="agreed price a month (default: the tier's own)")
+
+
+def _mark_paid_arguments(parser: ArgumentParser) -> None:
+    _of_invoice(parser)
+    parser.add_argument("--reference", default="", help="what the payment is known by")
+
+
+def _credit_note_arguments(parser: ArgumentParser) -> None:
+    _of_invoice(parser)
+    parser.add_argument("--reason", required=True, help="why; it stands on the note")
+    parser.add_argument("--amount-cents", type=int, metavar="CENTS", help="how much to take back (default: all that is left)")
+
+
+def list_accounts(parsed: Namespace, settings: Settings) -> int:
+    with office(settings, parsed.base_url) as caller:
+        for account in accounts(caller, settings, None):
+            print(f"{account['email']}  {account['tier']}  since {account['created_at'][:10]}")
+    return OK
+
+
+def set_tier(parsed: Namespace, settings: Settings) -> int:
+    price = {} if parsed.price_cents is None else {"price_cents": parsed.price_cents}
+    with office(settings, parsed.base_url) as caller:
+        answer = caller.call("POST", "/v1/internal/billing/set-tier", {"email": parsed.email, "tier": parsed.tier, **price})
+    print(f"{parsed.email} has the tier {answer['tier']['name']}.")
+    return OK
+
+
+def close_period(parsed: Namespace, settings: Settings) -> int:
+    """Close what is over; a month that was closed before is left as it is."""
+    issued = 0
+    with office(settings, parsed.base_url) as caller:
+        for account in accounts(caller, settings, parsed.email):
+            for invoice in caller.call("POST", "/v1/internal/billing/close", {"email": account["email"]})["invoices"]:
+                issued += 1
+                print(f"{account['email']}  {_money(invoice)}")
+    print(f"{issued} invoices were issued.")
+    return OK
+
+
+def audit_usage(parsed: Namespace, settings: Settings) -> int:
+    """Compare events, counters, invoices and ledger of each account; the status says whether all agree."""
+    checked, wrong = 0, 0
+    with office(settings, parsed.base_url) as caller:
+        for account in accounts(caller, settings, parsed.email):
+            usage = caller.call("POST", "/v1/internal/usage/audit", {"email": account["email"]})
+            books = caller.call("POST", "/v1/internal/billing/audit", {"email": account["email"]})
+            checked += 1
+            wrong += not (usage["consistent"] and books["consistent"])
+            for period in usage["periods"]:
+                figures = " ".join(f"{name}={period[name]}" for name in ("events", "counter", "by_operation", "by_key", "by_time"))
+                print(f"{account['email']}  {period['period_start'][:7]}  {figures}  {_verdict(period)}")
+            figures = " ".join(f"{name}={value}" for name, value in books.items() if isinstance(value, int) and name != "consistent")
+            print(f"{account['email']}  ledger   {figures}  {_verdict(books)}")
+    print(f"{wrong} of {checked} accounts do not add up." if wrong else f"All {checked} accounts add up.")
+    return INCONSISTENT if wrong else OK
+
+
+def _verdict(checked: Mapping[str, Any]) -> str:
+    return "ok" if checked["consistent"] else "DIFFERS"
+
+
+def mark_paid(parsed: Namespace, settings: Settings) -> int:
+    body = {"email": parsed.email, "invoice": parsed.invoice, "reference": parsed.reference}
+    with office(settings, parsed.base_url) as caller:
+        print(_money(caller.call("POST", "/v1/internal/billing/mark-paid", body)))
+    return OK
+
+
+def credit_note(parsed: Namespace, settings: Settings) -> int:
+    amount = {} if parsed.amount_cents is None else {"amount_cents": parsed.amount_cents}
+    body = {"email": parsed.email, "invoice": parsed.invoice, "reason": parsed.reason, **amount}
+    with office(settings, parsed.base_url) as caller:
+        print(_money(caller.call("POST", "/v1/internal/billing/credit-note", body)))
+    return OK
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("accounts", "list all accounts and their tiers", lambda parser: None, list_accounts),
+    Command("set-tier", "change an account's tier at once", _set_tier_arguments, set_tier),
+    Command("close-period", "close the months that are over and issue their invoices", _of_some_accounts, close_period),
+    Command("audit-usage", "check usage, invoices and ledger against each other", _of_some_accounts, audit_usage),
+    Command("mark-paid", "record that an invoice was paid", _mark_paid_arguments, mark_paid),
+    Command("credit-note", "take back an invoice, as a whole or in part", _credit_note_arguments, credit_note),
+)

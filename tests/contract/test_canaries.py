@@ -1,0 +1,230 @@
+"""What users write lies nowhere on the disk as they wrote it, and after an erasure there is no key left that opens it.
+
+Every text of every request body of every operation carries a word of its own. All files under the data directory, whatever page of
+them, are then searched for these words: while the account lives, after it was erased, and in what was logged meanwhile. A field
+that no step plants fails, so a new plugin needs its step here, or a reason in NO_CONTENT.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import serve_app
+from plugins.memory_store import MEMORY_VECTORS
+from storage.envelope import KEYS_FILE
+from storage.table import Scope
+from tests.in_process import InProcess, in_process
+
+OPERATIONS = serve_app.registry().operations
+# Texts of requests that are no content: they name something of ours, or choose among words of ours.
+NO_CONTENT = {
+    "id", "ids", "collection_id", "memory_id", "scopes", "expires_at", "occurred_at", "reference_date", "as_of", "tier", "search_type",
+    "view", "receipt", "role", "source_type",
+}  # fmt: skip
+FREE_OBJECTS = ("metadata", "filters", "record")
+# The items of a batch are creates, which are planted by themselves.
+SAME_MODEL = ("memories.create_batch: memories.messages",)
+MARK = "Canary"
+
+
+def text_fields(schema: dict[str, Any], root: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Dotted paths of every place in a body where a caller may write a text: "messages.content", "metadata"."""
+    schema = root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    for option in schema.get("anyOf", ()):
+        yield from text_fields(option, root, path)
+    if schema.get("type") == "string" and "enum" not in schema and "const" not in schema:
+        yield path
+    if schema.get("type") == "array":
+        yield from text_fields(schema.get("items", {}), root, path)
+    if schema.get("type") == "object" and not schema.get("properties"):
+        yield path
+    for name, field in schema.get("properties", {}).items():
+        if name not in NO_CONTENT:
+            yield from text_fields(field, root, f"{path}.{name}".lstrip("."))
+
+
+def wanted() -> set[str]:
+    """Every (operation: field) that must carry a canary."""
+    found: set[str] = set()
+    for operation in OPERATIONS.values():
+        if operation.body is not None:
+            schema = operation.body.model_json_schema()
+            found |= {f"{operation.name}: {path}" for path in text_fields(schema, schema)}
+    return found
+
+
+class Aviary:
+    """Plants words that occur nowhere else, and remembers where."""
+
+    def __init__(self, service: InProcess):
+        self.service = service
+        self.planted: dict[str, str] = {}  # word -> "operation: field" where it was first used
+        self.places: set[str] = set()  # every "operation: field" that carried a word
+        self.token = ""
+
+    def word(self, place: str) -> str:
+        word = f"{MARK}{len(self.planted):04d}x"
+        self.planted[word] = place
+        return word
+
+    def __call__(self, name: str, body: Any, *, who: str | None = None, **path: str) -> Any:
+        """The decoded answer to a call; "*" in the body's texts becomes a word of this place, and the key is one as well."""
+        operation = OPERATIONS[name]
+        filled = self._filled(body, name, "")
+        credential = who or (None if operation.scope == "public" else self.token)
+        headers = {"Idempotency_Key": self.word(f"{name}: Idempotency-Key")} if operation.method != "GET" else {}
+        answer = self.service.request(operation.method, operation.path.format(**path), filled, who=credential, **headers)
+        assert answer.status_code in operation.statuses, f"{name}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+    def _filled(self, value: Any, name: str, path: str) -> Any:
+        if isinstance(value, str):
+            filled = re.sub(r"\*", lambda _: self.word(f"{name}: {path}"), value)
+            if MARK.lower() in filled.lower():
+                self.places.add(f"{name}: {path}")
+            return filled
+        if isinstance(value, list):
+            return [self._filled(item, name, path) for item in value]
+        if isinstance(value, dict):
+            free = path.endswith(FREE_OBJECTS)  # below it nothing has a declared name
+            return {
+                self._filled(key, name, path): self._filled(item, name, path if free else f"{path}.{key}".lstrip("."))
+                for key, item in value.items()
+            }
+        return value
+
+
+MEMORY = {
+    "content": "The * sings in the morning.", "metadata": {"*": {"deep": ["*", "*"]}}, "title": "*", "tags": ["*", "*"], "source": "*",
+    "source_reference": "*", "user_id": "*", "agent_id": "*", "run_id": "*", "app_id": "*", "session_id": "*", "speaker": "*",
+}  # fmt: skip
+TIMES = dict.fromkeys(("created_at", "updated_at", "occurred_at", "at"), "2020-01-01T00:00:00.000Z")
+VERSION = {"version": 1, "event": "ADD", "content": "*", "importance": 0.5, "metadata": {"*": "*"}, "actor": "*", "reason": "*", **TIMES}
+EXPORTED = [
+    {"kind": "collection", "record": {"id": "col_" + "0" * 32, "name": "*", "description": "*", "metadata": {"*": "*"}, **TIMES}},
+    {
+        "kind": "memory",
+        "record": {**MEMORY, "id": "mem_" + "0" * 32, "collection_id": "col_" + "0" * 32, "version": 2, "history": [VERSION], **TIMES},
+    },
+]
+GROUP = {name: "*" for name in ("user_id", "agent_id", "run_id", "app_id")}
+
+
+def live(plant: Aviary) -> None:
+    """Everything an account can write."""
+    person = {"email": "*@example.com", "password": "*-and-long-enough", "full_name": "*"}
+    plant.token = plant("auth.register", person)["access_token"]
+    address = next(word for word, place in plant.planted.items() if place == "auth.register: email").lower()
+    secret = next(word for word, place in plant.planted.items() if place == "auth.register: password")
+    plant("auth.login", {"email": f"{address}@example.com", "password": f"{secret}-and-long-enough"})
+    plant("auth.api_keys.create", {"name": "*"})
+    operator = plant.service.secrets.operator_token
+    plant("internal.keys.create", {"email": f"{address}@example.com", "name": "*"}, who=operator)
+    collection = plant("collections.create", {"name": "*", "description": "*", "metadata": {"*": "*"}})["id"]
+    plant("collections.update", {"name": "*", "description": "*", "metadata": {"*": "*"}}, id=collection)
+    dropped = plant("collections.create", {"name": "*"})["id"]
+    first = plant("memories.create", MEMORY)["id"]
+    plant("memories.create", {"messages": [{"role": "user", "name": "*", "content": "* and *"}], "session_id": "*"})
+    plant("memories.create_raw", {**MEMORY, "collection_id": dropped})
+    plant("memories.create_batch", {"memories": [MEMORY, {"content": "*", "messages": None}], **GROUP})
+    plant("memories.update", {"content": "A new * sings.", "title": "*", "tags": ["*"], "metadata": {"*": "*"}}, id=first)
+    inserted = plant("memory_tools.insert", MEMORY)
+    plant("memory_tools.replace", {"memory_id": inserted["id"], "old_content": inserted["content"], "new_content": "The * sings no more."})
+    plant("memory_tools.rethink", {"memory_id": inserted["id"]})
+    plant.service.embedder.down = True  # its index job stays in the queue, with its payload
+    plant("memories.create", {"content": "Not indexed: *"})
+    plant.service.embedder.down = False
+    plant("search.search", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "filters": {"tags": {"in": ["*"]}}})
+    for name in ("account.import", "account.import_part"):
+        plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
+    plant("collections.delete", None, id=dropped)
+    doomed = plant("memories.create", MEMORY)["id"]
+    plant("memories.delete", None, id=doomed)
+
+
+@pytest.fixture(scope="module")
+def logged() -> Iterator[list[str]]:
+    """Everything any logger says, down to debugging."""
+    said: list[str] = []
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(self.format(record))
+
+    ear, root = Ear(logging.DEBUG), logging.getLogger()
+    level = root.level
+    root.addHandler(ear)
+    root.setLevel(logging.DEBUG)
+    yield said
+    root.removeHandler(ear)
+    root.setLevel(level)
+
+
+@pytest.fixture(scope="module")
+def aviary(tmp_path_factory: pytest.TempPathFactory, logged: list[str]) -> Iterator[Aviary]:
+    with in_process(tmp_path_factory.mktemp("aviary") / "store") as service:
+        plant = Aviary(service)
+        live(plant)
+        yield plant
+
+
+def found_in(directory: Path, words: Any) -> set[str]:
+    """Those of the words that lie in any file under the directory, in any letter case, as UTF-8 or UTF-16."""
+    everything = b"\0\0".join(path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file()).lower()
+    return {word for word in words if word.lower().encode() in everything or word.lower().encode("utf-16-le") in everything}
+
+
+def test_every_text_of_every_body_carries_a_canary(aviary: Aviary) -> None:
+    assert not {place for place in wanted() - aviary.places if not place.startswith(SAME_MODEL)}
+
+
+def test_nothing_lies_open_while_the_account_lives(aviary: Aviary) -> None:
+    assert len(aviary.planted) > 120
+    store = aviary.service.shard.store
+    assert found_in(store.directory, ["mneme01"]), "the search finds what is there"
+    with store.snapshot() as snapshot:
+        assert len(list(snapshot.scopes())) >= 2
+    open_words = found_in(store.directory, aviary.planted)
+    assert not open_words, {aviary.planted[word] for word in open_words}
+    # A compacted copy holds the live pages alone, so nothing hides in what LMDB would reuse.
+    store.backup(store.directory.parent / "copy")
+    assert not found_in(store.directory.parent / "copy", aviary.planted)
+
+
+def test_nothing_was_logged(aviary: Aviary, logged: list[str]) -> None:
+    text = "\n".join(logged).lower()
+    assert logged and not {place for word, place in aviary.planted.items() if word.lower() in text}
+
+
+def test_after_an_erasure_nothing_is_left_to_open(aviary: Aviary) -> None:
+    service, store = aviary.service, aviary.service.shard.store
+    account = service.request("GET", "/v1/memories", who=aviary.token).json()
+    assert account["total_count"] >= 6
+    with store.snapshot() as snapshot:
+        scope = next(scope for scope in snapshot.scopes() if scope.tenant)
+        assert [other for other in snapshot.scopes() if other.tenant] == [scope]
+        vectors = snapshot.bind(MEMORY_VECTORS.vectors, scope)
+        raw = [row[8:] for _, row in vectors.scan()]
+    data_key, ring = store.keys._data_key(scope.prefix), store.directory / KEYS_FILE
+    wrapped = re.search(rb"K" + re.escape(scope.prefix) + rb"\0(.{40})", ring.read_bytes(), re.DOTALL)[1]
+    answer = service.request("DELETE", "/v1/account?confirm=erase-account", who=aviary.token)
+    receipt = {"receipt": answer.json()["receipt"]}
+    service.until(lambda: service.request("POST", "/v1/account/receipts", receipt).json()["status"] == "completed")
+
+    files = b"".join(path.read_bytes() for path in store.directory.rglob("*") if path.is_file())
+    assert wrapped not in files and data_key not in files
+    assert not found_in(store.directory, aviary.planted)
+    with store.snapshot() as snapshot:
+        assert [other for other in snapshot.scopes() if other.tenant] == []
+    # What is not sealed, the vectors, goes with the pages it lay in.
+    store.backup(store.directory.parent / "compacted")
+    compacted = (store.directory.parent / "compacted" / "data.mdb").read_bytes()
+    assert raw and not [vector for vector in raw if np.frombuffer(vector, "<f4").any() and vector in compacted]
+    assert scope == Scope(scope.slot, scope.tenant)

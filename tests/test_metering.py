@@ -1,0 +1,150 @@
+"""Usage is exact through kill −9: what was acknowledged was charged once, and events, counters, invoice and ledger agree."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from runtime.metering import period_end, period_of
+from tests.served import MNEME, ROOT, Served, served
+
+CONNECTIONS = 32
+EMAIL = "ada@example.com"
+KILLS = 1
+ANSWERS = (60, 200)  # before the kill, at random between these
+INTO_NEXT_MONTH_SECONDS = 24 * 3600
+COMMAND_SECONDS_MAX = 120
+
+
+class Till:
+    """Sends charged requests and books what was acknowledged, by operation, and what was under way when the service died."""
+
+    def __init__(self, token: str, seed: int):
+        self.token = token
+        self.charged: Counter[str] = Counter()
+        self.unsure: Counter[str] = Counter()
+        self._chance = random.Random(seed)
+
+    async def spend(self, service: Served, answers: int) -> None:
+        """Keep CONNECTIONS requests under way; kill the service in the midst of it."""
+        booked = 0
+        async with httpx.AsyncClient(base_url=service.url, headers={"Authorization": f"Bearer {self.token}"}, timeout=60) as client:
+
+            async def spender() -> None:
+                nonlocal booked
+                while service.process.poll() is None:
+                    operation, path, body, credits = self._request()
+                    try:
+                        answer = await client.post(path, json=body)
+                    except httpx.TransportError:
+                        self.unsure[operation] += credits
+                        return
+                    if answer.status_code == 503:
+                        self.unsure[operation] += credits
+                        continue
+                    assert answer.status_code in (200, 201, 202, 404), answer.text
+                    self.charged[operation] += credits
+                    booked += 1
+                    if booked == answers:
+                        service.kill()
+
+            await asyncio.gather(*(spender() for _ in range(CONNECTIONS)))
+
+    def _request(self) -> tuple[str, str, Any, int]:
+        dice = self._chance.random()
+        if dice < 0.15:
+            return "search.search", "/v1/search", {"query": "parcel"}, 1
+        if dice < 0.3:
+            count = self._chance.randint(1, 5)
+            return "memories.create_batch", "/v1/memories/batch", {"memories": [{"content": "A parcel."}] * count}, count
+        if dice < 0.4:
+            return "memories.create_raw", "/v1/memories/raw", {"content": "x", "collection_id": "col_nowhere"}, 0
+        return "memories.create_raw", "/v1/memories/raw", {"content": "A parcel went to the depot."}, 1
+
+    def check(self, usage: dict[str, Any]) -> None:
+        """Compare what the service says was spent with the books."""
+        spent = {share["operation"]: share["credits"] for share in usage["by_operation"]}
+        for operation in ("memories.create_raw", "memories.create_batch"):
+            assert self.charged[operation] <= spent.get(operation, 0) <= self.charged[operation] + self.unsure[operation], operation
+        # A search has no transaction: its charge follows within a second, so a kill may lose that second's, and adds none.
+        assert spent.get("search.search", 0) <= self.charged["search.search"] + self.unsure["search.search"]
+
+
+def seconds_to_next_month() -> int:
+    """From now into the next month: a day of it will be over."""
+    now = int(time.time() * 1000)
+    return (period_end(period_of(now)) - now) // 1000 + INTO_NEXT_MONTH_SECONDS
+
+
+def admin(*arguments: str) -> subprocess.CompletedProcess:
+    command = [MNEME, "admin", *arguments, "--config", str(ROOT / "configs/test.yaml")]
+    return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, cwd=ROOT, check=False)
+
+
+def internal(service: Served, path: str) -> dict[str, Any]:
+    token = (service.data_dir / "secrets/operator_token").read_text().strip()
+    answer = service.http.post(f"/v1/internal/{path}", json={"email": EMAIL}, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.slow
+def test_events_counters_and_invoice_agree_after_kills_under_load(tmp_path: Path) -> None:
+    seed = random.getrandbits(32)
+    print(f"seed {seed}")
+    data_dir = tmp_path / "data"
+    till = None
+    for number in range(KILLS):
+        with served(data_dir, auth__token_seconds=366 * 24 * 3600) as service:
+            if till is None:
+                till = Till(service.register(EMAIL), seed)
+            asyncio.run(till.spend(service, random.Random(seed + number).randint(*ANSWERS)))
+    with served(data_dir) as service:
+        usage = service.http.get("/v1/usage", headers={"Authorization": f"Bearer {till.token}"}).json()
+        till.check(usage)
+        (period,) = internal(service, "usage/audit")["periods"]
+        assert period["consistent"] and period["counter"] == usage["credits"]["used"] > 0
+        assert service.stop() == 0
+    with served(data_dir, clock__offset_seconds=seconds_to_next_month()) as service:
+        # The month's end is long past: its job has been waiting for this start.
+        headers = {"Authorization": f"Bearer {till.token}"}
+        while not (found := service.http.get("/v1/billing/invoices", headers=headers).json()["items"]):
+            assert service.process.poll() is None
+        (invoice,) = found
+        assert invoice["lines"][0]["quantity"] == period["counter"] == period["events"]
+        assert internal(service, "billing/close")["invoices"] == [], "what is closed stays closed"
+        audited = admin("audit-usage", "--data-dir", str(data_dir), "--base-url", service.url)
+        assert audited.returncode == 0, audited.stdout + audited.stderr
+        assert f"events={period['events']} counter={period['counter']}" in audited.stdout
+
+
+@pytest.mark.slow
+def test_the_operators_commands_work_on_a_service_and_on_its_files(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    where = ("--data-dir", str(data_dir))
+    with served(data_dir) as service:
+        token = service.register(EMAIL)
+        there = (*where, "--base-url", service.url)
+        changed = admin("set-tier", "--email", EMAIL, "--tier", "free", *there)
+        assert (changed.returncode, changed.stdout) == (0, f"{EMAIL} has the tier free.\n"), changed.stderr
+        headers = {"Authorization": f"Bearer {token}"}
+        number = service.http.post("/v1/billing/upgrade", json={"tier": "pro"}, headers=headers).json()["invoice"]["number"]
+        unknown = admin("set-tier", "--email", "nobody@example.com", "--tier", "pro", *there)
+        assert unknown.returncode == 1 and unknown.stderr.count("\n") == 1 and "no account" in unknown.stderr
+        assert service.stop() == 0
+    paid = admin("mark-paid", "--email", EMAIL, "--invoice", number, "--reference", "transfer 7", *where)
+    assert paid.returncode == 0 and paid.stdout.startswith(number) and paid.stdout.endswith("paid\n"), paid.stderr
+    later = ("--set", f"clock.offset_seconds={seconds_to_next_month()}", *where)
+    # Whether the command closes the month or the job that waited for its end does, it is closed once.
+    assert admin("close-period", *later).returncode == 0
+    audited = admin("audit-usage", *later)
+    assert audited.returncode == 0 and "due_cents=9900" in audited.stdout, audited.stdout + audited.stderr
+    assert admin("audit-usage", "--data-dir", str(tmp_path / "nothing")).returncode == 1
