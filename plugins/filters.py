@@ -13,14 +13,18 @@ Fields are a memory's own, and `metadata.<path>` with the keys of nested objects
     created_at, occurred_at, updated_at, expires_at     gt gte lt lte eq with an ISO 8601 time, exists
     content                                  contains, icontains
 
-`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any". Bitmaps answer all but comparisons of
-texts (gt, contains and the like), which read the memories that the conditions before them leave, TEXTS_READ_MAX at most.
+`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any", which an object under the path counts
+for as well. A list in the metadata matches by each of its values. Texts compare by code points, numbers only with numbers.
+
+Bitmaps answer all but comparisons of texts (gt, contains and the like), which read the memories that the other conditions leave,
+TEXTS_READ_MAX at most.
 
 A field, an operator or an operand that does not fit is a 422 at its own `loc`, so that a typing error never widens a search.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
@@ -33,7 +37,7 @@ from plugins.memory_facets import metadata_number, metadata_numbers, metadata_va
 from plugins.memory_store import MEMORIES, MemoryRow
 from plugins.memory_times import told_between
 from runtime.errors import ValidationFailed
-from runtime.limits import FILTER_NODES_MAX, TEXTS_READ_MAX
+from runtime.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX, TEXTS_READ_MAX
 from runtime.operation import ReadContext
 from runtime.timestamps import parse
 from storage.bitmap_index import All, Any, Between, BoundBitmaps, Equals, Filter, Not
@@ -57,6 +61,7 @@ FIELDS = (*NAMES, *TEXTS, *TIMES, "importance", "conflict_status", "content", "m
 METADATA = "metadata."
 COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
+NUMBER_MAX = sys.float_info.max
 
 _COMPARE = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 
@@ -110,6 +115,7 @@ class _Compiler:
     def __init__(self, ctx: ReadContext):
         self._ctx = ctx
         self._nodes = 0
+        self._values = 0
 
     def condition(self, condition: Anything, loc: Loc) -> Filter:
         self._nodes += 1
@@ -118,11 +124,12 @@ class _Compiler:
         if not isinstance(condition, dict):
             raise ValidationFailed.at(loc, "must be an object", "dict_type")
         entries = [self._entry(name, value, (*loc, name)) for name, value in condition.items()]
-        return All(*sorted(entries, key=lambda entry: isinstance(entry, TextPasses)))  # what reads memories comes after what narrows
+        return All(*sorted(entries, key=_reads))  # what reads memories comes after what narrows
 
     def _entry(self, name: str, value: Anything, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
-            return (All if name == "AND" else Any)(*self._list(value, loc))
+            parts = self._list(value, loc)
+            return All(*sorted(parts, key=_reads)) if name == "AND" else Any(*parts)
         if name == "NOT":
             return Not(Any(*self._list(value, loc)) if isinstance(value, list) else self.condition(value, loc))
         known = name in FIELDS or (name.startswith(METADATA) and len(name) > len(METADATA))
@@ -142,7 +149,7 @@ class _Compiler:
         if operator in ("ne", "nin"):
             return Not(self._operator(name, "eq" if operator == "ne" else "in", operand, loc))
         if operator == "in":
-            return Any(*(self._equals(name, item, (*loc, i)) for i, item in enumerate(_listed(operand, loc))))
+            return Any(*(self._equals(name, item, (*loc, i)) for i, item in enumerate(self._listed(operand, loc))))
         if operator == "exists":
             if not isinstance(operand, bool):
                 raise ValidationFailed.at(loc, "must be true or false", "bool_type")
@@ -207,6 +214,21 @@ class _Compiler:
             raise ValidationFailed.at(loc, "must be a list of conditions", "list_type")
         return [self.condition(item, (*loc, i)) for i, item in enumerate(value)]
 
+    def _listed(self, operand: Anything, loc: Loc) -> list[Anything]:
+        if not isinstance(operand, list):
+            raise ValidationFailed.at(loc, "must be a list", "list_type")
+        self._values += len(operand)
+        if self._values > FILTER_VALUES_MAX:
+            raise ValidationFailed.at(loc, f"a filter may list at most {FILTER_VALUES_MAX} values", "too_long")
+        return operand
+
+
+def _reads(condition: Filter) -> bool:
+    """Whether it reads memories."""
+    if isinstance(condition, Not):
+        return _reads(condition.condition)
+    return isinstance(condition, TextPasses) or (isinstance(condition, All | Any) and any(map(_reads, condition.filters)))
+
 
 def _beyond(field: str, operator: str, value: str, span: Span) -> Filter:
     """The field's values on one side of this one, inside the span."""
@@ -233,12 +255,6 @@ def _path(name: str) -> str:
     return name[len(METADATA) :]
 
 
-def _listed(operand: Anything, loc: Loc) -> list[Anything]:
-    if not isinstance(operand, list):
-        raise ValidationFailed.at(loc, "must be a list", "list_type")
-    return operand
-
-
 def _text(value: Anything, loc: Loc) -> str:
     if not isinstance(value, str):
         raise ValidationFailed.at(loc, "must be a text", "string_type")
@@ -246,16 +262,14 @@ def _text(value: Anything, loc: Loc) -> str:
 
 
 def _number(value: Anything, loc: Loc) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= NUMBER_MAX:
         raise ValidationFailed.at(loc, "must be a number", "float_type")
-    return float(value)
+    return value
 
 
 def _scalar(value: Anything, loc: Loc) -> str | float | bool:
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool) or (isinstance(value, int | float) and abs(value) <= NUMBER_MAX):
         return value
-    if isinstance(value, int | float) and abs(value) < float("inf"):
-        return float(value)
     raise ValidationFailed.at(loc, "must be a text, a number, true or false", "value_error")
 
 

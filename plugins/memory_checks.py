@@ -72,7 +72,7 @@ def _analysed(ctx: ReadContext) -> Iterator[tuple[list[MemoryRow], list[Indexed]
 
 
 def _texts_of(rows: list[MemoryRow]) -> list[Indexed]:
-    return analysed([(row.speaker, row.content) for row in rows], [NOT_READ] * len(rows), "")
+    return analysed([(row.speaker, row.content) for row in rows], [[NOT_READ]] * len(rows), "")
 
 
 def postings(ctx: ReadContext) -> Iterator[Finding]:

@@ -3,9 +3,10 @@
 A metadata value is known by its path: the keys that lead to it, joined by dots; what stands in a list has the list's path.
 
     metadata         path ‖ NUL ‖ kind ‖ value, for equality; kinds are n number (1 and 1.0 are one value), s text, b true or false, z null
-    metadata_path    the path, for whether there is a value
-    metadata_number  a mark of the path ‖ 16 hexadecimal digits that sort as the numbers do, for ranges
-    importance       16 such digits
+    metadata_path    the path, and each path that leads to it, for whether there is a value
+    metadata_number  a mark of the path ‖ 16 hexadecimal digits that sort as the numbers do, for ranges; 4 more tell integers apart
+                     that share a float
+    importance       such digits
     source, source_reference, title
 
 The index keeps texts as keyed digests, so texts have no order there: filters that compare them read the memories themselves. Only
@@ -15,9 +16,10 @@ by filters.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from plugins.memory_cues import mark
@@ -37,7 +39,10 @@ def facet_marks(
     """Every (field, value) of FACET_FIELDS that a memory carries. secret: the tenant's, so that paths cannot be guessed."""
     marks = {("importance", number_text(importance))}
     for path, value in islice(metadata_values(metadata), METADATA_VALUES_INDEXED_MAX):
-        marks |= {("metadata", metadata_value(path, value)), ("metadata_path", path)}
+        marks |= {
+            ("metadata", metadata_value(path, value)),
+            *(("metadata_path", part) for part in accumulate(path.split("."), "{}.{}".format)),
+        }
         if isinstance(value, int | float) and not isinstance(value, bool):
             marks.add(("metadata_number", metadata_number(secret, path, value)))
     given = (("source", source), ("source_reference", source_reference), ("title", title))
@@ -73,12 +78,21 @@ def metadata_numbers(secret: bytes, path: str) -> tuple[str, str]:
 
 
 def number_text(number: float) -> str:
-    """16 hexadecimal digits, in the order of the numbers; what no float holds counts as the largest one."""
+    """A text for each number, in the order of the numbers: 16 hexadecimal digits of the float64 or the one below, then what is missing.
+
+    What no float64 holds counts as infinite.
+    """
     try:
-        value = float(number) + 0.0
+        base = float(number)
     except OverflowError:
-        value = float("inf") if number > 0 else float("-inf")
-    bits = int.from_bytes(struct.pack(">d", value), "big")
+        return _digits(math.inf if number > 0 else -math.inf)
+    if base > number:
+        base = math.nextafter(base, -math.inf)
+    return _digits(base) if base == number else f"{_digits(base)}{number - int(base):04x}"
+
+
+def _digits(number: float) -> str:
+    bits = int.from_bytes(struct.pack(">d", number + 0.0), "big")
     return f"{bits ^ ((1 << 64) - 1 if bits >> 63 else 1 << 63):016x}"
 
 

@@ -9,22 +9,36 @@ The job names memories by id and content version and looks again inside its tran
 meanwhile is left alone, so an index never speaks for a text that is gone.
 
 Terms come from the speaker's name and the content, the vector from the content alone: who said it is better matched than embedded.
+A text longer than a model reads is embedded in passages, the first of which stands for the memory (plugins/memory_chunks.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Any
+
+import numpy as np
 
 from plugins.memory_cues import read_cues
 from plugins.memory_store import Indexed, finish_indexing, pending_row
 from runtime.inference import InferenceUnavailable, Models, Reading
-from runtime.limits import EMBEDDED_CHARS_MAX, INDEX_ATTEMPTS_MAX, INDEXED_INLINE_CHARS_MAX
+from runtime.jobs import Again
+from runtime.limits import (
+    EMBEDDED_TOKENS_PER_REQUEST_MAX,
+    INDEX_ATTEMPTS_MAX,
+    INDEXED_INLINE_CHARS_MAX,
+    PASSAGE_TOKENS_MAX,
+    PASSAGES_INDEXED_PER_STEP,
+    PASSAGES_PER_MEMORY_MAX,
+    WORD_VECTORS_PER_MEMORY_MAX,
+)
 from runtime.operation import ReadContext, WriteContext
 from runtime.plugin import Job, RetryStrategy
 from storage.analysis import analyze, content_words
+from storage.passages import estimated_tokens, passages
 
 Text = tuple[str | None, str]  # speaker, content
 
@@ -50,22 +64,49 @@ async def index_in_time(texts: Sequence[Text], seconds: float, models: Models) -
 
 async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     """One Indexed per text. Raises InferenceUnavailable."""
-    words = [[(word.start, word.end) for word in content_words(content[:EMBEDDED_CHARS_MAX])] for _, content in texts]
-    readings = await models.embedder.read([content for _, content in texts], words)
+    pieces = [_pieces(content) for _, content in texts]
+    words = [[(word.start, word.end) for word in content_words(piece)] for own in pieces for piece in own]
+    # The vector of the beginning is that of the whole text, which the model reads as far as it can.
+    whole = [piece for (_, content), own in zip(texts, pieces, strict=True) for piece in (content, *own[1:])]
+    readings: list[Reading] = []
+    for start, end in _requests([piece for own in pieces for piece in own]):
+        readings += await models.embedder.read(whole[start:end], words[start:end])
     space = models.embedder.space
+    own = iter(readings)
+    read = [list(islice(own, len(each))) for each in pieces]
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
-        return await asyncio.to_thread(analysed, texts, readings, space)
-    return analysed(texts, readings, space)
+        return await asyncio.to_thread(analysed, texts, read, space)
+    return analysed(texts, read, space)
 
 
-def analysed(texts: Sequence[Text], readings: Sequence[Reading], space: str) -> list[Indexed]:
-    """What search needs of each text, which depends on nothing but the text and its reading."""
+def _requests(pieces: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """(start, end) of portions that the embedder is asked for one after the other, so that long texts do not hold up all others."""
+    start = tokens = 0
+    for end, piece in enumerate(pieces):
+        size = estimated_tokens(piece)
+        if end > start and tokens + size > EMBEDDED_TOKENS_PER_REQUEST_MAX:
+            yield start, end
+            start, tokens = end, 0
+        tokens += size
+    yield start, len(pieces)
+
+
+def _pieces(content: str) -> list[str]:
+    """The passages that get a vector each."""
+    return [content[start:end] for start, end in passages(content, PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX)]
+
+
+def analysed(texts: Sequence[Text], readings: Sequence[Sequence[Reading]], space: str) -> list[Indexed]:
+    """readings: of each text the one of its beginning, then those of its further passages."""
     found = []
-    for (speaker, content), reading in zip(texts, readings, strict=True):
+    for (speaker, content), (first, *further) in zip(texts, readings, strict=True):
         own = analyze(content)
         terms = Counter(own if speaker is None else [*analyze(speaker), *own])
-        words = None if reading.words is None else reading.words[reading.words.any(axis=1)]
-        found.append(Indexed(terms, read_cues(content, len(own)), space, reading.vector, words))
+        words = None
+        if first.words is not None:
+            words = np.concatenate([reading.words for reading in (first, *further)])
+            words = words[words.any(axis=1)][:WORD_VECTORS_PER_MEMORY_MAX]
+        found.append(Indexed(terms, read_cues(content, len(own)), space, first.vector, words, [reading.vector for reading in further]))
     return found
 
 
@@ -85,15 +126,22 @@ def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> Waiting:
 
 
 async def _prepare(loaded: Waiting, payload: Mapping[str, Any], models: Models) -> list[tuple[str, int, Indexed]]:
-    if not loaded:
-        return []
-    indexed = await index_texts([text for _, _, text in loaded], models)
-    return [(memory_id, version, made) for (memory_id, version, _), made in zip(loaded, indexed, strict=True)]
+    """Index the first of them: as many as one step allows, at least one."""
+    sizes = accumulate(len(_pieces(content)) for _, _, (_, content) in loaded)
+    step = loaded[: max(1, sum(size <= PASSAGES_INDEXED_PER_STEP for size in sizes))]
+    indexed = await index_texts([text for _, _, text in step], models)
+    return [(memory_id, version, made) for (memory_id, version, _), made in zip(step, indexed, strict=True)]
 
 
-def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, int]:
-    done = sum(finish_indexing(ctx, memory_id, version, indexed) for memory_id, version, indexed in ctx.prepared)
-    return {"indexed": done, "skipped": len(payload["memories"]) - done}
+def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, int]:
+    """`asked` is how many memories the job began with, once it takes several steps."""
+    asked = payload.get("asked", len(payload["memories"]))
+    done = payload.get("indexed", 0) + sum(finish_indexing(ctx, memory_id, version, made) for memory_id, version, made in ctx.prepared)
+    taken = {memory_id for memory_id, _, _ in ctx.prepared}
+    left = [each for each in payload["memories"] if each[0] not in taken and pending_row(ctx, *each) is not None]
+    if left:
+        return Again({"memories": left, "asked": asked, "indexed": done})
+    return {"indexed": done, "skipped": asked - done}
 
 
 def _give_up(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from plugins import memory_chunks
 from plugins.collections import Sweep, adjust_count
 from plugins.memory_store import (
     MEMORIES,
@@ -140,6 +141,7 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
         if row.searchable:
             vectors.delete(row.space, row.ordinal)
             words.delete(row.space, row.ordinal)
+            memory_chunks.delete_chunks(ctx, row.space, row.ordinal)
         for name, value in marks_of(ctx, row):
             fields.remove(row.ordinal, name, value)
         if row.expires_at is not None:
@@ -157,4 +159,6 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     counts = {table.name: ctx[table].delete_prefix() for table in TABLES}
     for table in MEMORY_FIELDS.tables:
         counts[table.name] = ctx[table].delete_prefix()
-    return counts | {index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES)}
+    return counts | {
+        index.name: ctx.index(index).clear() for index in (MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *memory_chunks.INDEXES)
+    }

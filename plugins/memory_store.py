@@ -28,7 +28,7 @@ Invariants
     memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker, speaker_word, tier, tag, source_type, superseded,
                       pending, created_hour, occurred_day
     memory_text       postings of "speaker content"
-    memory_vectors    one vector of the content
+    memory_vectors    one vector of the content; of what a long one goes on with, see plugins/memory_chunks.py
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ import numpy as np
 from pydantic import Field
 from pyroaring import BitMap
 
+from plugins import memory_chunks
 from plugins.collections import CollectionRow, adjust_count, require_collection
 from plugins.memory_cues import ABSENT, COLUMNS, NOTHING, TextCues, links, mark, pack, relinked, words_of_name
 from plugins.memory_facets import FACET_FIELDS, FACETS_IN_ORDER, facet_marks
@@ -60,6 +61,7 @@ from storage.word_vectors import WordVectors
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
+UNINDEXED: dict[str, Any] = {"status": PROCESSING, "space": "", "chunks": 0}
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
@@ -71,7 +73,8 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     status           "processing", "completed" (searchable) or "failed"
     content_version  the version that last changed the content
     change, actor, reason   how the current version came about: "ADD", "UPDATE", "SUPERSEDE" or "DELETE"; by which credential
-    space            of its vector, "" while there is none
+    space            of its vectors, "" while there are none
+    chunks           how many passages after the first have a vector of their own (plugins/memory_chunks.py)
     """
 
     id: str
@@ -104,6 +107,7 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     status: str = COMPLETED
     space: str = ""
+    chunks: int = 0
     outbox_event_id: str = ""
     superseded: bool = False
     superseded_by_id: str | None = None
@@ -151,13 +155,15 @@ class BatchRow(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What search needs of a text: term frequencies, cues, a unit vector of `space`, and its words' vectors where the model has them."""
+    """What search needs of a text: term frequencies, cues, a unit vector of `space`, its words' vectors where the model has them, and
+    the vectors of what a long text goes on with."""
 
     terms: Mapping[str, int]
     cues: TextCues
     space: str
     vector: np.ndarray
     words: np.ndarray | None = None
+    chunks: Sequence[np.ndarray] = ()
 
 
 @dataclass(slots=True)
@@ -191,7 +197,7 @@ MEMORY_FIELDS = BitmapIndex(
     "memory_fields",
     fields=(
         "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "tier", "tag", "source_type", "superseded", "pending",
-        "created_hour", "updated_hour", "occurred_day", *FACET_FIELDS,
+        "created_hour", "updated_hour", "occurred_day", "chunked", *FACET_FIELDS,
     ),
     plain=FACETS_IN_ORDER,
 )  # fmt: skip
@@ -201,7 +207,7 @@ MEMORY_WORDS = WordVectors("memory_words")
 MEMORY_CUES = ColumnIndex("memory_cues", COLUMNS, ABSENT)
 
 TABLES = (MEMORIES, MEMORY_IDS, MEMORY_HISTORY, MEMORY_EXPIRY, MEMORY_ALARM, MEMORIES_HIDDEN, MEMORY_BATCHES)
-INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES)
+INDEXES = (MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS, MEMORY_CUES, *memory_chunks.INDEXES)
 
 # --- events -----------------------------------------------------------------------------------------------------------
 
@@ -389,7 +395,7 @@ def update_memory(
     rewritten = "content" in changes
     if rewritten:
         _unindex(ctx, row)
-        after = msgspec.structs.replace(after, content_version=version, status=PROCESSING, space="")
+        after = msgspec.structs.replace(after, content_version=version, **UNINDEXED)
         after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
     data = {**_created(after), "updated_at": iso(ctx.now)}
@@ -419,7 +425,7 @@ def set_tier(ctx: WriteContext, row: MemoryRow, tier: str) -> MemoryRow:
 def index_again(ctx: WriteContext, row: MemoryRow, indexed: Indexed | None) -> Stored:
     """Replace what search knows of a memory whose content stays; no new version."""
     _unindex(ctx, row)
-    after = msgspec.structs.replace(row, status=PROCESSING, space="")
+    after = msgspec.structs.replace(row, **UNINDEXED)
     after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
     return Stored([after], None if indexed is not None else _enqueue_indexing(ctx, [after]))
@@ -453,6 +459,7 @@ def _store(ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[i
         number=draft.collection.number,
         status=PROCESSING if indexed is None else COMPLETED,
         space="" if indexed is None else indexed.space,
+        chunks=0 if indexed is None else len(indexed.chunks),
         **fields,
     )
     ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
@@ -472,13 +479,14 @@ def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
     _put_vectors(ctx, row.ordinal, indexed)
     _put_cues(ctx, row, indexed.cues)
-    return msgspec.structs.replace(row, status=COMPLETED, space=indexed.space)
+    return msgspec.structs.replace(row, status=COMPLETED, space=indexed.space, chunks=len(indexed.chunks))
 
 
 def _put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
     ctx.index(MEMORY_VECTORS).put(indexed.space, ordinal, indexed.vector)
     if indexed.words is not None:
         ctx.index(MEMORY_WORDS).put(indexed.space, ordinal, indexed.words)
+    memory_chunks.put_chunks(ctx, indexed.space, ordinal, indexed.chunks)
 
 
 def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
@@ -487,6 +495,7 @@ def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
         ctx.index(MEMORY_TEXT).remove(row.ordinal)
         ctx.index(MEMORY_VECTORS).delete(row.space, row.ordinal)
         ctx.index(MEMORY_WORDS).delete(row.space, row.ordinal)
+        memory_chunks.delete_chunks(ctx, row.space, row.ordinal)
 
 
 def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> None:
@@ -575,6 +584,8 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
         marks.add(("superseded", 1))
     if not row.searchable:
         marks.add(("pending", 1))
+    if row.chunks:
+        marks.add(("chunked", 1))
     return marks
 
 

@@ -1,14 +1,15 @@
-"""Memories by their times: a bitmap per hour or day decides most, each memory's own time the edges of the range."""
+"""Memories by their times: a bitmap per hour or day decides most, each memory's own time the edges of the range; and as of an instant."""
 
 from __future__ import annotations
 
 import numpy as np
 from pyroaring import BitMap
 
-from plugins.memory_store import DAY_MS, HOUR_MS, MEMORIES, MEMORY_EXPIRY, MEMORY_FIELDS, cue_column
+from plugins.memory_store import DAY_MS, HOUR_MS, MEMORIES, MEMORY_EXPIRY, MEMORY_FIELDS, MEMORY_HISTORY, MemoryRow, cue_column
 from runtime.operation import ReadContext
 
 ORDINAL_MAX = 0xFFFF_FFFF
+SUPERSEDING = ("SUPERSEDE", "DELETE")  # changes that take a memory out of ordinary reads
 
 
 def told_between(ctx: ReadContext, universe: BitMap, name: str, low: int | None, high: int | None) -> BitMap:
@@ -23,6 +24,28 @@ def told_between(ctx: ReadContext, universe: BitMap, name: str, low: int | None,
         updated = universe & ctx.index(MEMORY_FIELDS).range("updated_hour")
         return told_between(ctx, universe - updated, "created_at", low, high) | _in_steps(ctx, updated, name, low, high)
     return _in_steps(ctx, universe, name, low, high)
+
+
+def known_at(ctx: ReadContext, universe: BitMap, at: int, *, include_superseded: bool = False) -> BitMap:
+    """Those of `universe` that were known at the instant `at`, Unix milliseconds: stored by then, and not superseded until later.
+
+    With include_superseded, those that had been superseded by then too. Only memories superseded now and changed since are read.
+    """
+    found = told_between(ctx, universe, "created_at", None, at)
+    if include_superseded:
+        return found
+    superseded = found & ctx.index(MEMORY_FIELDS).of("superseded", 1)
+    changed = told_between(ctx, superseded, "updated_at", at + 1, None)
+    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in changed])
+    return (found - superseded) | BitMap(row.ordinal for row in rows if superseded_at(ctx, row) > at)
+
+
+def superseded_at(ctx: ReadContext, row: MemoryRow) -> int:
+    """When this memory, superseded now, became so, Unix milliseconds; later changes of other fields do not count."""
+    if row.change in SUPERSEDING:
+        return row.updated_at
+    past = [version.at for _, version in ctx[MEMORY_HISTORY].scan(row.id) if version.change in SUPERSEDING]
+    return past[-1] if past else row.created_at  # it may have been stored as superseded: an old fact that arrived late
 
 
 def _in_steps(ctx: ReadContext, universe: BitMap, name: str, low: int | None, high: int | None) -> BitMap:

@@ -32,7 +32,11 @@ def _of_length(text: str) -> str:
 
 
 def _small(metadata: dict[str, Any]) -> dict[str, Any]:
-    if len(orjson.dumps(metadata)) > limits.METADATA_BYTES_MAX:
+    try:
+        size = len(orjson.dumps(metadata))
+    except (TypeError, ValueError):
+        raise PydanticCustomError("metadata", "must hold JSON values only, integers of at most 64 bits") from None
+    if size > limits.METADATA_BYTES_MAX:
         raise PydanticCustomError("metadata_too_large", "must be at most {bytes} bytes of JSON", {"bytes": limits.METADATA_BYTES_MAX})
     return metadata
 

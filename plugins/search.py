@@ -4,7 +4,7 @@ One snapshot serves the whole request. Channels propose candidates inside the *u
 and pass every filter, so that what a filter excludes is never scored:
 
     lexical    the best by BM25
-    semantic   the nearest vectors
+    semantic   the nearest vectors, of memories and of the passages of long ones
     …          retrievers of other plugins, declared in the registry
 
 A hybrid search adds their session neighbours, which may hold the answer to words beside them. All are then ranked by
@@ -33,6 +33,7 @@ from pyroaring import BitMap
 from plugins import ranking
 from plugins.collections import require_collection
 from plugins.filters import compile_filter
+from plugins.memory_chunks import MEMORY_CHUNKS, chunk_cosines, nearest_by_chunk
 from plugins.memory_cues import NOTHING, NUMBER, QUESTION, TIME
 from plugins.memory_store import (
     MEMORIES,
@@ -45,10 +46,11 @@ from plugins.memory_store import (
     get_row,
     scope_filter,
 )
+from plugins.memory_times import known_at
 from plugins.query_dates import find_dates, nearness, reference_day
 from plugins.ranking_weights import learned_scores
 from plugins.search_events import SEARCH_COMPLETED, completed
-from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, reply_of
+from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, packed, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
@@ -84,13 +86,14 @@ class Named:
 
 @dataclass(slots=True)
 class Prepared:
-    """What a search brings to its snapshot. started: perf_counter seconds."""
+    """What a search brings to its snapshot. started: perf_counter seconds. chunks: the scan of long memories' further passages."""
 
     named: Named
-    space: str
     started: float
+    space: str = ""
     vector: np.ndarray | None = None
     scan: Scan | None = None
+    chunks: Scan | None = None
     words: list[ContentWord] = field(default_factory=list)
     word_vectors: np.ndarray | None = None
     degraded: list[str] = field(default_factory=list)
@@ -127,7 +130,7 @@ def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
 async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Prepared:
     """Embed the query, names left out: they are compared as speakers or as words, not as meaning."""
     named, wait_seconds = loaded
-    prepared = Prepared(named, models.embedder.space, time.perf_counter())
+    prepared = Prepared(named, time.perf_counter())
     if call.body.search_type not in ("hybrid", "vector"):
         return prepared
     try:
@@ -138,7 +141,9 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
                 prepared.words = content_words(named.rest, is_query=True)
                 spans = [(word.start, word.end) for word in prepared.words]
                 prepared.vector, prepared.word_vectors = (await models.embedder.read([named.rest], [spans]))[0]
+        prepared.space = models.embedder.space
     except (InferenceUnavailable, TimeoutError):
+        prepared.vector = prepared.word_vectors = None
         prepared.degraded.append("embedding_unavailable")
     return prepared
 
@@ -186,7 +191,10 @@ def without(query: str, words: list[str]) -> str:
 
 def universe(ctx: ReadContext, body: Any) -> BitMap:
     """Everything a search may return: live, indexed, in scope, inside the filters."""
-    found = scope_filter(ctx, body, include_superseded=body.include_superseded) - ctx.index(MEMORY_FIELDS).of("pending", 1)
+    past = body.as_of is not None
+    found = scope_filter(ctx, body, include_superseded=body.include_superseded or past) - ctx.index(MEMORY_FIELDS).of("pending", 1)
+    if past:
+        found = known_at(ctx, found, body.as_of, include_superseded=body.include_superseded)
     if body.filters:
         found = All(compile_filter(ctx, body.filters, FILTERS_AT)).evaluate(ctx.index(MEMORY_FIELDS), found)
     return found
@@ -198,24 +206,26 @@ def universe(ctx: ReadContext, body: Any) -> BitMap:
 def together(ctx: ReadContext, batch: list[Prepared]) -> None:
     """One pass over the tenant's vectors for all queries that are ready."""
     asking = [prepared for prepared in batch if prepared.vector is not None]
-    if asking:
-        scans = ctx.index(MEMORY_VECTORS).scan(asking[0].space, np.stack([prepared.vector for prepared in asking]))
-        for prepared, scan in zip(asking, scans, strict=True):
-            prepared.scan = scan
+    if not asking:
+        return
+    space, queries = asking[0].space, np.stack([prepared.vector for prepared in asking])
+    for prepared, scan in zip(asking, ctx.index(MEMORY_VECTORS).scan(space, queries), strict=True):
+        prepared.scan = scan
+    if ctx.index(MEMORY_FIELDS).of("chunked", 1):
+        for prepared, scan in zip(asking, ctx.index(MEMORY_CHUNKS).scan(space, queries), strict=True):
+            prepared.chunks = scan
 
 
 def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     """Propose, rank, drop what does not stand, hydrate one page."""
     prepared: Prepared = ctx.prepared
-    allowed = universe(ctx, body)
-    terms = query_terms(body.query) if body.search_type in ("hybrid", "bm25") else []
-    candidates = propose(ctx, terms, prepared, allowed, body)
-    ranked = rank(ctx, candidates, terms, prepared, allowed, body)
+    terms = terms_of(body)
+    ranked = ranked_among(ctx, universe(ctx, body), terms, prepared, body)
     places = standing(ranked, body)
     page = places[body.offset : body.offset + body.limit]
     reply = reply_of(
         body.query,
-        hits=hydrate(ctx, ranked, page, body, frozenset(terms)),
+        hits=packed(hydrate(ctx, ranked, page, body, frozenset(terms)), body.token_budget),
         total=len(places),
         search_type=body.search_type,
         confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
@@ -258,6 +268,16 @@ def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
     )
 
 
+def terms_of(body: SearchBody) -> list[str]:
+    """The query's distinct terms, where the search goes by words at all."""
+    return query_terms(body.query) if body.search_type in ("hybrid", "bm25") else []
+
+
+def ranked_among(ctx: ReadContext, allowed: BitMap, terms: list[str], prepared: Prepared, body: SearchBody) -> Ranked:
+    """What every channel proposes of the allowed memories, ranked."""
+    return rank(ctx, propose(ctx, terms, prepared, allowed, body), terms, prepared, allowed, body)
+
+
 def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: BitMap, body: SearchBody) -> np.ndarray:
     """The union of every channel's candidates, as ascending ordinals."""
     count = ctx.settings.search.candidates
@@ -267,7 +287,9 @@ def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: Bit
         found.append(ctx.index(MEMORY_TEXT).search(proposing, count, allowed)[0])
     if prepared.scan is not None:
         found.append(prepared.scan.best(count, allowed)[0])
-    if body.search_type in ("hybrid", "graph"):
+    if prepared.chunks is not None:
+        found.append(nearest_by_chunk(ctx, prepared.chunks, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed))
+    if body.asks_graph:
         for retriever in ctx.registry.retrievers:
             found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
     candidates = ascending(*found)
@@ -307,8 +329,8 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     scores = ranking.score(found, weights) + learned
     stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
     order = np.lexsort((candidates, scores))[::-1]
-    contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.explained else {}
-    if body.explained and np.ndim(learned):
+    contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.keeps_parts else {}
+    if body.keeps_parts and np.ndim(learned):
         contributions["feedback"] = learned[order]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
     conflict = ranking.subject_conflict(found, weights)
@@ -374,13 +396,19 @@ def gather(
     text = ctx.index(MEMORY_TEXT)
     scan = prepared.scan or Scan.of_nothing()
     asked = cue_column(ctx, "flags", previous) & QUESTION > 0
-    now = ctx.now if body.reference_date is None else body.reference_date
-    pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), scan.at(ordinals))
+    now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
+    cosines = scan.at(ordinals)
+    blended = scan.blended(candidates, previous, following, ranking.NEIGHBOUR)
+    at = np.searchsorted(ordinals, candidates)
+    if prepared.chunks is not None:  # a long memory is as near as the nearest of its passages
+        further = chunk_cosines(ctx, prepared.chunks, ordinals)
+        cosines, blended = np.maximum(cosines, further), np.maximum(blended, further[at])
+    pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), cosines)
     columns = ranking.Columns(
-        at=np.searchsorted(ordinals, candidates),
+        at=at,
         previous=_places(ordinals, previous),
         following=_places(ordinals, following),
-        blended=scan.blended(candidates, previous, following, ranking.NEIGHBOUR),
+        blended=blended,
         answers=asked & (previous != NOTHING),
         session=cues["session"],
         speaker=_spoken(candidates, cues["speaker"], prepared.named.people),
@@ -404,10 +432,7 @@ def ascending(*ordinals: np.ndarray) -> np.ndarray:
 
 def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
     """Places of the results that may be shown, best first."""
-    kept = ranked.stands | body.include_low_confidence
-    if body.threshold is not None:
-        kept = kept & (ranked.normalized >= body.threshold)
-    return np.flatnonzero(kept)
+    return np.flatnonzero((ranked.stands | body.include_low_confidence) & (ranked.normalized >= body.score_min))
 
 
 def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: frozenset[str]) -> list[dict[str, Any]]:

@@ -11,10 +11,18 @@ from typing import Any, Literal
 from pydantic import Field, StrictBool, field_validator
 
 from plugins.memory_store import MemoryRow
-from runtime.limits import QUERY_CHARS_MAX, SCOPE_CHARS_MAX, SEARCH_ITEMS_DEFAULT, SEARCH_ITEMS_MAX, SEARCH_OFFSET_MAX
+from runtime.limits import (
+    QUERY_CHARS_MAX,
+    SCOPE_CHARS_MAX,
+    SEARCH_ITEMS_DEFAULT,
+    SEARCH_ITEMS_MAX,
+    SEARCH_OFFSET_MAX,
+    TOKEN_BUDGET_MAX,
+)
 from runtime.operation import Body, Query, View
 from runtime.timestamps import Timestamp, iso
 from storage.analysis import matching_spans
+from storage.passages import estimated_tokens
 
 SAFETY_CONTRACT = "search-safety-v1"
 HIGHLIGHTS_MAX = 50
@@ -35,11 +43,27 @@ class SearchBody(Body):
     limit: int = Field(SEARCH_ITEMS_DEFAULT, strict=True, ge=1, le=SEARCH_ITEMS_MAX, description="At most so many results.")
     offset: int = Field(0, strict=True, ge=0, le=SEARCH_OFFSET_MAX, description="Skip so many results.")
     threshold: float | None = Field(None, strict=True, ge=0, le=1, description="Leave out results whose normalized_score is lower.")
+    min_score: float | None = Field(None, strict=True, ge=0, le=1, description="Another name for threshold; of two, the higher one counts.")
+    as_of: Timestamp | None = Field(
+        None,
+        description="Search what was known at this instant: memories stored by then, superseded ones too when that happened later. "
+        "They are searched with the content they have now.",
+    )
+    token_budget: int | None = Field(
+        None,
+        strict=True,
+        ge=1,
+        le=TOKEN_BUDGET_MAX,
+        description="Keep of the page's results, best first, those whose contents fit into so many tokens together; one that does not "
+        "fit is left out. A token is estimated as four ASCII characters, or one other.",
+    )
     include_superseded: StrictBool = Field(False, description="Also search memories that a newer one replaced.")
     include_low_confidence: StrictBool = Field(False, description="Also return weak results, flagged, instead of no_match.")
     explain: StrictBool = Field(False, description="Say what each feature contributed to each score.")
     debug: StrictBool = Field(False, description="Another name for explain.")
-    reference_date: Timestamp | None = Field(None, description="What yesterday, last week and the like count from; now when absent.")
+    reference_date: Timestamp | None = Field(
+        None, description="What yesterday, last week and the like count from; as_of or else now when absent."
+    )
     view: Literal["compact", "full"] = Field("full", description="compact leaves out metadata, tags, highlights and explanations.")
 
     @field_validator("query")
@@ -52,6 +76,21 @@ class SearchBody(Body):
     @property
     def explained(self) -> bool:
         return self.explain or self.debug
+
+    @property
+    def keeps_parts(self) -> bool:
+        """Whether what each feature contributes is asked for after ranking."""
+        return self.explained
+
+    @property
+    def asks_graph(self) -> bool:
+        """Whether retrievers of other plugins propose candidates."""
+        return self.search_type in ("hybrid", "graph")
+
+    @property
+    def score_min(self) -> float:
+        """normalized_score below which a result is left out."""
+        return max(self.threshold or 0.0, self.min_score or 0.0)
 
 
 class SimilarQuery(Query):
@@ -156,6 +195,19 @@ def hit(
     return shown
 
 
+def packed(hits: list[dict[str, Any]], token_budget: int | None) -> list[dict[str, Any]]:
+    """The hits, in their order, that fit into the budget beside those before them; ranked without gaps. All without a budget."""
+    if token_budget is None:
+        return hits
+    kept, left = [], token_budget
+    for shown in hits:
+        tokens = estimated_tokens(shown["content"])
+        if tokens <= left:
+            kept.append({**shown, "rank": hits[0]["rank"] + len(kept)})
+            left -= tokens
+    return kept
+
+
 def highlights(content: str, terms: frozenset[str]) -> list[dict[str, int]]:
     """Where the query's terms stand in the content: code point ranges, in order, without overlap."""
     found: list[dict[str, int]] = []
@@ -184,9 +236,10 @@ def reply_of(
     degraded: list[str],
     took_ms: float,
     profile: str | None = None,
+    reranked: bool = False,
 ) -> dict[str, Any]:
     """The envelope around one page of results. `total` 0 means no_match; `grounded`: whether the best result stands;
-    `conflicting`: whether what is asked of one speaker fits another one better."""
+    `conflicting`: whether what is asked of one speaker fits another one better; `reranked`: whether a reranker ordered it."""
     no_match = total == 0
     doubt = "no_match" if no_match else "weak_evidence" if not grounded else "subject_conflict" if conflicting else None
     status = "no_grounded_match" if no_match else "grounded" if grounded else "weak"
@@ -205,7 +258,7 @@ def reply_of(
         "safety_contract_version": SAFETY_CONTRACT,
         "scores_calibrated": False,
         **({} if profile is None else {"ranking_profile": profile}),
-        "reranker_applied": False,
+        "reranker_applied": reranked,
         "degraded": bool(degraded),
         "degraded_reasons": degraded,
         "query_entities": names,

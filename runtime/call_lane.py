@@ -8,6 +8,7 @@ A batch is answered as a whole, so one slow call would hold its neighbours. Each
 
     read, write            no remote work, answered in microseconds to a commit
     slow_read, slow_write  operations that prepare something first (an embedding); several batches may be under way
+    remote_read            operations that end with remote work (a reranker), which may take seconds; many batches may be
 
 The lane knows nothing of Ray: it is given `send(bytes) -> bytes`, which raises ShardLost when it cannot say what happened, and
 `wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with a write under way, the outcome is
@@ -30,7 +31,7 @@ from runtime.operation import Call, Kind, Operation, Reply
 PICKLE_PROTOCOL = 5
 # Measured on two cores: a second batch under way gains nothing for fast calls and makes batches smaller; for calls that wait
 # on a model it keeps the model busy.
-BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 4}
+BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 4, "remote_read": 32}
 
 
 class ShardLost(Exception):
@@ -39,6 +40,8 @@ class ShardLost(Exception):
 
 def lane_of(operation: Operation) -> str:
     """The lane class an operation travels in."""
+    if operation.complete is not None:
+        return "remote_read"
     name = "read" if operation.kind is Kind.READ else "write"
     return f"slow_{name}" if operation.prepare is not None else name
 

@@ -1,9 +1,10 @@
-"""Models the service calls, behind small protocols: the embedder, which turns text into a vector, and the language model.
+"""Models the service calls, behind small protocols: the embedder, which turns text into a vector, the language model, a reranker.
 
     Embedder
     ├── MiniLmEmbedder   the embedded model, on one worker thread of this process
     └── OpenAiEmbedder   any OpenAI-compatible /embeddings endpoint
     LanguageModel        runtime/language_model.py
+    Reranker             runtime/reranker.py
 
 Owns waiting: how many texts may queue, how they share a run of the model, how long a caller waits, which vectors are
 remembered, which failures are tried again. Does not know what a text is for.
@@ -42,6 +43,7 @@ from runtime import limits, minilm
 from runtime.language_model import LanguageModel, load_language_model
 from runtime.minilm_words import Spans, word_vectors
 from runtime.reading_models import Recogniser, Transcriber, load_recogniser, load_transcriber
+from runtime.reranker import Reranker, load_reranker
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -97,9 +99,10 @@ class Models:
     language_model: LanguageModel | None = None
     transcriber: Transcriber | None = None
     recogniser: Recogniser | None = None
+    reranker: Reranker | None = None
 
     async def close(self) -> None:
-        for model in (self.embedder, self.language_model):
+        for model in (self.embedder, self.language_model, self.reranker):
             if model is not None:
                 await model.close()
 
@@ -125,6 +128,7 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             load_language_model(settings),
             transcriber=load_transcriber(settings),
             recogniser=load_recogniser(settings),
+            reranker=load_reranker(settings),
         )
     return Models(
         MiniLmEmbedder(
@@ -138,6 +142,7 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
         load_language_model(settings),
         transcriber=load_transcriber(settings),
         recogniser=load_recogniser(settings),
+        reranker=load_reranker(settings),
     )
 
 

@@ -62,9 +62,22 @@ QUERY_CHARS_MAX = 8_192
 SEARCH_ITEMS_DEFAULT = 10
 SEARCH_ITEMS_MAX = 100
 SEARCH_OFFSET_MAX = 10_000
+TOKEN_BUDGET_MAX = 10_000_000
 FILTER_NODES_MAX = 256
+FILTER_VALUES_MAX = 4_096  # in all lists of one filter
+FACETS_MAX = 16
+FACET_VALUES_MAX = 100
+BOOSTS_MAX = 64  # of one kind
+BOOST_WEIGHT_MAX = 10
+DIVERSIFIED_RESULTS_MAX = 200
+RERANKED_RESULTS_MAX = 100
 TEXTS_READ_MAX = 20_000  # memories whose texts one filter may read
 METADATA_VALUES_INDEXED_MAX = 256  # of one memory
+PASSAGE_TOKENS_MAX = 200  # by estimate; well below what the embedded model reads
+PASSAGES_PER_MEMORY_MAX = 192
+PASSAGES_INDEXED_PER_STEP = 256  # by one step of an index job
+EMBEDDED_TOKENS_PER_REQUEST_MAX = 4_000  # by estimate; several such requests must get through within one time limit of the embedder
+WORD_VECTORS_PER_MEMORY_MAX = 1_024
 CANDIDATES_PER_CHANNEL_MAX = 200
 
 # --- webhooks (specification part 8) ----------------------------------------------------------------------------------
@@ -299,6 +312,12 @@ REMOTE_EMBEDDING_CONNECTIONS_MAX = 16
 REMOTE_EMBEDDING_BACKOFF_SECONDS_MIN = 0.25
 REMOTE_EMBEDDING_BACKOFF_SECONDS_MAX = 8.0
 REMOTE_EMBEDDING_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+RERANKED_DOCUMENT_CHARS_MAX = 4_000
+RERANKER_ATTEMPTS_MAX = 3
+RERANKER_CONNECTIONS_MAX = 16
+RERANKER_BACKOFF_SECONDS_MIN = 0.1
+RERANKER_BACKOFF_SECONDS_MAX = 1.0
+RERANKER_ANSWER_BYTES_MAX = 1024 * 1024
 
 # --- language model ---------------------------------------------------------------------------------------------------
 COMPLETIONS_AT_ONCE_MAX = 32

@@ -7,6 +7,8 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
     prepare(call, loaded, models) -> prepared         optional; async; embeddings and other remote work, outside any transaction
     together(ctx: ReadContext, [prepared, …])         optional, kind READ; once for calls of one tenant that are ready together
     handler(ctx: ReadContext, body) -> Reply | body   kind READ; on one snapshot
+    complete(call, made, models) -> body              optional, kind READ with prepare; async; remote work on what the handler made,
+                                                      its snapshot closed
     handler(ctx: WriteContext, body) -> Reply | body  kind WRITE; synchronous, deterministic, inside one transaction
     handler(call, steps, models) -> Reply | body      kind FLOW; async; runs in the gateway and composes operations by name
     finish(ctx: WriteContext, body)                   optional, kind FLOW; what the flow leads to, in one transaction (flow.py)
@@ -144,7 +146,7 @@ class Operation:
     produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
                  of each line, where it produces application/x-ndjson
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
-    load,prepare,together,finish  optional steps around the handler
+    load,prepare,together,complete,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
@@ -176,6 +178,7 @@ class Operation:
     load: Callable[..., Any] | None = None
     prepare: Callable[..., Awaitable[Any]] | None = None
     together: Callable[..., None] | None = None
+    complete: Callable[..., Awaitable[Any]] | None = None
     finish: Callable[..., None] | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Callable[..., Any] | None = None
@@ -365,7 +368,7 @@ class ReadContext:
         self.environment = environment
         self.principal = principal
         self.prepared = prepared
-        self.announced: list[tuple[Event, Mapping[str, Any], str]] = []
+        self.announced: list[tuple[Event, Callable[[], Mapping[str, Any]], str]] = []
         self._bound: dict[str, Any] = {}
 
     @property
@@ -419,12 +422,12 @@ class ReadContext:
         self._bound = other._bound
 
     def announce(self, event: Event, data: Callable[[], Mapping[str, Any]], resource_id: str) -> None:
-        """Emit an event after the reply, in a write of its own, if anyone waits for it; only then is `data` asked for.
+        """Emit an event after the reply, in a write of its own, if anyone waits for it; only then is `data` asked for, without a snapshot.
 
         The reply does not wait for that write, so a crash in between loses the event. What must not be lost belongs into a write.
         """
         if any(audience(self, event.kind) for audience in self.registry.audiences):
-            self.announced.append((event, data(), resource_id))
+            self.announced.append((event, data, resource_id))
 
     def check_id(self, prefix: str, text: str, missing: ApiError | None = None) -> str:
         """The id itself when it could be this tenant's: 404 when malformed, 403 when its tag is another tenant's."""

@@ -126,6 +126,13 @@ class Documents(Section):
     parser_memory_bytes: int = Field(1024**3, ge=64 * 1024**2, description="Bytes of address space that the parser of one file may take.")
 
 
+class Reranker(Section):
+    base_url: str | None = Field(None, description="Base URL of a reranker, POST {base_url}/rerank; null searches without one.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str | None = Field(None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(5.0, gt=0, le=60, description="Seconds one reranking may take, further attempts included.")
+
+
 class Write(Section):
     ready_wait_ms: int = Field(1_500, ge=0, le=30_000, description="Milliseconds a write waits to be searchable before it answers 202.")
     wait_for_index_seconds_max: int = Field(30, ge=1, le=120, description="Seconds a write with wait_for_index may wait.")
@@ -343,6 +350,7 @@ class Settings(Section):
     transcriber: Transcriber = Transcriber()
     ocr: Ocr = Ocr()
     documents: Documents = Documents()
+    reranker: Reranker = Reranker()
     write: Write = Write()
     memory: Memory = Memory()
     search: Search = Search()
@@ -377,6 +385,9 @@ class Settings(Section):
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
         if self.ocr.base_url and not self.ocr.model:
             raise ValueError("ocr.model is missing: ocr.base_url needs it")
+        if (self.reranker.base_url is None) != (self.reranker.model is None):
+            given, missing = ("base_url", "model") if self.reranker.base_url else ("model", "base_url")
+            raise ValueError(f"reranker.{missing} is missing: reranker.{given} needs it")
         return self
 
     @classmethod

@@ -77,7 +77,7 @@ class Shard:
             service_key=self.environment.secrets.service,
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
-        self._reads = ReadPool(self.store, formed, READ_THREADS_MAX)
+        self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
             tenant=self._owner_of_job,
@@ -208,6 +208,8 @@ class Shard:
                 return made[-1]
 
             reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            if operation.complete is not None:
+                reply = formed(operation, await operation.complete(call, reply.body, self.models))
             with self.store.snapshot() as snapshot:
                 self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
         except BaseException:
@@ -229,13 +231,14 @@ class Shard:
         """Have the events of a read written, once its reply is on its way. Under overload they are dropped, never the reply."""
         if not read.announced or len(self._announcing) >= ANNOUNCEMENTS_WAITING_MAX:
             return
+        announced = [(event, data(), resource_id) for event, data, resource_id in read.announced]
 
         def work(transaction: Transaction) -> Outcome:
             found = auth.tenant(transaction, read.scope.slot, read.scope.tenant)
             if found is None:
                 return Outcome(Reply())  # the account was erased meanwhile
             ctx = WriteContext(transaction, read.scope, read.call, self.environment, found[0])
-            for event, data, resource_id in read.announced:
+            for event, data, resource_id in announced:
                 ctx.emit(event, data, resource_id)
             return Outcome(Reply(), ctx.due)
 
@@ -472,6 +475,11 @@ class Shard:
 
     def _now_ms(self) -> int:
         return int((time.time() + self.settings.clock.offset_seconds) * 1000)
+
+
+def formed_read(operation: Operation, result: Any) -> Reply:
+    """What the handler of a prepared read returned: a Reply, encoded unless another step is to complete it."""
+    return formed(operation, result) if operation.complete is None else Reply(operation.statuses[0], result)
 
 
 def _held(ctx: ReadContext, call: Call) -> flow.Held:

@@ -24,7 +24,7 @@ ONLY_IN = {
 }
 PLUGINS_MAY_IMPORT = {
     "admission", "auth", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "operation",
-    "outbound", "pagination", "placement", "plugin", "reading_models", "settings", "signatures", "timestamps", "token_count",
+    "outbound", "pagination", "placement", "plugin", "reading_models", "reranker", "settings", "signatures", "timestamps", "token_count",
     "verification",
 }  # fmt: skip
 

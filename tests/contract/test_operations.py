@@ -35,6 +35,7 @@ ENDPOINTS = {
     """,
     "Search": """
         POST   /v1/search
+        POST   /v1/search/advanced
         GET    /v1/search/similar/{id}
         POST   /v1/search/reason
         POST   /v1/search/graph

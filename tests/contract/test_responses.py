@@ -135,6 +135,9 @@ def search(call: Tour) -> None:
     for kind in ("hybrid", "vector", "bm25", "graph"):
         call("search.search", {**query, "search_type": kind, "include_low_confidence": True, "limit": 2})
     call("search.search", {**query, "view": "compact"})
+    call("search.advanced", {**query, "rerank": True, "diversity": 0.5, "facets": ["tags", "collection_id", "metadata.channel"]})
+    boosts = {"recency": {"half_life_days": 30, "weight": 0.2}, "tags": {"home": 0.5}, "channels": {"lexical": 2}}
+    call("search.advanced", {**query, "boosts": boosts, "explain": True, "token_budget": 200, "as_of": "2999-01-01", "min_score": 0.01})
     empty = call("collections.create", {"name": "empty"})["id"]
     assert call("search.search", {**query, "collection_id": empty})["no_match"]
     call.service.embedder.down = True
@@ -427,7 +430,7 @@ def test_texts_come_back_exactly_as_sent(tour: Tour) -> None:
 
 
 def test_search_answers_keep_their_promises(tour: Tour) -> None:
-    for answer in tour.answers["search.search"] + tour.answers["search.similar"]:
+    for answer in tour.answers["search.search"] + tour.answers["search.advanced"] + tour.answers["search.similar"]:
         body = answer.json()
         hits = body["results"]
         ids, scores = [hit["id"] for hit in hits], [hit["score"] for hit in hits]
@@ -479,6 +482,13 @@ REFUSALS: dict[str, tuple[int, tuple[Any, ...], dict[str, str]]] = {
     "an id of another kind": (404, ("GET", "/v1/collections/{memory}"), {}),
     "an unknown collection": (404, ("POST", "/v1/memories", {"content": "x", "collection_id": "col_1"}), {}),
     "a filter that is none": (422, ("POST", "/v1/search", {"query": "x", "filters": {"colour": "blue"}}), {}),
+    "a facet that is none": (422, ("POST", "/v1/search/advanced", {"query": "x", "facets": ["tags", "colour"]}), {}),
+    "a boost out of range": (422, ("POST", "/v1/search/advanced", {"query": "x", "boosts": {"importance": 99}}), {}),
+    "a range that ends before it starts": (
+        422,
+        ("POST", "/v1/search/advanced", {"query": "x", "date_range_start": "2026-01-02", "date_range_end": "2026-01-01"}),
+        {},
+    ),
     "an operator that is none": (422, ("POST", "/v1/search", {"query": "x", "filters": {"tags": {"like": "b"}}}), {}),
     "a filter too deep": (422, ("POST", "/v1/search", {"query": "x", "filters": {"NOT": [{"AND": [{"NOT": 1}]}]}}), {}),
     "a version that is past": (412, ("PATCH", "/v1/memories/{memory}", {"title": "x"}), {"If_Match": '"9"'}),

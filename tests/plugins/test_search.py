@@ -10,19 +10,26 @@ import pytest
 
 from plugins import accounts, collections, memories, search
 from plugins.search_views import SearchReply
-from runtime.inference import Models
+from runtime.inference import InferenceUnavailable, Models
+from runtime.plugin import Plugin
+from runtime.reranker import load_reranker
 from runtime.settings import Settings
+from runtime.timestamps import iso
 from tests.plugins import CHEAP, Desk
 from tests.plugins.embedding import WordEmbedder
+from tests.plugins.test_memories import superseding
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
 
 class Library(Desk):
     """A desk with memories and search, and one account whose token is `me`."""
 
-    def __init__(self, directory: Path, **settings: Any):
+    def __init__(self, directory: Path, *further: Plugin, **settings: Any):
         self.embedder = WordEmbedder()
-        plugins = (accounts.plugin, collections.plugin, memories.plugin, search.plugin)
-        super().__init__(directory, plugins, Models(self.embedder), Settings.load({**CHEAP, **settings}))
+        plugins = (accounts.plugin, collections.plugin, memories.plugin, search.plugin, *further)
+        chosen = Settings.load({**CHEAP, **settings})
+        super().__init__(directory, plugins, Models(self.embedder, reranker=load_reranker(chosen)), chosen)
         self.me = self.register()
 
     def add(self, content: str, who: str | None = None, **fields: Any) -> str:
@@ -255,6 +262,15 @@ def test_highlights_are_code_point_ranges_of_matching_words(library: Library) ->
         ("昨日は図書館で日本語を勉強しました", "図書館"),
         ("اشتريت كتابا جديدا من المكتبة", "كتاب"),
         ("मैंने बाज़ार से एक किताब खरीदी", "किताब"),
+        ("Книги лежали на столах в библиотеке", "книга на столе"),
+        ("我在北京买了一辆自行车", "自行车"),
+        ("我在北京买了一辆自行车", "车"),
+        ("나는 서울에서 자전거를 샀다", "자전거"),
+        ("ฉันซื้อจักรยานที่กรุงเทพ", "จักรยาน"),
+        ("वह किताबें पढ़ती है और स्कूल जाती है", "किताब"),
+        ("المعلمون في المدرسة", "معلم"),
+        ("Les enfants mangeaient des pommes dans le jardin avec leurs amis", "qui mange la pomme"),
+        ("Los niños compraron manzanas rojas en las calles de la ciudad", "niño calle"),
         ("Ich habe gestern zwei Häuser besichtigt und war begeistert", "haus häuser"),
         ("The build failed in get_user_name with ERR-4042", "ERR-4042"),
     ],
@@ -335,3 +351,92 @@ def test_what_is_not_indexed_yet_is_found_by_nothing_not_even_beside_a_match(lib
     library.embedder.down = False
     assert pending.status == 202
     assert library.ids("copper") == [found]
+
+
+# --- as of an instant, budgets --------------------------------------------------------------------------------------
+
+
+def test_a_search_as_of_an_instant_knows_what_was_known_then(tmp_path: Path) -> None:
+    library = Library(tmp_path, superseding)
+
+    def mark(old: str, new: str | None, back: bool = False) -> int:
+        assert library("superseding.mark", {"old": old, "new": new, "back": back}, who=library.me).status == 200
+        return library.now_ms
+
+    before = library.now_ms
+    coffee = library.add("I like coffee in the morning.")
+    stored = library.now_ms
+    library.now_ms += 2 * HOUR_MS
+    tea = library.add("I like tea in the morning.")
+    between = library.now_ms
+    superseded = mark(coffee, tea)
+    gone = library.add("The morning bus leaves at seven.")
+    invalidated = mark(gone, None)
+    library("memories.update", {"importance": 0.9}, who=library.me, id=coffee)  # a later change is none of that
+    twice = library.add("The morning paper comes late.")
+    mark(twice, tea)
+    restored = mark(twice, None, back=True)
+    again = mark(twice, tea)
+
+    def known(at: int | None, **fields: Any) -> set[str]:
+        return set(library.ids("morning", as_of=None if at is None else iso(at), **fields))
+
+    assert known(None) == {tea}
+    assert known(before) == set()
+    assert known(stored - 1) == set() and known(stored) == {coffee}
+    assert known(between) == {coffee, tea} == known(superseded - 1)
+    assert known(superseded) == {tea}
+    assert known(invalidated - 1) == {tea, gone} and known(invalidated) == {tea}
+    assert known(again - 1) == {tea, twice} == known(restored) and known(again) == {tea} == known(again + DAY_MS)
+    assert known(between, include_superseded=True) == {coffee, tea}
+    assert known(again, include_superseded=True) == {coffee, tea, gone, twice}
+    assert known(between, filters={"conflict_status": "superseded"}) == {coffee}
+    library.close()
+
+
+def test_relative_times_count_from_the_instant_searched_as_of(library: Library) -> None:
+    then, day = library.now_ms + 100, 20 * DAY_MS
+    early = library.add("We went sailing.", occurred_at=iso(then - DAY_MS))
+    late = library.add("We went sailing.", occurred_at=iso(then - DAY_MS + day))
+    library.now_ms = then + day
+    assert library.ids("sailing yesterday") == [late, early]
+    assert library.ids("sailing yesterday", as_of=iso(then)) == [early, late]
+    assert library.ids("sailing yesterday", as_of=iso(then), reference_date=iso(then + day)) == [late, early]
+
+
+def test_min_score_is_threshold_by_another_name(library: Library) -> None:
+    library.add("harbour")
+    library.add("The harbour is one of many places that this rather long note speaks about at some length today.")
+    high, low = (hit["normalized_score"] for hit in library.find("harbour")["results"])
+    for asked in ({"min_score": high}, {"min_score": high, "threshold": low}, {"min_score": low, "threshold": high}):
+        assert library.find("harbour", **asked)["total"] == 1
+    assert library.find("harbour", min_score=low)["total"] == 2
+
+
+def test_a_token_budget_keeps_what_fits_in_the_order_of_rank(library: Library) -> None:
+    first = library.add("harbour harbour")  # 15 characters, 4 tokens
+    long = library.add("harbour " + "and much more " * 20)
+    short = library.add("a harbour at sea")  # 16 characters, 4 tokens
+    plain = library.ids("harbour")
+    assert set(plain) == {first, long, short}
+    packed = library.find("harbour", token_budget=8)
+    assert packed["evidence_ids"] == [memory for memory in plain if memory != long]
+    assert [hit["rank"] for hit in packed["results"]] == [1, 2] and packed["total"] == 3
+    assert library.ids("harbour", token_budget=7) == [next(memory for memory in plain if memory != long)]
+    nothing = library.find("harbour", token_budget=1)
+    assert nothing["results"] == [] and nothing["total"] == 3 and not nothing["no_match"]
+    assert library.ids("harbour", token_budget=10_000) == plain
+
+
+def test_a_search_by_words_needs_nothing_of_the_embedder(library: Library) -> None:
+    """A remote embedder does not even know its space before its first answer."""
+
+    class Silent(WordEmbedder):
+        @property
+        def space(self) -> str:  # type: ignore[override]
+            raise InferenceUnavailable("not known yet")
+
+    wanted = library.add("The harbour opens at six.")
+    library.shard.models = Models(Silent())
+    assert library.ids("harbour", search_type="bm25") == [wanted]
+    assert library.find("harbour")["degraded_reasons"] == ["embedding_unavailable"]

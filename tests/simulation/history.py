@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from plugins.collections import COLLECTION_IDS, COLLECTIONS, DROPPED_COLLECTIONS
+from plugins.memory_chunks import CHUNK_OWNERS, CHUNK_RUNS, MEMORY_CHUNKS
 from plugins.memory_store import (
     MEMORIES,
     MEMORIES_HIDDEN,
@@ -33,7 +34,9 @@ from plugins.webhook_store import BODIES, DELIVERY_FIELDS, EVENT_KINDS, UNDER_WA
 from runtime import metering, verification
 from runtime.auth import read_authorization, resolve
 from runtime.errors import ApiError
+from runtime.limits import PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX
 from runtime.operation import Call, Idempotency, ReadContext
+from storage.passages import passages
 from storage.table import Scope, Snapshot
 from tests.plugins import Answer
 from tests.simulation import guest
@@ -477,10 +480,14 @@ class History:
             rows |= {table.name: snapshot.bind(table, scope).count() for table in (MEMORY_HISTORY, DROPPED_COLLECTIONS)}
             rows["text"] = MEMORY_TEXT.bind(snapshot, scope).stats().documents
             rows["vectors"] = MEMORY_VECTORS.bind(snapshot, scope).count(self.world.embedder.space)
+            rows["chunks"] = MEMORY_CHUNKS.bind(snapshot, scope).count(self.world.embedder.space)
+            rows |= {index.name: snapshot.bind(index.records, scope).count() for index in (CHUNK_RUNS, CHUNK_OWNERS)}
             rows["live"] = len(MEMORY_FIELDS.bind(snapshot, scope).of("live", 1))
             rows["pending"] = len(MEMORY_FIELDS.bind(snapshot, scope).of("pending", 1))
             ids, collections = snapshot.bind(COLLECTION_IDS, scope).count(), snapshot.bind(COLLECTIONS, scope).count()
         expected = dict.fromkeys(("memories", "memory_ids", "text", "vectors", "live"), len(alive))
+        further = [len(passages(memory.content, PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX)) - 1 for memory in alive]
+        expected |= dict.fromkeys(("chunks", "memory_chunk_owners"), sum(further)) | {"memory_chunk_runs": sum(map(bool, further))}
         expected |= dict.fromkeys(("memories_hidden", "dropped_collections", "pending"), 0)
         expected["memory_expiry"] = sum(memory.expires_at is not None for memory in alive)
         expected["memory_history"] = sum(len(memory.versions) - 1 for memory in alive)

@@ -113,7 +113,8 @@ class Script:
 
     def text(self) -> str:
         home = f" I live in {self.word().capitalize()}" if self._chance.random() < 0.15 else ""
-        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}{home}"
+        more = " yonder" * 150 if self._chance.random() < 0.05 else ""  # longer than one passage
+        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}{more}{home}"
 
     def _user(self) -> Body:
         return {"user_id": self._chance.choice(USERS)}

@@ -1,0 +1,263 @@
+"""Advanced search: the search of plugins/search.py with what a caller adds to it (specification part 4, /v1/search/advanced).
+
+    filters, date range     narrow the universe before anything is scored
+    boosts                  reorder what was found                                      plugins/search_boosts.py
+    rerank                  the first RERANKED_RESULTS_MAX results, as a remote model judges them
+    diversity               less repetition among the first DIVERSIFIED_RESULTS_MAX     plugins/search_order.py
+    facets                  counts over all results, as `total` counts them             plugins/search_facets.py
+
+in this order, then offset, limit and token_budget. `threshold` compares with the score that boosts made; query_confidence and the
+advice to abstain come from the search alone, since no boost makes a result more true.
+
+A remote reranker is asked after the snapshot is closed, about the contents that the snapshot held. When none is configured or it
+fails, the order of the ranking stays, `reranker_applied` is false and degraded_reasons says why.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, StrictBool, model_validator
+from pydantic_core import PydanticCustomError
+
+from plugins.memory_store import MEMORIES, MEMORY_VECTORS
+from plugins.memory_times import told_between
+from plugins.search import Prepared, Ranked, confidence, hydrate, load, prepare, ranked_among, standing, terms_of, together, universe
+from plugins.search_boosts import Boosts, boosted
+from plugins.search_events import completed
+from plugins.search_facets import FACETS, counted, is_facet
+from plugins.search_order import Arrangement
+from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, packed, reply_of
+from runtime.errors import ValidationFailed
+from runtime.inference import Models
+from runtime.limits import DIVERSIFIED_RESULTS_MAX, FACETS_MAX, RERANKED_RESULTS_MAX
+from runtime.operation import Call, Kind, Operation, ReadContext, View
+from runtime.plugin import Plugin
+from runtime.reranker import RerankingFailed
+from runtime.timestamps import Timestamp
+
+log = logging.getLogger("mneme.search")
+
+
+def _known_facet(name: str) -> str:
+    if not is_facet(name):
+        raise PydanticCustomError("unknown_field", "There is no such facet; use {facets}.", {"facets": ", ".join(FACETS)})
+    return name
+
+
+class AdvancedBody(SearchBody):
+    date_range_start: Timestamp | None = Field(None, description="Only what happened at this instant or later (occurred_at).")
+    date_range_end: Timestamp | None = Field(None, description="Only what happened at this instant or earlier (occurred_at).")
+    boosts: Boosts | None = Field(None, description="What counts for more, or less, in the order of results.")
+    facets: list[Annotated[str, AfterValidator(_known_facet)]] = Field(
+        default_factory=list, max_length=FACETS_MAX, description=f"Fields whose values are counted over all results: {', '.join(FACETS)}."
+    )
+    rerank: StrictBool = Field(False, description="Let the configured reranker order the first results.")
+    diversity: float = Field(
+        0.0, strict=True, ge=0, le=1, description="0 orders by relevance alone, 1 by how little a result repeats those before it."
+    )
+
+    @model_validator(mode="after")
+    def _range_is_one(self) -> AdvancedBody:
+        start, end = self.date_range_start, self.date_range_end
+        if start is not None and end is not None and start > end:
+            raise ValidationFailed.at(("body", "date_range_end"), "must not be earlier than date_range_start", "value_error")
+        return self
+
+    @property
+    def keeps_parts(self) -> bool:
+        return self.explained or self.boosts is not None
+
+    @property
+    def asks_graph(self) -> bool:
+        channels = None if self.boosts is None else self.boosts.channels
+        return super().asks_graph and (channels is None or channels.graph > 0)
+
+
+class FacetCount(View):
+    value: str | bool | int | float | None = Field(description="A value of the field.")
+    count: int = Field(description="Results that carry it.")
+
+
+class AdvancedReply(SearchReply):
+    facets: dict[str, list[FacetCount]] = Field(description="Each facet's most frequent values, counted over all `total` results.")
+
+
+@dataclass(slots=True)
+class Found:
+    """What the snapshot held, for a reranker to order.
+
+    hits     the results of which the page will be a part, best first, as they go out
+    vectors  (n, width) of the first of them, where diversity will be asked for
+    told     what the envelope says beside its hits, as reply_of takes it
+    reply    the envelope, empty until the search is complete
+    """
+
+    hits: list[dict[str, Any]]
+    vectors: NDArray[np.float32]
+    told: dict[str, Any]
+    started: float
+    facets: dict[str, Any]
+    reply: dict[str, Any]
+
+
+def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
+    """The envelope; what a reranker has to see first, when one is asked for and configured."""
+    prepared: Prepared = ctx.prepared
+    allowed = universe(ctx, body)
+    if body.date_range_start is not None or body.date_range_end is not None:
+        allowed = told_between(ctx, allowed, "occurred_at", body.date_range_start, body.date_range_end)
+    terms = terms_of(body)
+    plain = ranked_among(ctx, allowed, terms, prepared, body)
+    ranked = plain if body.boosts is None else boosted(ctx, plain, body.boosts)
+    ranked = _only(ranked, standing(ranked, body))
+    told = {
+        "total": len(ranked.ordinals),
+        "search_type": body.search_type,
+        "confidence": _confidence(plain, ranked),
+        "conflicting": ranked.conflict < ctx.settings.search.conflict_min,
+        "names": prepared.named.words,
+        "degraded": prepared.degraded,
+    }
+    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ranked.ordinals.tolist()]) if body.facets else []
+    facets = {name: counted(name, rows) for name in body.facets}
+    if body.rerank and ctx.settings.reranker.base_url is not None and len(ranked.ordinals):
+        until = max(body.offset + body.limit, RERANKED_RESULTS_MAX)
+        hits = hydrate(ctx, ranked, range(min(until, len(ranked.ordinals))), body, frozenset(terms))
+        found = Found(hits, _vectors(ctx, ranked.ordinals[:RERANKED_RESULTS_MAX], prepared.space), told, prepared.started, facets, {})
+        completed(ctx, found.reply)
+        return found
+    if body.rerank and ctx.settings.reranker.base_url is None:
+        told["degraded"] = [*prepared.degraded, "reranker_not_configured"]
+    if body.diversity:
+        ranked = _diversified(ctx, ranked, prepared.space, body.diversity)
+    page = range(len(ranked.ordinals))[body.offset : body.offset + body.limit]
+    hits = packed(hydrate(ctx, ranked, page, body, frozenset(terms)), body.token_budget)
+    grounded = bool(ranked.stands[:1].any())
+    took_ms = (time.perf_counter() - prepared.started) * 1000
+    return completed(ctx, reply_of(body.query, hits=hits, grounded=grounded, took_ms=took_ms, **told) | {"facets": facets})
+
+
+async def complete(call: Call, made: Found | dict[str, Any], models: Models) -> dict[str, Any]:
+    """Ask the reranker, put the results into their order, cut the page."""
+    if isinstance(made, dict):
+        return made
+    body: AdvancedBody = call.body
+    first, rest = made.hits[:RERANKED_RESULTS_MAX], made.hits[RERANKED_RESULTS_MAX:]
+    arrangement = Arrangement.of(*(np.array([shown[name] for shown in first]) for name in ("score", "normalized_score")))
+    reranked = False
+    try:
+        if models.reranker is not None:
+            arrangement = arrangement.reranked(await models.reranker.scores(body.query, [shown["content"] for shown in first]))
+            reranked = True
+    except RerankingFailed as failure:
+        log.warning("results keep the order of the ranking, request %s: %s", call.request_id, failure)
+    if not reranked:
+        made.told["degraded"] = [*made.told["degraded"], "reranker_unavailable"]
+    if body.diversity:
+        arrangement = arrangement.diversified(made.vectors[arrangement.order], body.diversity)
+    hits = [{**shown, "rank": rank} for rank, shown in enumerate([*_arranged(first, arrangement), *rest], 1)]
+    grounded = not hits[0]["low_confidence"]
+    page = packed(hits[body.offset : body.offset + body.limit], body.token_budget)
+    took_ms = (time.perf_counter() - made.started) * 1000
+    made.reply |= reply_of(body.query, hits=page, grounded=grounded, took_ms=took_ms, reranked=reranked, **made.told)
+    made.reply["facets"] = made.facets
+    return made.reply
+
+
+def _only(ranked: Ranked, places: NDArray[np.intp]) -> Ranked:
+    """The ranked at these places, in this order."""
+    parts = {name: values[places] for name, values in ranked.contributions.items()}
+    return Ranked(
+        ranked.ordinals[places],
+        ranked.scores[places],
+        ranked.normalized[places],
+        parts,
+        ranked.stands[places],
+        ranked.conflict,
+        ranked.profile,
+    )
+
+
+def _confidence(plain: Ranked, ranked: Ranked) -> float:
+    """query_confidence of the best result by the search itself, whatever boosts made of its score."""
+    return confidence(plain, int(np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))[0])) if len(ranked.ordinals) else 0.0
+
+
+def _diversified(ctx: ReadContext, ranked: Ranked, space: str, diversity: float) -> Ranked:
+    """The first results in an order of less repetition, the others after them."""
+    first = min(len(ranked.ordinals), DIVERSIFIED_RESULTS_MAX)
+    arrangement = Arrangement.of(ranked.scores[:first], ranked.normalized[:first])
+    arrangement = arrangement.diversified(_vectors(ctx, ranked.ordinals[:first], space), diversity)
+    found = _only(ranked, np.concatenate((arrangement.order, np.arange(first, len(ranked.ordinals)))))
+    found.scores = np.concatenate((arrangement.scores, ranked.scores[first:]))
+    found.normalized = np.concatenate((arrangement.normalized, ranked.normalized[first:]))
+    unmoved = np.zeros(len(ranked.ordinals) - first)
+    found.contributions |= {name: np.concatenate((values, unmoved)) for name, values in arrangement.moved.items()}
+    return found
+
+
+def _vectors(ctx: ReadContext, ordinals: NDArray[np.uint32], space: str) -> NDArray[np.float32]:
+    """(n, width) stored vectors; rows of zeros where there is none."""
+    vectors = ctx.index(MEMORY_VECTORS)
+    space = space or next(iter(vectors.spaces()), "")
+    found = [vectors.get(space, ordinal) for ordinal in ordinals.tolist()]
+    width = max((len(vector) for vector in found if vector is not None), default=1)
+    return (
+        np.stack([np.zeros(width, np.float32) if vector is None else vector for vector in found]) if found else np.zeros((0, 1), np.float32)
+    )
+
+
+def _arranged(hits: list[dict[str, Any]], arrangement: Arrangement) -> list[dict[str, Any]]:
+    """The hits in their new order, with the scores and explanations that go with it."""
+    found = []
+    for i, place in enumerate(arrangement.order.tolist()):
+        shown = {**hits[place], "score": float(arrangement.scores[i]), "normalized_score": float(arrangement.normalized[i])}
+        if "explanation" in shown:
+            shown["explanation"] = shown["explanation"] | {name: round(float(values[i]), 6) for name, values in arrangement.moved.items()}
+        found.append(shown)
+    return found
+
+
+plugin = Plugin(
+    name="search_advanced",
+    requires=("search", "memories", "collections"),
+    operations=(
+        Operation(
+            name="search.advanced",
+            method="POST",
+            path="/v1/search/advanced",
+            kind=Kind.READ,
+            load=load,
+            prepare=prepare,
+            together=together,
+            handler=search,
+            complete=complete,
+            body=AdvancedBody,
+            response=AdvancedReply,
+            rate="search",
+            credits=2,
+            summary="Search with boosts, facets, date ranges, diversity and reranking",
+            description="All that a search takes, and more. Boosts, a reranker and diversity change the order of what was found, not what "
+            "is found; facets count over all of it.",
+            spec="part 4, Search",
+            example={
+                **EXAMPLE_QUERY,
+                "filters": {"metadata.room": {"in": ["kitchen", "hall"]}},
+                "date_range_start": "2026-01-01",
+                "boosts": {"recency": {"half_life_days": 30, "weight": 0.3}, "tags": {"home": 0.2}},
+                "facets": ["tags", "metadata.room"],
+                "diversity": 0.2,
+            },
+            example_reply={
+                **EXAMPLE_REPLY,
+                "facets": {"tags": [{"value": "home", "count": 1}], "metadata.room": [{"value": "kitchen", "count": 1}]},
+            },
+        ),
+    ),
+)
