@@ -141,6 +141,18 @@ def test_what_was_brought_can_be_used(here: InProcess, there: InProcess, me: str
     assert there.request("GET", f"/v1/memories/{found[0]['id']}", who=me).status_code == 401
 
 
+def test_profiles_are_read_again_from_what_was_brought(here: InProcess, there: InProcess) -> None:
+    def facts(service: InProcess, who: str) -> list[tuple[str, str]]:
+        return [(fact["key"], fact["value"]) for fact in service.request("GET", "/v1/profile?user_id=zoe", who=who).json()["static"]]
+
+    told = here.register("zoe@example.com")
+    here.request("POST", "/v1/memories", {"content": "I live in Lisbon.", "user_id": "zoe"}, who=told)
+    here.until(lambda: facts(here, told) == [("lives_in", "Lisbon")])
+    brought = there.register("zoe@elsewhere.example")
+    assert bring(there, brought, export(here, told).content, **NDJSON)["skipped"]["profile"] == 1
+    there.until(lambda: facts(there, brought) == [("lives_in", "Lisbon")])
+
+
 def test_importing_twice_adds_nothing(here: InProcess, there: InProcess, me: str) -> None:
     mine = there.register("cyd@elsewhere.example")
     exported = export(here, me).content
