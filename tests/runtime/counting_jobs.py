@@ -14,6 +14,7 @@ from plugins import accounts
 from runtime.jobs import Again
 from runtime.operation import Body, Idempotency, Kind, Operation, WriteContext
 from runtime.plugin import Job, Plugin, RetryStrategy
+from runtime.secrets import Secrets
 from storage.table import Table
 from tests.plugins import Desk
 
@@ -53,6 +54,9 @@ PLUGIN = Plugin(
 )
 
 
+SECRETS = Secrets(b"s" * 32, b"p" * 32, "mem_op_" + "0" * 64)
+
+
 class Counting(Desk):
     """A Desk that comes back to a directory; its account is known to nobody but the slot."""
 
@@ -61,6 +65,7 @@ class Counting(Desk):
         super().__init__(directory, (accounts.plugin, PLUGIN))
 
     def _open(self, *, create: bool) -> None:
+        self.secrets = SECRETS
         super()._open(create=create and not self._exists)
 
 

@@ -13,6 +13,7 @@ import serve_app
 from runtime.idempotency import IDEMPOTENCY
 from runtime.layout import Layout
 from runtime.outbox import OUTBOX
+from runtime.secrets import Secrets
 from storage.table import Store, Table
 from tests.served import Served, served
 
@@ -42,7 +43,8 @@ def at_once(service: Served, token: str, method: str, path: str, body: Any, keys
 def stored(service: Served, table: Table) -> list[Any]:
     """The rows of all accounts, read beside the running service."""
     tables, identity = serve_app.registry().tables.values(), Layout.load(service.data_dir).identity(0)
-    store = Store.open_to_read(service.data_dir / "shards/0000", tables, identity=identity)
+    service_key = Secrets.load(service.data_dir / "secrets", create=False).service
+    store = Store.open_to_read(service.data_dir / "shards/0000", tables, identity=identity, service_key=service_key)
     try:
         with store.snapshot() as snapshot:
             return [row for scope in snapshot.scopes() if scope.tenant for _, row in snapshot.bind(table, scope).scan()]
