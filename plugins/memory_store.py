@@ -590,14 +590,8 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
 
 
 def _created(row: MemoryRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "version": row.version,
-        "content": row.content,
-        "collection_id": row.collection_id,
-        "importance": row.importance,
-        "created_at": iso(row.created_at),
-    }
+    told = {name: getattr(row, name) for name in ("id", "version", "content", "collection_id", "importance")}
+    return {**told, "created_at": iso(row.created_at)}
 
 
 def _version_of(row: MemoryRow) -> VersionRow:
