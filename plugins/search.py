@@ -86,7 +86,10 @@ class Named:
 
 @dataclass(slots=True)
 class Prepared:
-    """What a search brings to its snapshot. started: perf_counter seconds. chunks: the scan of long memories' further passages."""
+    """What a search brings to its snapshot. started: perf_counter seconds. chunks: the scan of long memories' further passages.
+
+    is_strange: the embedder has met none of the query's words
+    """
 
     named: Named
     started: float
@@ -96,6 +99,7 @@ class Prepared:
     chunks: Scan | None = None
     words: list[ContentWord] = field(default_factory=list)
     word_vectors: np.ndarray | None = None
+    is_strange: bool = False
     degraded: list[str] = field(default_factory=list)
 
 
@@ -133,12 +137,13 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
     prepared = Prepared(named, time.perf_counter())
     if call.body.search_type not in ("hybrid", "vector"):
         return prepared
+    prepared.words = content_words(named.rest, is_query=True)
+    prepared.is_strange = bool(prepared.words) and not any(models.embedder.knows(named.rest[at:end]) for at, end, _ in prepared.words)
     try:
         async with asyncio.timeout(wait_seconds):
             if call.body.fast or call.body.search_type != "hybrid":
                 prepared.vector = (await models.embedder.embed([named.rest]))[0]
             else:
-                prepared.words = content_words(named.rest, is_query=True)
                 spans = [(word.start, word.end) for word in prepared.words]
                 prepared.vector, prepared.word_vectors = (await models.embedder.read([named.rest], [spans]))[0]
         prepared.space = models.embedder.space
@@ -230,7 +235,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         search_type=body.search_type,
         confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
         grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
-        conflicting=ranked.profile is not None and ranked.conflict < ranked.profile.conflict_min,
+        conflicting=ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min,
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
@@ -327,7 +332,9 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     weights = getattr(ctx.settings, profile).weights
     learned = learned_scores(ctx, candidates, found)
     scores = ranking.score(found, weights) + learned
-    stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
+    # A model gives random letters a meaning too: what it never met as a word has to come much nearer.
+    near = ctx.settings.search.strange_cosine_min if prepared.is_strange else ctx.settings.search.cosine_min
+    stands = (found["lexical"] > 0) | (found["exact"] >= near)
     order = np.lexsort((candidates, scores))[::-1]
     contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.keeps_parts else {}
     if body.keeps_parts and np.ndim(learned):

@@ -120,7 +120,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
         "total": len(ranked.ordinals),
         "search_type": body.search_type,
         "confidence": _confidence(plain, ranked),
-        "conflicting": ranked.conflict < ctx.settings.search.conflict_min,
+        "conflicting": ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min,
         "names": prepared.named.words,
         "degraded": prepared.degraded,
     }

@@ -86,6 +86,10 @@ class Embedder(Protocol):
         """
         ...
 
+    def knows(self, word: str) -> bool:
+        """Whether the model has met this word as one; of a remote model nobody can tell, and it counts as known."""
+        ...
+
     async def close(self) -> None:
         """Give up what still waits and free what is held. May be called twice."""
         ...
@@ -203,6 +207,9 @@ class _BoundedEmbedder(ABC):
         readings = await self._read([(_cleaned(text), None) for text in texts])
         return np.stack([reading.vector for reading in readings]) if readings else np.empty((0, self.width), np.float32)
 
+    def knows(self, word: str) -> bool:
+        return True
+
     async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
         return await self._read([(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)])
 
@@ -292,6 +299,7 @@ class MiniLmEmbedder(_BoundedEmbedder):
         """Blocks while the model loads, or is built into `model_directory` the first time. Raises minilm.ModelUnusable."""
         super().__init__(timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries)
         self._model = minilm.MiniLm.load(model_directory, model_path, threads=threads)
+        self._vocabulary = self._model.vocabulary().keys()
         self._run_tokens_max = limits.EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
         self._small: deque[_Request] = deque()
         self._large: deque[_Request] = deque()
@@ -303,6 +311,9 @@ class MiniLmEmbedder(_BoundedEmbedder):
     @property
     def space(self) -> str:
         return f"all-MiniLM-L6-v2/{minilm.WIDTH}"
+
+    def knows(self, word: str) -> bool:
+        return word.lower() in self._vocabulary
 
     @property
     def width(self) -> int:

@@ -149,6 +149,12 @@ class Search(Section):
     embedding_wait_ms: int = Field(
         2_000, ge=1, le=60_000, description="Milliseconds a search waits for its embedding before it goes on by words alone."
     )
+    strange_cosine_min: float = Field(
+        0.55,
+        ge=0,
+        le=1,
+        description="The same for a query of nothing but words that the embedding model never met, such as random letters.",
+    )
     cosine_min: float = Field(0.2, ge=0, le=1, description="Cosine from which a result without any of the query's words stands.")
     interactions: int = Field(
         100, ge=0, le=1_000, description="Candidates whose words are compared with the query's, best first; 0 leaves late interaction out."

@@ -50,6 +50,9 @@ class WordEmbedder:
                 row[zlib.crc32(word.encode()) % self.width] += 1
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
+    def knows(self, word: str) -> bool:
+        return "qx" not in word
+
     async def read(self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]) -> list[Reading]:
         """Equal words are alike, others at right angles, unless two fall on the same place."""
         vectors = await self.embed(texts)

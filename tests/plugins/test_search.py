@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,19 @@ def test_an_unknown_collection_is_404_and_a_foreign_one_403(library: Library) ->
     foreign = library("collections.create", {"name": "hers"}, who=stranger).body["id"]
     assert library("search.search", {"query": "x", "collection_id": foreign}, who=library.me).status == 403
     assert library("search.search", {"query": "x", "collection_id": "col_nope"}, who=library.me).body["code"] == "collection_not_found"
+
+
+def test_a_query_of_words_that_nobody_knows_has_to_come_nearer(library: Library) -> None:
+    """The test's embedder knows no word with "qx" in it; words that fall on one place of its vectors mean the same to it."""
+    library.add("alpha beta gamma delta epsilon zeta")
+
+    def meaning_alpha(prefix: str) -> str:
+        place = zlib.crc32(b"alpha") % library.embedder.width
+        return next(word for n in itertools.count() if zlib.crc32((word := f"{prefix}{n}").encode()) % library.embedder.width == place)
+
+    for search_type in ("hybrid", "vector"):
+        assert library.find(meaning_alpha("known"), search_type=search_type)["results"]
+        assert library.find(meaning_alpha("qx"), search_type=search_type)["no_match"]
 
 
 def test_neighbours_in_a_session_carry_evidence(library: Library) -> None:
