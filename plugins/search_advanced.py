@@ -119,7 +119,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     told = {
         "total": len(ranked.ordinals),
         "search_type": body.search_type,
-        "confidence": _confidence(plain, ranked),
+        "confidence": _confidence(ctx, plain, ranked),
         "conflicting": ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min,
         "names": prepared.named.words,
         "degraded": prepared.degraded,
@@ -184,9 +184,9 @@ def _only(ranked: Ranked, places: NDArray[np.intp]) -> Ranked:
     )
 
 
-def _confidence(plain: Ranked, ranked: Ranked) -> float:
+def _confidence(ctx: ReadContext, plain: Ranked, ranked: Ranked) -> float:
     """query_confidence of the best result by the search itself, whatever boosts made of its score."""
-    return confidence(plain, int(np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))[0])) if len(ranked.ordinals) else 0.0
+    return confidence(ctx, plain, int(np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))[0])) if len(ranked.ordinals) else 0.0
 
 
 def _diversified(ctx: ReadContext, ranked: Ranked, space: str, diversity: float) -> Ranked:
