@@ -24,6 +24,7 @@ from plugins import (
     confidence,
     corrections,
     decisions,
+    documents,
     feedback,
     graph,
     graph_search,
@@ -35,6 +36,7 @@ from plugins import (
     search,
     search_advanced,
     training,
+    upkeep,
     usage,
     webhooks,
 )
@@ -57,6 +59,7 @@ PLUGINS = (
     memories.plugin,
     memory_tools.plugin,
     search.plugin,
+    documents.plugin,
     search_advanced.plugin,
     webhooks.plugin,
     usage.plugin,
@@ -76,6 +79,7 @@ PLUGINS = (
     graph.plugin,
     graph_search.plugin,
     ingestion.plugin,
+    upkeep.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

@@ -1,10 +1,14 @@
-"""Kill the service while it writes, again and again, and audit what is left: python loadtests/chaos.py [--rounds 10] [--engine ray]
+"""Kill parts of the service while it writes and audit what is left: python loadtests/chaos.py [--rounds 200] [--engine ray]
 
-local   the whole process is killed and started anew
-ray     the shard actor's process is killed; the service stays up and goes on by itself
+Each round sixteen writers write, and at a random moment something gets kill −9:
 
-Each round prints what was acknowledged, what the kill left unanswered, and how long it took until everything had been read back,
-compared and found by a search. A difference ends the run with the failed comparison; the seed it prints repeats the writes.
+    service  every process of it, which is then started anew           (both engines)
+    shard    the actor that owns the store; the service goes on        (ray)
+    gateway  a replica that was answering requests; the service goes on (ray)
+
+Then everything acknowledged is read back and found by a search, every unanswered write is repeated under its Idempotency-Key and must
+have happened exactly once, and `mneme admin verify` finds every invariant of the store kept, after a kill of the whole service also
+before its next start. A difference ends the run with the failed comparison. `--seed` repeats the writes and the order of the kills.
 """
 
 from __future__ import annotations
@@ -12,63 +16,126 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from runtime.run_directory import RunDirectory
 from tests.crashes import Books, write_until
-from tests.served import Served, served
+from tests.served import MNEME, ROOT, Served
+
+TARGETS = {"local": ("service",), "ray": ("shard", "gateway", "service")}
+ACKNOWLEDGEMENTS = (20, 300)
+AFTERWARDS = 30
+VERIFY_SECONDS_MAX = 300
 
 
-def report(number: int, books: Books, audited: float) -> None:
-    memories, unanswered = len(books.memories), books.left_in_limbo
+@dataclass
+class Count:
+    """What one kind of kill came to, over its rounds."""
+
+    rounds: int = 0
+    acknowledged: int = 0
+    unanswered: int = 0
+
+
+@dataclass
+class Chaos:
+    data_dir: Path
+    engine: str
+    chance: random.Random
+    counts: dict[str, Count] = field(default_factory=dict)
+    verified: int = 0
+
+    def run(self, rounds: int) -> Books:
+        service = Served(self.data_dir, self.engine)
+        try:
+            books = Books(service.url, service.register(), self.chance.getrandbits(32))
+            for number in range(1, rounds + 1):
+                target = self.chance.choice(TARGETS[self.engine])
+                before, begun = books.acknowledged, time.perf_counter()
+                service = self._strike(service, target, books)
+                books.url = service.url
+                asyncio.run(books.audit())
+                self._verify()
+                self._count(number, target, books, before, time.perf_counter() - begun)
+            return books
+        finally:
+            service.end()
+
+    def _strike(self, service: Served, target: str, books: Books) -> Served:
+        """Write, kill in the midst of it, and give back the service that runs afterwards."""
+        strike: dict[str, Callable[[], None]] = {
+            "service": lambda: kill_all(service),
+            "shard": lambda: service.shard_process().kill(),
+            "gateway": lambda: self.chance.choice(service.gateway_processes()).kill(),
+        }
+        acknowledgements = self.chance.randint(*ACKNOWLEDGEMENTS)
+        write_until(books, acknowledgements, strike[target], afterwards=0 if target == "service" else AFTERWARDS)
+        if target != "service":
+            return service
+        service.end()
+        self._verify()
+        return Served(self.data_dir, self.engine)
+
+    def _verify(self) -> None:
+        command = [MNEME, "admin", "verify", "--config", str(ROOT / "configs/test.yaml"), "--data-dir", str(self.data_dir)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=VERIFY_SECONDS_MAX, cwd=ROOT, check=False)
+        assert ended.returncode == 0, f"an invariant is violated:\n{ended.stdout}{ended.stderr}"
+        self.verified += 1
+
+    def _count(self, number: int, target: str, books: Books, before: int, seconds: float) -> None:
+        count = self.counts.setdefault(target, Count())
+        acknowledged = books.acknowledged - before
+        count.rounds += 1
+        count.acknowledged += acknowledged
+        count.unanswered += books.left_in_limbo
+        told = f"{acknowledged} acknowledged, {books.left_in_limbo} unanswered, {len(books.memories)} memories, {seconds:.1f} s"
+        print(f"round {number:3d}, {target}: {told}", flush=True)
+
+
+def kill_all(service: Served) -> None:
+    """The service and, on Ray, everything it started, as a power failure would."""
+    processes = RunDirectory.of(service.data_dir).processes()
+    service.kill()
+    for process in processes:
+        process.kill()
+
+
+def report(chaos: Chaos, books: Books) -> None:
+    print("\n| killed | rounds | acknowledged | unanswered |\n|---|---|---|---|")
+    for target, count in sorted(chaos.counts.items()):
+        print(f"| {target} | {count.rounds} | {count.acknowledged} | {count.unanswered} |")
     print(
-        f"round {number:2d}: {books.acknowledged} acknowledged, {unanswered} unanswered, {memories} memories, audit {audited:.1f} s",
-        flush=True,
+        f"\n{books.acknowledged} acknowledged writes, 0 lost, 0 doubled; {chaos.verified} verifications of the store, 0 findings; "
+        f"{len(books.memories)} memories at the end."
     )
 
 
-def audit(number: int, books: Books, service: Served) -> None:
-    books.url = service.url
-    begun = time.perf_counter()
-    asyncio.run(books.audit())
-    report(number, books, time.perf_counter() - begun)
-
-
-def kill_the_service(data_dir: Path, rounds: int, chance: random.Random) -> None:
-    books: Books | None = None
-    for number in range(rounds + 1):
-        with served(data_dir) as service:
-            if books is None:
-                books = Books(service.url, service.register(), chance.getrandbits(32))
-            else:
-                audit(number, books, service)
-            if number < rounds:
-                write_until(books, chance.randint(20, 300), service.kill)
-
-
-def kill_the_shard(data_dir: Path, rounds: int, chance: random.Random) -> None:
-    with served(data_dir, "ray") as service:
-        books = Books(service.url, service.register(), chance.getrandbits(32))
-        for number in range(1, rounds + 1):
-            write_until(books, chance.randint(20, 300), service.shard_process().kill, afterwards=50)
-            audit(number, books, service)
-
-
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
-    print(f"engine {given.engine}, seed {given.seed}")
+    print(f"engine {given.engine}, seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mneme-chaos-") as directory:
-        strike = kill_the_service if given.engine == "local" else kill_the_shard
-        strike(Path(directory) / "data", given.rounds, random.Random(given.seed))
+        chaos = Chaos(Path(directory) / "data", given.engine, random.Random(given.seed))
+        try:
+            books = chaos.run(given.rounds)
+        except AssertionError as difference:
+            again = f"python loadtests/chaos.py --engine {given.engine} --seed {given.seed} --rounds {given.rounds}"
+            print(f"DIFFERENCE: {difference}\nAgain: {again}")
+            return 1
+        report(chaos, books)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

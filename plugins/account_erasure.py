@@ -42,7 +42,7 @@ from storage.table import Scope, Table
 CONFIRMATION = "erase-account"
 RECEIPT_PREFIX = "mem_rc_"
 RECEIPT_RANDOM_BYTES = 30
-CLEANUP_JOBS = ("collections.cleanup", "memories.sweep")
+CLEANUP_JOBS = ("collections.cleanup", "memories.sweep", "documents.sweep")
 # What an erasure does not reach, and why it need not or cannot.
 RETAINED = {
     "free pages": "Rows in them are sealed with the key that was overwritten. Digests, numbers and vectors stay in the data file until "

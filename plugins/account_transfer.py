@@ -14,8 +14,8 @@ and is there after is in it, once.
 
 An import checks the manifest, where there is one, before anything is written, and then stores a part at a time, each in one
 transaction. It can be repeated: what is here already is left alone. A larger export than a body may be is imported in pieces, split
-between lines, without the manifest. Records of kinds nobody takes in (the account itself, API keys, whose text nobody has) are
-counted as skipped.
+between lines, without the manifest. Records of kinds nobody takes in are counted as skipped: the account itself, API keys and
+webhooks, whose secrets nobody has, deliveries, usage, bills, and profiles, which are read again from the memories.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from runtime import auth, ids, limits
+from runtime.checks import Counter, Derived, Finding, delete, last_ordinal, named, put
 from runtime.errors import BadRequest, Conflict, NotFound, Unauthenticated, Unavailable, ValidationFailed
 from runtime.inference import Models
 from runtime.operation import Body, Call, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
@@ -390,6 +391,33 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "api_key", _listed(ctx, row).model_dump()
 
 
+# --- what must agree --------------------------------------------------------------------------------------------------
+
+
+def _keys_open(ctx: ReadContext) -> Iterator[Finding]:
+    """The invariant of this module: a listed key opens the account, and no other key does."""
+    name, tenant = auth.CREDENTIALS.name, ctx.scope.tenant
+    owed = {row.digest: auth.CredentialRow(row.id, tenant, row.scopes, row.expires_at) for _, row in ctx[API_KEYS].scan()}
+    for (digest,), row in ctx[auth.CREDENTIALS].scan():
+        if row.tenant_number == tenant and owed.pop(digest, None) != row:
+            yield Finding(name, f"{named((digest,))} is listed otherwise or not at all", delete(auth.CREDENTIALS, (digest,)))
+    for digest, row in owed.items():
+        yield Finding(name, f"key {row.key_id} is listed and does not open", put(auth.CREDENTIALS, (digest,), auth.CREDENTIALS.encode(row)))
+
+
+def _usage_of_nothing(ctx: ReadContext) -> Iterator[Finding]:
+    for key, _ in ctx[auth.KEY_USAGE].scan():
+        if not ctx[API_KEY_IDS].has(*key):
+            yield Finding(auth.KEY_USAGE.name, f"{key[0]} is no key", delete(auth.KEY_USAGE, key))
+
+
+CHECKS = (
+    Derived(API_KEY_IDS, API_KEYS, lambda ctx, key, row: [((row.id,), key[0].to_bytes(4, "big"))]),
+    Counter("api_keys", last_ordinal(API_KEYS)),
+    _keys_open,
+    _usage_of_nothing,
+)
+
 # --- the plugin -------------------------------------------------------------------------------------------------------
 
 _USER_ID = "usr_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"
@@ -555,4 +583,4 @@ OPERATIONS = (
     ),
 )
 
-plugin = Plugin(name="accounts", operations=OPERATIONS, tables=(API_KEYS, API_KEY_IDS), erase=erase, export=export)
+plugin = Plugin(name="accounts", operations=OPERATIONS, tables=(API_KEYS, API_KEY_IDS), erase=erase, export=export, checks=CHECKS)

@@ -19,7 +19,7 @@ from pydantic import Field, RootModel
 from plugins import billing_ledger as ledger
 from plugins import billing_periods as periods
 from plugins import billing_stripe, invoice_page
-from plugins.billing_ledger import INVOICE_STATES, INVOICES, OPEN, Invoice
+from plugins.billing_ledger import CHECKS, INVOICE_STATES, INVOICES, OPEN, Invoice
 from runtime import auth, metering
 from runtime.errors import NotFound
 from runtime.inference import Models
@@ -29,6 +29,7 @@ from runtime.pagination import Page, PageQuery, envelope, position
 from runtime.placement import normalise_email, slot_of_email
 from runtime.plugin import Job, Plugin, RetryStrategy
 from runtime.settings import Settings
+from runtime.timestamps import iso
 
 TierName = Literal["free", "starter", "pro", "scale", "enterprise"]
 
@@ -286,12 +287,12 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("subscription" | "invoice" | "posting", record)."""
+    """("subscription" | "invoice" | "posting", record). An import takes none of them in: they are between this server and its customer."""
     yield "subscription", periods.view(ctx)
     for (ordinal,), _ in ctx[INVOICES].scan():
         yield "invoice", ledger.view(ctx, ordinal)
     for (sequence,), posting in ctx[ledger.LEDGER].scan():
-        yield "posting", {"sequence": sequence, "at": posting.at, "document": posting.document, "entries": posting.entries}
+        yield "posting", {"sequence": sequence, "at": iso(posting.at), "document": posting.document, "entries": posting.entries}
 
 
 # --- the plugin -------------------------------------------------------------------------------------------------------
@@ -527,4 +528,5 @@ plugin = Plugin(
     ),
     erase=erase,
     export=export,
+    checks=CHECKS,
 )

@@ -18,13 +18,15 @@ INV-<tag>-000001, CN-<tag>-000001.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 from pydantic import Field
 
 from runtime import auth
+from runtime.checks import Counter as Numbered
+from runtime.checks import Derived, Finding, last_ordinal
 from runtime.errors import Conflict, NotFound
 from runtime.operation import ReadContext, View, WriteContext
 from runtime.timestamps import iso
@@ -274,3 +276,21 @@ def _line_view(line: LineRow) -> dict[str, Any]:
         "period_start": iso(line.period_start),
         "period_end": iso(line.period_end),
     }
+
+
+# --- what must agree --------------------------------------------------------------------------------------------------
+
+
+def _states(ctx: ReadContext) -> Iterator[Finding]:
+    """Each document has a state, and nothing else has one."""
+    documents, states = (set(ctx[table].keys()) for table in (INVOICES, INVOICE_STATES))
+    for (ordinal,) in sorted(documents ^ states):
+        yield Finding(INVOICE_STATES.name, f"document {ordinal} has no state" if (ordinal,) in documents else f"{ordinal} is no document")
+
+
+CHECKS = (
+    Derived(INVOICE_IDS, INVOICES, lambda ctx, key, row: [((row.id,), key[0].to_bytes(4, "big"))]),
+    Numbered("invoices", last_ordinal(INVOICES)),
+    Numbered("ledger", last_ordinal(LEDGER)),
+    _states,
+)

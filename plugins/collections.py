@@ -36,6 +36,7 @@ from pydantic_core import PydanticCustomError
 from pyroaring import BitMap
 
 from runtime import ids, limits
+from runtime.checks import Counter, Derived, Marks, Pursued, last_ordinal
 from runtime.errors import BadRequest, CollectionNotFound, PermissionDenied
 from runtime.jobs import Again
 from runtime.operation import Body, Event, Idempotency, Kind, Operation, Patch, Query, ReadContext, Reply, View, WriteContext
@@ -417,7 +418,7 @@ def _view(ctx: ReadContext, row: CollectionRow) -> dict[str, Any]:
     }
 
 
-# --- jobs and privacy hooks -------------------------------------------------------------------------------------------
+# --- jobs, privacy hooks, checks --------------------------------------------------------------------------------------
 
 
 def announce(ctx: WriteContext, payload: dict[str, Any]) -> None:
@@ -459,6 +460,24 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "collection", get_default(ctx, None)
     yield from (("collection", _view(ctx, row)) for _, row in ctx[COLLECTIONS].scan() if not row.is_default)
 
+
+def _highest_number(ctx: ReadContext) -> int:  # numbers count from 1, their counter from 0
+    return max((0, *(row.number for _, row in ctx[COLLECTIONS].scan()), *(key[0] for key, _ in ctx[DROPPED_COLLECTIONS].scan()))) - 1
+
+
+CHECKS = (
+    Derived(COLLECTION_IDS, COLLECTIONS, lambda ctx, key, row: [((row.id,), row.ordinal.to_bytes(4, "big"))]),
+    Marks(COLLECTION_INDEX, COLLECTIONS, lambda ctx, row: (("all", 1), ("name", row.name))),
+    Counter("collections", lambda ctx: (last_ordinal(COLLECTIONS)(ctx) or 0) - 1),
+    Counter("collection_numbers", _highest_number),
+    Pursued(
+        "collections.cleanup",
+        DROPPED_COLLECTIONS,
+        waiting=lambda ctx: ((key[0], f"number {key[0]}") for key, _ in ctx[DROPPED_COLLECTIONS].scan()),
+        covers=lambda payload: range(payload["first"], payload["last"] + 1),
+        enqueue=lambda ctx, numbers: ctx.enqueue("collections.cleanup", {"first": min(numbers), "last": max(numbers), "receipts": {}}),
+    ),
+)
 
 # --- the plugin -------------------------------------------------------------------------------------------------------
 
@@ -596,4 +615,5 @@ plugin = Plugin(
     jobs=(Job("collections.announce", announce), Job("collections.cleanup", cleanup)),
     erase=erase,
     export=export,
+    checks=CHECKS,
 )

@@ -19,7 +19,7 @@ import msgspec
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from plugins.memory_store import find_row
-from plugins.profile_store import DIALOGUES, DialogueRow, Hypothesis, Turn, digest, read_profile, since_of, user_key
+from plugins.profile_store import DIALOGUES, DialogueRow, Hypothesis, Turn, read_profile, session_key, since_of
 from plugins.prompt_memories import fenced
 from plugins.quotes import best_quotes
 from runtime import ids
@@ -45,7 +45,7 @@ TURNS_SHOWN = 10
 SESSION_RANDOM = 2**31  # a counter no handler's own ids reach
 HALF_LIFE_TURNS = 0.9  # what is left of a hypothesis' confidence after a turn that says nothing of it
 CONFIDENCE_FORGOTTEN = 0.1
-CONFIDENT = 0.4  # query_confidence from which quotations answer
+CONFIDENT = 0.3  # query_confidence from which quotations answer, as in answers.confidence_min
 
 
 class DialecticBody(Body):
@@ -105,7 +105,7 @@ def load(ctx: ReadContext, body: DialecticBody) -> dict[str, Any]:
     if session_id is None:
         session_id = ids.make_id("ses", ctx.now, ctx.principal.tag, ids.derived_random(ctx.call.seed, SESSION_RANDOM, 10))
     else:
-        dialogue = ctx[DIALOGUES].get(user_key(ctx, body.user_id), digest(ctx, "session", session_id))
+        dialogue = ctx[DIALOGUES].get(*session_key(ctx, body.user_id, session_id))
         if dialogue is None and ids.id_tag("ses", session_id) is not None:
             ctx.check_id("ses", session_id)
             raise NotFound("There is no session with this id.")
@@ -237,7 +237,7 @@ def finish(ctx: WriteContext, body: DialecticBody) -> None:
     if since_of(ctx, body.user_id) != ctx.prepared["since"]:
         return
     told = msgspec.convert(ctx.prepared["dialogue"], DialogueRow)
-    key = (user_key(ctx, body.user_id), digest(ctx, "session", told.session_id))
+    key = session_key(ctx, body.user_id, told.session_id)
     row = ctx[DIALOGUES].get(*key) or DialogueRow(told.session_id)
     row.turns = [*row.turns, told.turns[-1]][-DIALOGUE_TURNS_KEPT_MAX:]
     row.hypotheses, row.updated_at = told.hypotheses, ctx.now

@@ -21,7 +21,6 @@ import msgspec
 
 from runtime.operation import ReadContext, WriteContext
 from runtime.timestamps import iso
-from storage.keycode import short
 from storage.table import Table
 
 
@@ -30,7 +29,14 @@ class NodeRow(msgspec.Struct, array_like=True):
     label: int
 
 
-FIGURES: Table[bytes] = Table("graph_figures", key=("figure", "value"), row=bytes, doc="counts of the graph, 8 bytes big endian")
+class FigureRow(msgspec.Struct):
+    """of: the type that is counted, "" for none."""
+
+    count: int
+    of: str = ""
+
+
+FIGURES: Table[FigureRow] = Table("graph_figures", key=("figure", "value"), row=FigureRow, doc="counts of the graph")
 NODES: Table[NodeRow] = Table("graph_nodes", key=("entity",), row=NodeRow, doc="degree and component of an entity")
 LINKS: Table[bytes] = Table("graph_links", key=("entity", "other"), row=bytes, doc="standing claims between two entities, 4 bytes")
 COMPONENTS: Table[bytes] = Table("graph_components", key=("label", "entity"), row=bytes, doc="entities by component")
@@ -112,23 +118,28 @@ def figures(ctx: ReadContext) -> dict[str, Any]:
 
 
 def figure(ctx: ReadContext, name: str, value: str | int = "") -> int:
-    raw = ctx[FIGURES].get(name, value)
-    return 0 if raw is None else int.from_bytes(raw, "big")
+    row = ctx[FIGURES].get(name, _stored(ctx, value))
+    return 0 if row is None else row.count
 
 
 def _by_value(ctx: ReadContext, name: str) -> dict[str, int]:
-    return {key[1]: int.from_bytes(raw, "big") for key, raw in ctx[FIGURES].scan(name)}
+    return {row.of: row.count for _, row in ctx[FIGURES].scan(name)}
+
+
+def _stored(ctx: ReadContext, value: str | int) -> str | int | bytes:
+    """A type in a key is a digest."""
+    return ctx.digest("figure", value) if value and isinstance(value, str) else value
 
 
 def _add(ctx: WriteContext, name: str, value: str | int, by: int) -> None:
     """Change a count; one that reaches 0 has no row. Every change is also the last one."""
-    key = (name, short(value) if isinstance(value, str) else value)
-    count = figure(ctx, *key) + by
+    key = (name, _stored(ctx, value))
+    count = figure(ctx, name, value) + by
     if count:
-        ctx[FIGURES].put(key, count.to_bytes(8, "big"))
+        ctx[FIGURES].put(key, FigureRow(count, value if isinstance(value, str) else ""))
     else:
         ctx[FIGURES].delete(*key)
-    ctx[FIGURES].put(("changed_at", ""), ctx.now.to_bytes(8, "big"))
+    ctx[FIGURES].put(("changed_at", ""), FigureRow(ctx.now))
 
 
 def _degree(ctx: WriteContext, entity: int, by: int) -> None:

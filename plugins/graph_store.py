@@ -234,7 +234,7 @@ def get_relationship(ctx: ReadContext, relationship_id: str) -> RelationshipRow:
 
 def claims_of(ctx: ReadContext, source: int, kind: str) -> list[RelationshipRow]:
     """The claims of one subject and predicate that stand, by target and valid_from; at most CLAIMS_COMPARED_MAX."""
-    keys = [(int.from_bytes(raw, "big"),) for _, raw in ctx[CLAIMS].scan(source, kind, limit=CLAIMS_COMPARED_MAX)]
+    keys = [(int.from_bytes(raw, "big"),) for _, raw in ctx[CLAIMS].scan(source, ctx.digest("type", kind), limit=CLAIMS_COMPARED_MAX)]
     sight = Sight.of(ctx)
     rows = [row for row in ctx[RELATIONSHIPS].get_many(keys) if row is not None]
     return [row for row in rows if row.invalidated_at is None and sight.sees_claim(row)]
@@ -358,7 +358,12 @@ class Claim:
 
 def assert_claim(ctx: WriteContext, claim: Claim, memory: MemoryRow | None = None) -> tuple[RelationshipRow, bool]:
     """Store a claim, or merge it into the one that says the same; -> (row, whether it is new). `memory`: its source, else the API."""
-    key = (claim.source.ordinal, claim.type, claim.target.ordinal, ALWAYS if claim.valid_from is None else claim.valid_from)
+    key = (
+        claim.source.ordinal,
+        ctx.digest("type", claim.type),
+        claim.target.ordinal,
+        ALWAYS if claim.valid_from is None else claim.valid_from,
+    )
     raw = ctx[CLAIMS].get(*key)
     before = None if raw is None else ctx[RELATIONSHIPS].get(int.from_bytes(raw, "big"))
     if before is not None and before.invalidated_at is not None:
@@ -442,7 +447,7 @@ def revive_claim(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
 def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
     """Remove a claim, on both clocks."""
     _forget_conflicts(ctx, row)
-    key = (row.source, row.type, row.target, ALWAYS if row.valid_from is None else row.valid_from)
+    key = (row.source, ctx.digest("type", row.type), row.target, ALWAYS if row.valid_from is None else row.valid_from)
     if ctx[CLAIMS].get(*key) == row.ordinal.to_bytes(4, "big"):
         ctx[CLAIMS].delete(*key)
     fields = ctx.index(CLAIM_FIELDS)
@@ -484,7 +489,9 @@ def _compare(ctx: WriteContext, row: RelationshipRow) -> None:
 def _forget_conflicts(ctx: WriteContext, row: RelationshipRow) -> None:
     if not row.functional:
         return
-    rivals = [int.from_bytes(raw, "big") for _, raw in ctx[CLAIMS].scan(row.source, row.type, limit=CLAIMS_COMPARED_MAX)]
+    rivals = [
+        int.from_bytes(raw, "big") for _, raw in ctx[CLAIMS].scan(row.source, ctx.digest("type", row.type), limit=CLAIMS_COMPARED_MAX)
+    ]
     gone = sum(ctx[CONFLICTS].delete(max(row.ordinal, rival), min(row.ordinal, rival)) for rival in rivals)
     if gone:
         graph_stats.conflicts_changed(ctx, -gone)

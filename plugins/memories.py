@@ -16,7 +16,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from plugins import memory_creation
+from plugins import memory_checks, memory_creation
 from plugins.collections import COLLECTION_CLEANUP, COLLECTIONS_DROPPED
 from plugins.memory_creation import etag, memory_reply
 from plugins.memory_indexing import INDEX_JOB, index_in_time, wait_seconds
@@ -63,7 +63,7 @@ from runtime.pagination import Page, PageQuery, envelope, newest_first, position
 from runtime.plugin import Job, Plugin
 from runtime.timestamps import iso
 
-JOB_NAMES = ("memories.index", "memories.process")
+JOB_NAMES = ("memories.index", "memories.process", "documents.process")
 CLEARED = {"metadata": {}, "tags": []}  # what null means for fields that are never null themselves
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -394,4 +394,5 @@ plugin = Plugin(
     erase=erase,
     export=export,
     swept=TABLES,
+    checks=memory_checks.CHECKS,
 )

@@ -75,8 +75,8 @@ async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     own = iter(readings)
     read = [list(islice(own, len(each))) for each in pieces]
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
-        return await asyncio.to_thread(_analysed, texts, read, space)
-    return _analysed(texts, read, space)
+        return await asyncio.to_thread(analysed, texts, read, space)
+    return analysed(texts, read, space)
 
 
 def _requests(pieces: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -96,7 +96,7 @@ def _pieces(content: str) -> list[str]:
     return [content[start:end] for start, end in passages(content, PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX)]
 
 
-def _analysed(texts: Sequence[Text], readings: Sequence[Sequence[Reading]], space: str) -> list[Indexed]:
+def analysed(texts: Sequence[Text], readings: Sequence[Sequence[Reading]], space: str) -> list[Indexed]:
     """readings: of each text the one of its beginning, then those of its further passages."""
     found = []
     for (speaker, content), (first, *further) in zip(texts, readings, strict=True):

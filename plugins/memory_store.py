@@ -518,8 +518,12 @@ def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> 
 
 def _put_cues(ctx: WriteContext, row: MemoryRow, cues: TextCues) -> None:
     records = ctx.index(MEMORY_CUES)
-    previous, following = links(records.get(row.ordinal))
-    packed = pack(
+    records.put(row.ordinal, cue_record(ctx, row, cues, *links(records.get(row.ordinal))))
+
+
+def cue_record(ctx: ReadContext, row: MemoryRow, cues: TextCues, previous: int, following: int) -> bytes:
+    """A memory's cues as stored, between its neighbours in the session."""
+    return pack(
         cues,
         created_at=row.created_at,
         occurred_at=row.occurred_at,
@@ -529,7 +533,6 @@ def _put_cues(ctx: WriteContext, row: MemoryRow, cues: TextCues) -> None:
         previous=previous,
         following=following,
     )
-    records.put(row.ordinal, packed)
 
 
 def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) -> None:
@@ -587,14 +590,8 @@ def marks_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
 
 
 def _created(row: MemoryRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "version": row.version,
-        "content": row.content,
-        "collection_id": row.collection_id,
-        "importance": row.importance,
-        "created_at": iso(row.created_at),
-    }
+    told = {name: getattr(row, name) for name in ("id", "version", "content", "collection_id", "importance")}
+    return {**told, "created_at": iso(row.created_at)}
 
 
 def _version_of(row: MemoryRow) -> VersionRow:

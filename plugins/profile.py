@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from plugins import dialectic
 from plugins.profile_store import (
     PROFILES,
+    SOURCES_CHECK,
     TABLES,
     GivenFact,
     ProfileRow,
@@ -208,4 +209,5 @@ plugin = Plugin(
     jobs=(Job("profile.refresh", refresh),),
     erase=erase,
     export=export,
+    checks=(SOURCES_CHECK,),
 )

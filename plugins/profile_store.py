@@ -16,8 +16,8 @@ Memories without a user_id make up the account's own profile, under user_id "". 
 chunks of documents say nothing about anybody.
 
     profiles         (user,)                        -> ProfileRow      user: 16 bytes, keyed digest of the user_id
-    profile_facts    (user, key, digest of value)   -> FactRow
-    profile_sources  (memory id, user, key, digest) -> b""             what a memory is evidence for
+    profile_facts    (user, fact)                   -> FactRow         fact: the same of its key and value
+    profile_sources  (memory id, user, fact)        -> b""             what a memory is evidence for
     profile_pending  (memory id,)                   -> b""             to be read by the job
     profile_alarm    ()                             -> b""             whether the job is waiting
     dialogues        (user, digest of session id)   -> DialogueRow
@@ -25,7 +25,6 @@ chunks of documents say nothing about anybody.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,14 +34,14 @@ from pyroaring import BitMap
 from plugins.memory_store import MEMORY_FIELDS, MemoryRow, find_row, live_bitmap
 from plugins.profile_rules import DYNAMIC, FUNCTIONAL, Observation, observations
 from plugins.prompt_memories import RECALLED
+from runtime.checks import Derived
 from runtime.jobs import Again
-from runtime.limits import FACT_EVIDENCE_MAX, FACTS_PER_PROFILE_MAX, PROFILE_MEMORIES_PER_STEP, PROFILE_REFRESH_DELAY_MS
+from runtime.limits import FACT_EVIDENCE_MEMORIES_MAX, FACTS_PER_PROFILE_MAX, PROFILE_MEMORIES_PER_STEP, PROFILE_REFRESH_DELAY_MS
 from runtime.operation import COUNTERS, ReadContext, WriteContext
 from runtime.timestamps import iso
 from storage.table import Table
 
 UNREAD_SOURCES = frozenset(["document"])
-DIGEST_BYTES = 16
 # Each further memory that says the same takes this share off what is left of the doubt.
 DOUBT_KEPT = 0.6
 
@@ -105,9 +104,9 @@ class DialogueRow(msgspec.Struct):
 
 
 PROFILES: Table[ProfileRow] = Table("profiles", key=("user",), row=ProfileRow, doc="what callers set of an end user")
-PROFILE_FACTS: Table[FactRow] = Table("profile_facts", key=("user", "key", "value_hmac"), row=FactRow, doc="derived facts with evidence")
+PROFILE_FACTS: Table[FactRow] = Table("profile_facts", key=("user", "fact"), row=FactRow, doc="derived facts with evidence")
 PROFILE_SOURCES: Table[bytes] = Table(
-    "profile_sources", key=("memory_id", "user", "key", "value_hmac"), row=bytes, doc="the facts a memory is evidence for"
+    "profile_sources", key=("memory_id", "user", "fact"), row=bytes, doc="the facts a memory is evidence for"
 )
 PROFILE_PENDING: Table[bytes] = Table("profile_pending", key=("memory_id",), row=bytes, doc="memories whose facts are still to be read")
 PROFILE_ALARM: Table[bytes] = Table("profile_alarm", key=(), row=bytes, doc="there while the job that reads them is waiting")
@@ -115,13 +114,13 @@ DIALOGUES: Table[DialogueRow] = Table("dialogues", key=("user", "session_hmac"),
 TABLES = (PROFILES, PROFILE_FACTS, PROFILE_SOURCES, PROFILE_PENDING, PROFILE_ALARM, DIALOGUES)
 
 
-def digest(ctx: ReadContext, kind: str, text: str) -> bytes:
-    """16 bytes that stand for a name or a value in keys."""
-    return hmac.digest(ctx.scope.key, f"profile-{kind}:{text}".encode(), "sha256")[:DIGEST_BYTES]
-
-
 def user_key(ctx: ReadContext, user_id: str | None) -> bytes:
-    return digest(ctx, "user", user_id or "")
+    return ctx.digest("profile user", user_id or "")
+
+
+def session_key(ctx: ReadContext, user_id: str | None, session_id: str) -> tuple[bytes, bytes]:
+    """The key of a dialectic session."""
+    return user_key(ctx, user_id), ctx.digest("profile session", session_id)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -173,6 +172,7 @@ def _current(ctx: ReadContext, user: bytes) -> list[tuple[FactRow, list[Evidence
         evidence = [one for one in fact.evidence if one.ordinal in live]
         if evidence and _last(evidence).holds:
             holding.append((fact, [one for one in evidence if one.holds]))
+    holding.sort(key=lambda item: (item[0].key, item[0].value))  # what was said at once has an order of its own
     holding.sort(key=lambda item: _order(_last(item[1])), reverse=True)
     shown, decided = [], set()
     for fact, evidence in holding:
@@ -252,7 +252,7 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
         since = 0 if profile is None else profile.since
         ctx[PROFILES].put((user,), ProfileRow(row.user_id or "", since=since))
     for observation in said:
-        key = (user, observation.key, digest(ctx, "value", observation.value.casefold()))
+        key = (user, ctx.digest("profile fact", f"{observation.key}\0{observation.value.casefold()}"))
         fact = ctx[PROFILE_FACTS].get(*key)
         if fact is None:
             if not observation.holds or ctx[PROFILE_FACTS].count(user) >= FACTS_PER_PROFILE_MAX:
@@ -260,9 +260,9 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
             fact = FactRow(ctx.new_id("fct"), observation.key, observation.value, [], ctx.now)
         word = Evidence(row.id, row.ordinal, row.occurred_at, observation.confidence, observation.holds)
         kept = sorted([*fact.evidence, word], key=_order)
-        for dropped in kept[:-FACT_EVIDENCE_MAX]:
+        for dropped in kept[:-FACT_EVIDENCE_MEMORIES_MAX]:
             ctx[PROFILE_SOURCES].delete(dropped.memory_id, *key)
-        fact.evidence, fact.updated_at = kept[-FACT_EVIDENCE_MAX:], ctx.now
+        fact.evidence, fact.updated_at = kept[-FACT_EVIDENCE_MEMORIES_MAX:], ctx.now
         ctx[PROFILE_FACTS].put(key, fact)
         if word in fact.evidence:
             ctx[PROFILE_SOURCES].put((row.id, *key), b"")
@@ -288,16 +288,16 @@ def forget(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any],
 
 def withdraw(ctx: WriteContext, memory_id: str) -> None:
     """Take a memory's word back. A fact without any left is deleted."""
-    for _, user, key, value in list(ctx[PROFILE_SOURCES].keys(memory_id)):
-        ctx[PROFILE_SOURCES].delete(memory_id, user, key, value)
-        fact = ctx[PROFILE_FACTS].get(user, key, value)
+    for _, *key in list(ctx[PROFILE_SOURCES].keys(memory_id)):
+        ctx[PROFILE_SOURCES].delete(memory_id, *key)
+        fact = ctx[PROFILE_FACTS].get(*key)
         if fact is None:
             continue
         fact.evidence = [one for one in fact.evidence if one.memory_id != memory_id]
         if fact.evidence:
-            ctx[PROFILE_FACTS].put((user, key, value), fact)
+            ctx[PROFILE_FACTS].put(tuple(key), fact)
         else:
-            ctx[PROFILE_FACTS].delete(user, key, value)
+            ctx[PROFILE_FACTS].delete(*key)
 
 
 def delete_profile(ctx: WriteContext, user_id: str | None) -> bool:
@@ -309,9 +309,9 @@ def delete_profile(ctx: WriteContext, user_id: str | None) -> bool:
     sessions = ctx[DIALOGUES].count(user)
     if not (row is not None and row.known) and not sessions and not memories_of(ctx, user_id) - counted:
         return False
-    for (_, key, value), fact in list(ctx[PROFILE_FACTS].scan(user)):
+    for key, fact in list(ctx[PROFILE_FACTS].scan(user)):
         for one in fact.evidence:
-            ctx[PROFILE_SOURCES].delete(one.memory_id, user, key, value)
+            ctx[PROFILE_SOURCES].delete(one.memory_id, *key)
     ctx[PROFILE_FACTS].delete_prefix(user)
     ctx[DIALOGUES].delete_prefix(user)
     last = ctx[COUNTERS].get("memories")
@@ -326,9 +326,20 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("profile", record) for each user with one, and ("dialogue", record) for each session."""
+    """("profile", record) for each user with one, and ("dialogue", record) for each session.
+
+    An import takes neither in: what was derived is derived again from the memories it brings, and ids in sessions name memories of
+    the account they were exported from.
+    """
     for _, row in ctx[PROFILES].scan():
         if row.known:
             yield "profile", read_profile(ctx, row.user_id or None)
     for _, dialogue in ctx[DIALOGUES].scan():
-        yield "dialogue", msgspec.to_builtins(dialogue)
+        yield "dialogue", {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}
+
+
+def _sources(ctx: ReadContext, key: tuple[Any, ...], fact: FactRow) -> Iterator[tuple[tuple[Any, ...], bytes]]:
+    return (((word.memory_id, *key), b"") for word in fact.evidence)
+
+
+SOURCES_CHECK = Derived(PROFILE_SOURCES, PROFILE_FACTS, _sources)

@@ -29,7 +29,8 @@ conversations, for notes that have neither session nor speaker, and for searches
 candidates that are worth it.
 
 A question may also be put to the wrong person: "What did Bob paint?" when Ann painted. `subject_conflict` then shows, because the
-best matches are hers; the score itself hides it, since it prefers the memories of whoever the query names.
+best matches are hers; the score itself hides it, since it prefers the memories of whoever the query names, and since his words
+beside hers count as near to what she said.
 """
 
 from __future__ import annotations
@@ -50,13 +51,15 @@ NEIGHBOUR_WORDS = 0.8
 LENGTH_LOG_MAX = 3.5
 PERSONS_FULL = 1 / 8  # a memory of so many first- or second-person words among all its words is wholly personal
 NAMES_FULL = 3
-CONFLICT_BEST = 3  # matches of each side whose mean is compared
+CONFLICT_BEST = 3  # matches of each side that are compared
+CONFLICT_DECAY = 0.7  # what each of them counts, of the one before
 
 FEATURES = (
     "words", "nearby", "lexical", "semantic", "exact", "session", "answer", "speaker", "personal", "date", "time", "number", "place",
     "length", "question", "address", "names", "dated",
 )  # fmt: skip
 SIGNED = ("speaker", "personal")  # from −½ to ½; the others from 0 to 1
+NARROW = {"nearby": "words", "semantic": "exact"}  # a feature that counts neighbours -> the same without them
 
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:date|day|month|year|time)|which (?:date|day|month|year)|how long|since when|until when)\b", re.IGNORECASE
@@ -153,17 +156,32 @@ def logistic(x: float) -> float:
     return 0.5 + 0.5 * math.tanh(x / 2)
 
 
-def subject_conflict(found: Mapping[str, np.ndarray], scores: np.ndarray, weights: Mapping[str, float]) -> float:
-    """How much better the named speaker's best memories match than other speakers', by scores without the preference for the named.
+def narrowed(weights: Mapping[str, float]) -> dict[str, float]:
+    """The same weights with all that neighbours in the session give given to the memory itself."""
+    own = dict(weights)
+    for wide, narrow in NARROW.items():
+        own[narrow] += own[wide]
+        own[wide] = 0.0
+    return own
+
+
+def subject_conflict(found: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> float:
+    """How much better the named speaker's best memories match than other speakers', judged without the preference for the named,
+    and by what each memory says itself.
 
     Below 0, what is asked of one person fits another better. 0 when the query names nobody, or only one side has memories.
     """
     named = found["speaker"]
     if not (named > 0).any() or not (named < 0).any():
         return 0.0
-    impartial = scores - sum(weights[name] * found[name] for name in SIGNED)
-    theirs, others = (np.sort(impartial[side])[-CONFLICT_BEST:] for side in (named > 0, named < 0))
-    return float(theirs.mean() - others.mean())
+    impartial = score(found, {**narrowed(weights), **dict.fromkeys(SIGNED, 0.0)})
+    return _best(impartial[named > 0]) - _best(impartial[named < 0])
+
+
+def _best(scores: np.ndarray) -> float:
+    """Mean of the highest, the higher counting more."""
+    best = np.sort(scores)[: -CONFLICT_BEST - 1 : -1]
+    return float(np.average(best, weights=CONFLICT_DECAY ** np.arange(len(best))))
 
 
 def idf(documents: int, containing: np.ndarray) -> np.ndarray:

@@ -54,7 +54,6 @@ from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, Searc
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
-from runtime.settings import Ranking
 from storage.analysis import ContentWord, content_words, query_terms
 from storage.bitmap_index import All
 from storage.vector_index import Scan
@@ -110,7 +109,7 @@ class Ranked:
     contributions: dict[str, np.ndarray]
     stands: np.ndarray
     conflict: float = 0.0
-    profile: Ranking | None = None
+    profile: str = "ranking_fast"
 
 
 # --- before the snapshot ----------------------------------------------------------------------------------------------
@@ -229,12 +228,13 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         hits=packed(hydrate(ctx, ranked, page, body, frozenset(terms)), body.token_budget),
         total=len(places),
         search_type=body.search_type,
-        confidence=confidence(ranked, places[0]) if len(places) else 0.0,
+        confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
         grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
-        conflicting=ranked.conflict < ctx.settings.search.conflict_min,
+        conflicting=conflicting(ctx, ranked),
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
+        profile=ranked.profile if body.explained else None,
     )
     return completed(ctx, reply)
 
@@ -324,7 +324,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
         columns,
     )
     profile = interact(ctx, candidates, columns, found, dict(zip(terms, idf, strict=True)), prepared)
-    weights = profile.weights
+    weights = getattr(ctx.settings, profile).weights
     learned = learned_scores(ctx, candidates, found)
     scores = ranking.score(found, weights) + learned
     stands = (found["lexical"] > 0) | (found["exact"] >= ctx.settings.search.cosine_min)
@@ -333,7 +333,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     if body.keeps_parts and np.ndim(learned):
         contributions["feedback"] = learned[order]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
-    conflict = ranking.subject_conflict(found, scores, weights)
+    conflict = ranking.subject_conflict(found, weights)
     return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict, profile)
 
 
@@ -344,14 +344,14 @@ def interact(
     found: dict[str, np.ndarray],
     idf: Mapping[str, float],
     prepared: Prepared,
-) -> Ranking:
-    """Add late interaction to the features of the most promising candidates; -> the profile that weighs them.
+) -> str:
+    """Add late interaction to the features of the most promising candidates; -> the settings section that weighs them.
 
     It reads their words and their neighbours' from the snapshot: a quarter of a millisecond for a hundred.
     """
     settings = ctx.settings
     if prepared.word_vectors is None or not len(prepared.word_vectors) or not settings.search.interactions:
-        return settings.ranking_fast
+        return "ranking_fast"
     promising = np.argsort(ranking.score(found, settings.ranking_fast.weights))[-settings.search.interactions :]
     cues = cue_columns(ctx, candidates[promising])
     sides = (candidates[promising], cues["previous"], cues["following"])
@@ -363,7 +363,7 @@ def interact(
         found[name] = np.zeros(len(candidates), np.float32)
         found[name][promising] = values
     told = bool(columns.session.any()) or bool(columns.speaker.any())
-    return settings.ranking if told else settings.ranking_notes
+    return "ranking" if told else "ranking_notes"
 
 
 def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
@@ -378,11 +378,16 @@ def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
     return ranking.idf(len(members), np.array([np.count_nonzero(held[ordinals]) for ordinals in inside], np.float32))
 
 
-def confidence(ranked: Ranked, best: int) -> float:
+def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
     """query_confidence of an answer whose first result is at place `best`."""
-    told = ranked.profile
+    told = getattr(ctx.settings, ranked.profile)
     evidence = float(ranked.scores[best]) + told.conflict_weight * min(ranked.conflict, 0.0)
     return ranking.logistic(told.confidence_slope * (evidence - told.confidence_middle))
+
+
+def conflicting(ctx: ReadContext, ranked: Ranked) -> bool:
+    """Whether what is asked of one speaker fits another one better."""
+    return ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min
 
 
 def gather(

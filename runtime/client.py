@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 
-from runtime.limits import CALL_SECONDS_MAX
+from runtime.limits import CALL_SECONDS_MAX, UPLOAD_SECONDS_MAX
 from runtime.settings import Settings
 
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
 class CallFailed(Exception):
-    """The service refused, failed or was not there; the message is one sentence. status: HTTP status, 0 without an answer."""
+    """The service refused, failed or was not there; the message is one sentence. status: HTTP status, 0 without an answer.
 
-    def __init__(self, message: str, status: int = 0):
+    retry_after: seconds that the service asks to wait.
+    """
+
+    def __init__(self, message: str, status: int = 0, retry_after: float | None = None):
         super().__init__(message)
         self.status = status
+        self.retry_after = retry_after
 
 
 class Client:
@@ -52,8 +56,16 @@ class Client:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         """The decoded body of a success, {} when it has none. Raises CallFailed."""
+        return self._send(method, path, json=body, headers=headers)
+
+    def upload(self, path: str, filename: str, file: BinaryIO, fields: Mapping[str, str], key: str) -> dict[str, Any]:
+        """POST a form with a file in it, streamed, under an Idempotency-Key. Raises CallFailed."""
+        headers = {"Idempotency-Key": key}
+        return self._send("POST", path, files={"file": (filename, file)}, data=dict(fields), headers=headers, timeout=UPLOAD_SECONDS_MAX)
+
+    def _send(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
         try:
-            answer = self._http.request(method, path, json=body, headers=headers)
+            answer = self._http.request(method, path, **sent)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise CallFailed(f"No service answers at {self.base_url}; start one with `mneme serve`.") from None
         except httpx.HTTPError as error:
@@ -71,7 +83,12 @@ def content_of(method: str, path: str, answer: httpx.Response, base_url: str) ->
         return content
     error = content.get("error") if isinstance(content, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
-    raise CallFailed(f"{method} {path} was refused with {answer.status_code}: {message or 'no reason given.'}", answer.status_code)
+    retry_after = answer.headers.get("Retry-After", "")
+    raise CallFailed(
+        f"{method} {path} was refused with {answer.status_code}: {message or 'no reason given.'}",
+        answer.status_code,
+        float(retry_after) if retry_after.isdecimal() else None,
+    )
 
 
 def local_base_url(settings: Settings) -> str:

@@ -19,25 +19,23 @@ server and the shard.
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import ipaddress
-import json
 import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 import orjson
 from pydantic import Field
 
-from runtime import auth, openapi, validation
+from runtime import auth, bodies, openapi, validation
+from runtime.bodies import Arriving, ClientLeft, Headers, Receive, T, unless_left
 from runtime.errors import (
     ApiError,
     BadRequest,
@@ -45,18 +43,30 @@ from runtime.errors import (
     FeatureNotAvailable,
     HeadersTooLarge,
     InternalError,
-    PayloadTooLarge,
+    NotFound,
     RateLimited,
+    Unavailable,
     UriTooLong,
 )
 from runtime.flow import Flow
-from runtime.limits import BODY_BYTES_MAX, BODY_READ_SECONDS_MAX, HEADER_BYTES_MAX, HEALTH_SECONDS_MAX, REQUEST_ID_CHARS_MAX, URL_BYTES_MAX
+from runtime.limits import (
+    GATEWAY_CALLS_MAX,
+    GATEWAY_REQUESTS_MAX,
+    HEADER_BYTES_MAX,
+    HEALTH_SECONDS_MAX,
+    REQUEST_ID_CHARS_MAX,
+    UPLOAD_SECONDS_MAX,
+    URL_BYTES_MAX,
+)
 from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
+from runtime.release import service_build, service_version
 from runtime.routes import Routes
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.telemetry import REQUEST_ID, Telemetry
+from runtime.uploads import UploadReader
+from storage.blob_store import BlobMissing, BlobStore
 
 if TYPE_CHECKING:
     from runtime.inference import Models
@@ -64,11 +74,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("mneme.gateway")
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = dict[bytes, bytes]
-T = TypeVar("T")
 
 _VISIBLE = re.compile(rb"[!-~]{1,%d}" % REQUEST_ID_CHARS_MAX)
 # A second one of these would let two readers of a request disagree about what it says.
@@ -78,6 +85,7 @@ _HEADER_SAFE = "".join(map(chr, range(32, 127)))
 _UNMATCHED = "unmatched"
 _ENTROPY_BYTES = 16 + 32  # one request to the system for a request id and a call's seed
 _CLIENT_CHARS_MAX = 64
+BLOBS = "blobs"  # below the data directory
 _CLIENT_LEFT_STATUS = 499  # never sent: how metrics count a client that left before its body was whole
 _DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -103,10 +111,6 @@ class Health(View):
     checks: dict[str, str] = Field(description="Name of a check -> `ok`, or what is wrong.")
 
 
-class _ClientLeft(Exception):
-    """The client closed the connection before its body was whole; there is nobody to answer."""
-
-
 def build_asgi(
     registry: Registry, settings: Settings, shards: Shards, secrets: Secrets, telemetry: Telemetry, *, models: Models | None = None
 ) -> Application:
@@ -120,15 +124,16 @@ def build_asgi(
 class _Route:
     """An operation with what is needed to read its requests, prepared once."""
 
-    __slots__ = ("body", "changes", "operation", "public", "query", "tenantless")
+    __slots__ = ("body", "changes", "operation", "public", "query", "tenantless", "upload")
 
-    def __init__(self, operation: Operation):
+    def __init__(self, operation: Operation, settings: Settings, blobs: BlobStore):
         self.operation = operation
         self.public = operation.scope == "public" and not operation.internal
         self.tenantless = self.public or operation.internal
         self.changes = operation.method in ("POST", "PUT", "PATCH", "DELETE")
         self.query = validation.QueryReader(operation) if operation.query is not None else None
-        self.body = validation.BodyReader(operation) if operation.body is not None else None
+        self.upload = UploadReader(operation, settings, blobs) if operation.upload is not None else None
+        self.body = validation.BodyReader(operation) if operation.body is not None and self.upload is None else None
 
 
 class Gateway:
@@ -145,9 +150,12 @@ class Gateway:
         self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
+        self._under_way = self._calls = 0  # requests being answered, and of them calls that a shard has
+        self._arriving = Arriving()
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
-        routes = [_Route(operation) for operation in (*registry.operations.values(), *self._own)]
+        self._blobs = BlobStore(settings.data_dir / BLOBS)
+        routes = [_Route(operation, settings, self._blobs) for operation in (*registry.operations.values(), *self._own)]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
         self._constant_headers = (
             (b"x-service-version", self.version.encode()),
@@ -167,6 +175,7 @@ class Gateway:
         request_id = _request_id(headers, entropy[:16])
         REQUEST_ID.set(request_id)
         method, name = scope["method"], _UNMATCHED
+        self._under_way += 1
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
@@ -174,6 +183,8 @@ class Gateway:
                     raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
                 route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
                 name = route.operation.name
+                if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
+                    raise _too_many()
                 if len(headers) != len(pairs):
                     _check_repeated(pairs, headers)
                 now_ms = int((time.time() + self._offset) * 1000)
@@ -181,11 +192,13 @@ class Gateway:
                 reply = await self._answer(call, route, scope, headers, receive)
             except ApiError as error:
                 reply = Reply(error=error)
-            except _ClientLeft:
+            except ClientLeft:
                 reply = None
             except Exception:
                 log.exception("%s failed, request %s", name, request_id)
                 reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
+            finally:
+                self._under_way -= 1
             if reply is not None and hasattr(reply.body, "__aiter__"):
                 status = await self._deliver_stream(send, receive, reply, request_id, started)
             else:
@@ -200,24 +213,63 @@ class Gateway:
         call.client = self._client(operation, scope, headers)
         if not route.public:
             call.credential, call.slot = self._credential(operation, headers, call.now_ms)
+        if route.upload is not None:
+            return await self._take_in(call, route, scope, headers, receive)
         try:
             await self._read(call, route, scope, headers, receive)
         except ApiError as error:
             if route.tenantless:
                 raise
             call.rejected = error
-            return await self._shards.execute(call)
+            return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
         if operation.kind is Kind.FLOW and not route.public:
             flow = Flow(call, operation, self._registry, self._shards, self._models)
-            return await _unless_left(flow.run(), receive)
+            return await unless_left(flow.run(), receive)
         if operation.kind is Kind.FLOW:
             result = await operation.handler(call, self._shards, self._models)
             return (result if isinstance(result, Reply) else Reply(operation.statuses[0], result)).encoded()
         if operation.kind is Kind.READ:
+            return await self._execute(call)
+        return await self._to_the_end(self._execute(call))
+
+    async def _execute(self, call: Call) -> Reply:
+        """The shard's reply. More calls than can be answered soon are refused at once, before they queue up. Raises Unavailable."""
+        if self._calls >= GATEWAY_CALLS_MAX:
+            raise _too_many()
+        self._calls += 1
+        try:
             return await self._shards.execute(call)
-        return await self._to_the_end(self._shards.execute(call))
+        finally:
+            self._calls -= 1
+
+    async def _take_in(self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive) -> Reply:
+        """An upload: ask whether it may come in, store the file, then have the call done. Raises ApiError.
+
+        A file that the shard has certainly not taken over is removed at once. Where that cannot be known it stays, for the sweep.
+        """
+        call.knocks = True
+        welcome = await self._execute(call)
+        if welcome.error is not None:
+            return welcome
+        call.knocks, call.admitted = False, True
+        owner = orjson.loads(welcome.body)["tenant_id"]
+        bytes_max = route.upload.body_bytes_max
+        chunks = bodies.pieces(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
+        call.body = await route.upload.read(headers.get(b"content-type"), chunks, owner)
+        try:
+            await self._read(call, route, scope, headers, receive)
+            reply = await self._to_the_end(self._execute(call))
+        except Unavailable:
+            raise
+        except ApiError:
+            await asyncio.to_thread(self._blobs.remove, owner, call.body.file.blob_name)
+            raise
+        refused = reply.error is not None and not isinstance(reply.error, Unavailable | InternalError)
+        if refused or "X-Idempotent-Replay" in reply.headers:
+            await asyncio.to_thread(self._blobs.remove, owner, call.body.file.blob_name)
+        return reply
 
     def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
         """The caller's address. What proxies forward counts only when they are trusted. Raises BadRequest where HTTPS is missing."""
@@ -259,9 +311,9 @@ class Gateway:
             call.query = route.query.read(scope["query_string"])
         if route.operation.signed_by is not None:
             signature = headers.get(route.operation.signed_by.lower().encode(), b"").decode("latin-1")
-            call.body = Signed(await _body(headers, receive), signature)
+            call.body = Signed(await bodies.whole(headers, receive, self._arriving), signature)
         elif route.body is not None:
-            call.body = route.body.read(headers.get(b"content-type"), await _body(headers, receive))
+            call.body = route.body.read(headers.get(b"content-type"), await bodies.whole(headers, receive, self._arriving))
         if call.idempotency_key is None and route.changes:
             call.idempotency_key = getattr(call.body, "idempotency_key", None)  # the header wins over the body's own
         if call.idempotency_key is not None:
@@ -284,12 +336,22 @@ class Gateway:
             status, body, further = _error_answer(reply.error, request_id)
             content_type = "application/json"
         headers = self._headers(request_id, started)
+        stored = reply.file if reply.error is None else None
         if status != 204:
-            headers += ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body or b"")))
+            size = len(body or b"") if stored is None else stored.blob.size
+            headers += ((b"content-type", content_type.encode()), (b"content-length", b"%d" % size))
         for name, value in further.items():
             headers.append((name.lower().encode(), _header_value(value)))
+        if stored is None or method == "HEAD":
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": b"" if method == "HEAD" or body is None else body})
+            return status
+        try:
+            pieces = self._blobs.read(stored.owner, stored.blob)
+        except BlobMissing:
+            return await self._deliver(send, Reply(error=_gone()), method, request_id, started)
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if method == "HEAD" or body is None else body})
+        await _send_pieces(send, pieces)
         return status
 
     async def _deliver_stream(self, send: Send, receive: Receive, reply: Reply, request_id: str, started: float) -> int:
@@ -307,9 +369,9 @@ class Gateway:
             await send({"type": "http.response.body", "body": b""})
 
         try:
-            await _unless_left(pump(), receive)
+            await unless_left(pump(), receive)
             return reply.status
-        except _ClientLeft:
+        except ClientLeft:
             return _CLIENT_LEFT_STATUS
         finally:
             await self._to_the_end(reply.body.aclose())
@@ -382,39 +444,6 @@ class Gateway:
             return []
 
 
-# --- identity ---------------------------------------------------------------------------------------------------------
-
-
-def service_version() -> str:
-    """The semantic version of the installed package."""
-    return importlib.metadata.version("mneme")
-
-
-def service_build() -> str:
-    """The short commit hash of this checkout or of the installed package's origin; "dev" where neither is known."""
-    commit = _commit_of_checkout(Path(__file__).resolve().parent.parent / ".git") or _commit_of_package()
-    return commit[:7] if commit else "dev"
-
-
-def _commit_of_checkout(git: Path) -> str | None:
-    try:
-        head = (git / "HEAD").read_text().strip()
-        reference = head.removeprefix("ref: ")
-        if reference == head:
-            return head
-        if (git / reference).exists():
-            return (git / reference).read_text().strip()
-        packed = (line.split() for line in (git / "packed-refs").read_text().splitlines())
-        return next((words[0] for words in packed if words[1:] == [reference]), None)
-    except OSError:
-        return None
-
-
-def _commit_of_package() -> str | None:
-    origin = importlib.metadata.distribution("mneme").read_text("direct_url.json")
-    return json.loads(origin).get("vcs_info", {}).get("commit_id") if origin else None
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -444,54 +473,19 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
             headers[name] = b",".join(value for other, value in pairs if other == name)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body, refused as soon as it is known to be too large. Raises BadRequest, PayloadTooLarge, _ClientLeft."""
-    if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
-        raise BadRequest("The only Transfer-Encoding understood is chunked.", param="Transfer-Encoding")
-    announced = headers.get(b"content-length")
-    if announced is not None and (not announced.isdigit() or len(announced) > 18):
-        raise BadRequest("The Content-Length is not a number.", param="Content-Length")
-    if announced is not None and int(announced) > BODY_BYTES_MAX:
-        raise _too_large()
-    chunks, size = [], 0
-    try:
-        async with asyncio.timeout(BODY_READ_SECONDS_MAX):
-            more = True
-            while more and size <= BODY_BYTES_MAX:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise _ClientLeft
-                chunks.append(message.get("body", b""))
-                size += len(chunks[-1])
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise BadRequest(f"The body did not arrive within {BODY_READ_SECONDS_MAX} seconds.") from None
-    if size > BODY_BYTES_MAX:
-        raise _too_large()
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:
+    """A file as the rest of an answer, as fast as the client takes it."""
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
 
 
-async def _unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
-    """The result of the work, which is cancelled when the client leaves. Raises _ClientLeft then. The body must have been read."""
-    running, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
-    try:
-        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            return running.result()
-        raise _ClientLeft
-    finally:
-        for task in (running, leaving):
-            task.cancel()
-        await asyncio.wait((running, leaving))
+def _gone() -> NotFound:
+    return NotFound("This file is gone.")
 
 
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _too_large() -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes.")
+def _too_many() -> Unavailable:
+    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
 
 
 async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:

@@ -42,6 +42,7 @@ import numpy as np
 from runtime import limits, minilm
 from runtime.language_model import LanguageModel, load_language_model
 from runtime.minilm_words import Spans, word_vectors
+from runtime.reading_models import Recogniser, Transcriber, load_recogniser, load_transcriber
 from runtime.reranker import Reranker, load_reranker
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class Models:
 
     embedder: Embedder | None
     language_model: LanguageModel | None = None
+    transcriber: Transcriber | None = None
+    recogniser: Recogniser | None = None
     reranker: Reranker | None = None
 
     async def close(self) -> None:
@@ -123,6 +126,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
                 cache_entries=chosen.cache_entries,
             ),
             load_language_model(settings),
+            transcriber=load_transcriber(settings),
+            recogniser=load_recogniser(settings),
             reranker=load_reranker(settings),
         )
     return Models(
@@ -135,6 +140,8 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
             cache_entries=chosen.cache_entries,
         ),
         load_language_model(settings),
+        transcriber=load_transcriber(settings),
+        recogniser=load_recogniser(settings),
         reranker=load_reranker(settings),
     )
 

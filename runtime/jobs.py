@@ -25,7 +25,7 @@ import msgspec
 
 from runtime.errors import NotFound
 from runtime.job_lanes import Due
-from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, JOBS_RETENTION_SECONDS
+from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, JOB_ATTEMPTS_LOST_MAX, JOBS_RETENTION_SECONDS
 from runtime.timestamps import iso
 from storage.bitmap_index import BitmapIndex
 from storage.table import Scope, Table
@@ -38,7 +38,11 @@ STATES = (QUEUED, PROCESSING, COMPLETED, FAILED)
 
 
 class JobRow(msgspec.Struct):
-    """lane: "" for the shard's own, see runtime/job_lanes.py."""
+    """Times in Unix milliseconds.
+
+    lane  "" for the shard's own, see runtime/job_lanes.py
+    lost  attempts in a row that never recorded an end, because their process ended first, or was stopping and did not wait
+    """
 
     id: str
     name: str
@@ -53,6 +57,7 @@ class JobRow(msgspec.Struct):
     result: Any = None
     error: str | None = None
     lane: str = ""
+    lost: int = 0
 
 
 JOBS: Table[JobRow] = Table("jobs", key=("ordinal",), row=JobRow, doc="background work and its results, a week long")
@@ -71,6 +76,13 @@ class Again:
     payload: Mapping[str, Any]
     progress: float = 0.0
     delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A handler's way to say "this can never succeed": what the handler wrote stays, and the job is failed for good."""
+
+    reason: str
 
 
 def enqueue(ctx: WriteContext, name: str, payload: Mapping[str, Any], *, delay_ms: int = 0, lane: str = "") -> str:
@@ -98,12 +110,16 @@ def find(ctx: ReadContext, job_id: str) -> tuple[int, JobRow] | None:
 
 
 def begin(ctx: WriteContext, job_id: str) -> JobRow | None:
-    """Count an attempt before it is made; None when the job is gone or done."""
+    """Count an attempt before it is made; None when the job is gone or done, or has taken its process with it too often."""
     found = find(ctx, job_id)
     if found is None or found[1].status not in (QUEUED, PROCESSING):
         return None
     ordinal, row = found
-    started = msgspec.structs.replace(row, status=PROCESSING, attempts=row.attempts + 1, started_at=row.started_at or ctx.now)
+    lost = row.lost + 1 if row.status == PROCESSING else 0
+    if lost >= JOB_ATTEMPTS_LOST_MAX:
+        fail(ctx, job_id, f"The process ended in the middle of {lost} attempts in a row.", 0.0, final=True)
+        return None
+    started = msgspec.structs.replace(row, status=PROCESSING, attempts=row.attempts + 1, lost=lost, started_at=row.started_at or ctx.now)
     _store(ctx, ordinal, started, row)
     return started
 
@@ -122,6 +138,8 @@ def complete(ctx: WriteContext, job_id: str, run: Any) -> None:
         ended = msgspec.structs.replace(
             row, status=QUEUED, payload=dict(result.payload), progress=result.progress, attempts=0, run_at=ctx.now + result.delay_ms
         )
+    elif isinstance(result, GiveUp):
+        ended = msgspec.structs.replace(row, status=FAILED, finished_at=ctx.now, error=result.reason)
     else:
         ended = msgspec.structs.replace(row, status=COMPLETED, progress=1.0, finished_at=ctx.now, result=result, error=None)
     _store(ctx, ordinal, ended, row)

@@ -138,7 +138,7 @@ class OpenAiLanguageModel:
             http_client=openai.DefaultAioHttpClient(
                 timeout=None,
                 limits=httpx2.Limits(
-                    max_connections=limits.PASSED_THROUGH_AT_ONCE_MAX + limits.COMPLETIONS_AT_ONCE_MAX,
+                    max_connections=limits.PASSED_THROUGH_REQUESTS_MAX + limits.COMPLETIONS_AT_ONCE_MAX,
                     max_keepalive_connections=limits.COMPLETIONS_AT_ONCE_MAX,
                 ),
                 trust_env=False,
@@ -236,7 +236,7 @@ class OpenAiLanguageModel:
 
     @contextlib.contextmanager
     def _passage(self):
-        if self._passing >= limits.PASSED_THROUGH_AT_ONCE_MAX:
+        if self._passing >= limits.PASSED_THROUGH_REQUESTS_MAX:
             raise _overloaded("too many answers are under way")
         self._passing += 1
         try:

@@ -179,7 +179,8 @@ def _described(operation: Operation, path: str, number: int, schemas: _Schemas) 
         content: Json = {"schema": schemas.reference(operation.body, "validation")}
         if operation.example is not None:
             content["example"] = operation.example
-        described["requestBody"] = {"required": BodyReader(operation).required, "content": {"application/json": content}}
+        kind = "application/json" if operation.upload is None else "multipart/form-data"
+        described["requestBody"] = {"required": BodyReader(operation).required, "content": {kind: content}}
         if getattr(operation.body, "lines_field", ""):
             described["requestBody"]["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     return described
@@ -293,7 +294,7 @@ def _error_statuses(operation: Operation) -> list[int]:
         found.add(422)
     if _takes_if_match(operation):
         found.add(412)
-    if operation.rate == "media" or operation.feature == "media":
+    if operation.upload is not None or operation.rate == "media" or operation.feature == "media":
         found |= {413, 415}
     if operation.kind is Kind.FLOW and operation.scope != "public":
         found |= {502, 504}

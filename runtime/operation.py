@@ -28,10 +28,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from runtime import ids
 from runtime.errors import ApiError, NotFound, PermissionDenied
+from storage.blob_store import Blob
 from storage.table import Table
 
 if TYPE_CHECKING:
@@ -97,6 +98,40 @@ class View(BaseModel):
     """A response model: it documents and tests the wire shape. Handlers on hot paths may return plain dicts of this shape."""
 
 
+class UploadedFile(BaseModel):
+    """The file of a form: what the gateway found out while it arrived, and where it is (storage/blob_store.py)."""
+
+    filename: str = Field(description="The name it was sent under, without a path.")
+    media_type: str = Field(description="What its content is.")
+    size_bytes: int = Field(description="Its length.")
+    sha256: str = Field(description="Hex digest of its content.")
+    # Where it was put is no part of what the request means.
+    blob_name: str = Field(exclude=True)
+    blob_key: bytes = Field(exclude=True, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A body that is a form, multipart/form-data, with one file in it.
+
+    The file is stored while it arrives; the operation's body has it as the field `file` (an UploadedFile), beside the other parts.
+
+    bytes_max  (settings) -> the size above which it is 413
+    media_type (first bytes, filename) -> what it is, or None, which is 415
+    """
+
+    bytes_max: Callable[[Settings], int]
+    media_type: Callable[[bytes, str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A blob as the body of a reply; the gateway streams it."""
+
+    owner: str
+    blob: Blob
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One endpoint.
@@ -106,6 +141,7 @@ class Operation:
     kind         READ, WRITE or FLOW
     handler      see the module docstring
     body,query   pydantic models of the request, or None
+    upload       set where the body is a form with a file
     response     View of the success body, or None for 204
     produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
                  of each line, where it produces application/x-ndjson
@@ -116,6 +152,7 @@ class Operation:
     scope        "public", "read", "write" or "admin"
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
+    rate_of      (body) -> rate bucket, where the body decides it
     credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
     feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
     fresh_usage  what was counted in memory is written down first, so that the operation sees all usage before it
@@ -148,6 +185,8 @@ class Operation:
     scope: str = "read"
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
+    rate_of: Callable[[Any], str] | None = None
+    upload: Upload | None = None
     produces: str | None = None
     credits: int | Callable[[Any], int] = 0
     feature: str | Callable[[Any], str | None] | None = None
@@ -223,6 +262,8 @@ class Call:
     now_ms   Unix milliseconds at the gateway, clock offset included
     seed     32 random bytes; every id the handler makes derives from them
     rejected an error found before the shard (validation): authentication and admission still come first
+    knocks   only asks whether the call would be let in; its body has not been read. It counts against the ceilings
+    admitted it knocked before: the ceilings have counted it, all but the one that its body decides
     fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
     stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply` what the flow ends with
@@ -249,6 +290,8 @@ class Call:
     loaded: Any = None
     reply: Reply | None = None
     flow: str = ""
+    knocks: bool = False
+    admitted: bool = False
 
 
 @dataclass(slots=True)
@@ -259,6 +302,7 @@ class Reply:
              of bytes with `aclose`
     resource_id  what a CANONICAL key is bound to (the first id for a batch)
     outcome  of a flow: what its `finish` gets as ctx.prepared; plain data
+    file     sent instead of `body`
     """
 
     status: int = 200
@@ -268,6 +312,7 @@ class Reply:
     error: ApiError | None = None
     resource_id: str | None = None
     outcome: Any = None
+    file: StoredFile | None = None
 
     def encoded(self) -> Reply:
         """The same reply with its body as bytes; cheap when it already is."""

@@ -104,6 +104,7 @@ class Plugin:
                     (kind, record, place) where it can go on behind a place (`ctx.after`) without walking there again
     swept           those of its tables that grow large and that `erase` does not have to read: they are swept before it, in steps
     restore         kind of exported record -> how such records are taken in
+    checks          what must agree among its rows, indexes, counters and jobs (runtime/checks.py), for verification
     migrations      (table, from_version) -> function(row) -> row
     settings        pydantic model of its own settings section, by the plugin's name
     """
@@ -124,6 +125,7 @@ class Plugin:
     export: Callable[..., Any] | None = None
     swept: tuple[Table, ...] = ()
     restore: Mapping[str, Restore] = field(default_factory=dict)
+    checks: tuple[Callable[..., Any], ...] = ()
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
 

@@ -106,6 +106,26 @@ class Llm(Section):
     timeout_seconds: float = Field(60.0, gt=0, le=600, description="Seconds one completion may take.")
 
 
+class Transcriber(Section):
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible transcription endpoint; null runs without.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str = Field("whisper-1", description="Model name sent to base_url.")
+    timeout_seconds: float = Field(120.0, gt=0, le=250, description="Seconds the transcription of one piece of a recording may take.")
+
+
+class Ocr(Section):
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible endpoint for reading pictures; null runs without.")
+    api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
+    model: str | None = Field(None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(60.0, gt=0, le=250, description="Seconds the reading of one picture may take.")
+
+
+class Documents(Section):
+    max_upload_bytes: int = Field(50 * 1024**2, ge=1, description="Bytes of the largest file that can be uploaded; larger ones are 413.")
+    parser_seconds: float = Field(120.0, gt=0, le=250, description="Seconds that the parser of one file may take.")
+    parser_memory_bytes: int = Field(1024**3, ge=64 * 1024**2, description="Bytes of address space that the parser of one file may take.")
+
+
 class Reranker(Section):
     base_url: str | None = Field(None, description="Base URL of a reranker, POST {base_url}/rerank; null searches without one.")
     api_key: SecretStr | None = Field(None, description="Bearer token for base_url.")
@@ -133,16 +153,14 @@ class Search(Section):
     interactions: int = Field(
         100, ge=0, le=1_000, description="Candidates whose words are compared with the query's, best first; 0 leaves late interaction out."
     )
-    # Chosen on conversations between two people with known answers, and questions about the wrong speaker.
-    conflict_min: float = Field(
-        -0.06, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
-    )
 
 
 class Ranking(Section):
     """Weights of the ranking features (plugins/ranking.py says what each means) and how sure a score makes us.
 
-    Learned on questions with known answers about conversations between two people, pairwise, with the former weights as a prior.
+    Learned on questions with known answers about conversations between two people, with the former weights as a prior
+    (loadtests/learn_ranking.py). What confidence and conflict mean is learned on other conversations, the project's own
+    (loadtests/calibrate.py).
     """
 
     words: float = Field(0.17, description="Weight of how near the memory's words come to each word of the query.")
@@ -163,9 +181,12 @@ class Ranking(Section):
     address: float = Field(-0.04, description="Weight of second-person words in the memory.")
     names: float = Field(0.08, description="Weight of names in the memory, whatever is asked.")
     dated: float = Field(0.03, description="Weight of a time expression in the memory, whatever is asked.")
-    confidence_middle: float = Field(1.4, description="Best score at which query_confidence is one half.")
-    confidence_slope: float = Field(3.0, gt=0, description="How steeply query_confidence rises with the score.")
+    confidence_middle: float = Field(0.85, description="Best score at which query_confidence is one half.")
+    confidence_slope: float = Field(4.1, gt=0, description="How steeply query_confidence rises with the score.")
     conflict_weight: float = Field(2.5, ge=0, description="By how much of a conflict of subjects the score that confidence looks at falls.")
+    conflict_min: float = Field(
+        -0.11, le=0, description="Conflict of subjects below which abstaining is recommended; it keeps 95 % of the answerable questions."
+    )
 
     @property
     def weights(self) -> dict[str, float]:
@@ -175,7 +196,11 @@ class Ranking(Section):
 
 def _profile(name: str, **defaults: float) -> type[Ranking]:
     """Ranking with other defaults."""
-    own = {field: (float, Field(value, description=Ranking.model_fields[field].description)) for field, value in defaults.items()}
+    known = Ranking.model_fields
+    own = {
+        field: (Annotated[(float, Field(description=known[field].description), *known[field].metadata)], value)
+        for field, value in defaults.items()
+    }
     return create_model(name, __base__=Ranking, **own)
 
 
@@ -184,17 +209,19 @@ RankingFast = _profile(
     "RankingFast",
     words=0.0, nearby=0.0, lexical=1.0, semantic=0.8, exact=0.25, session=0.8, answer=0.2, speaker=0.4, personal=0.1, date=0.4, time=0.18,
     number=0.06, place=0.15, length=0.2, question=-0.08, address=-0.1, names=0.08, dated=0.04,
+    confidence_middle=0.95, confidence_slope=3.0, conflict_weight=2.9, conflict_min=-0.05,
 )  # fmt: skip
 RankingNotes = _profile(
     "RankingNotes",
     words=0.22, nearby=0.71, lexical=0.15, semantic=0.41, exact=0.0, session=0.0, answer=0.0, speaker=0.0, personal=0.0, time=0.18,
     number=0.07, place=0.19, length=-0.02, question=-0.1, address=-0.16, dated=0.02,
+    confidence_middle=0.67, confidence_slope=8.3,
 )  # fmt: skip
 
 
 class Answers(Section):
-    confidence_min: float = Field(0.4, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
-    second_round_below: float = Field(0.6, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
+    confidence_min: float = Field(0.3, ge=0, le=1, description="query_confidence below which an answer without a model is not given.")
+    second_round_below: float = Field(0.4, ge=0, le=1, description="query_confidence below which a question is searched a second time.")
 
 
 class Learning(Section):
@@ -320,6 +347,9 @@ class Settings(Section):
     ray: Ray = Ray()
     embedder: Embedder = Embedder()
     llm: Llm = Llm()
+    transcriber: Transcriber = Transcriber()
+    ocr: Ocr = Ocr()
+    documents: Documents = Documents()
     reranker: Reranker = Reranker()
     write: Write = Write()
     memory: Memory = Memory()
@@ -353,6 +383,8 @@ class Settings(Section):
         if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
             missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
+        if self.ocr.base_url and not self.ocr.model:
+            raise ValueError("ocr.model is missing: ocr.base_url needs it")
         if (self.reranker.base_url is None) != (self.reranker.model is None):
             given, missing = ("base_url", "model") if self.reranker.base_url else ("model", "base_url")
             raise ValueError(f"reranker.{missing} is missing: reranker.{given} needs it")

@@ -103,6 +103,8 @@ class Shard:
         try:
             if self._draining:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
+            if call.knocks:
+                return self._let_in(operation, call)
             if operation.kind is Kind.WRITE:
                 return await self._write(operation, call)
             if operation.fresh_usage:
@@ -162,6 +164,13 @@ class Shard:
             "store": self.store.stat(),
             "residents": self.store.residents.stats(),
         }
+
+    def _let_in(self, operation: Operation, call: Call) -> Reply:
+        """Whether the call may come in, before its body is read; and as whom."""
+        with self.store.snapshot() as snapshot:
+            principal, _, ticket = self._admit(snapshot, operation, call)
+        ticket.release()
+        return Reply(200, {"tenant_id": principal.tenant_id}).encoded()
 
     # --- reads --------------------------------------------------------------------------------------------------------
 
@@ -251,7 +260,7 @@ class Shard:
             replayed = idempotency.replay(ctx, operation, call)
             if replayed is not None:
                 if ticket.credits:
-                    self._usage.request(principal, operation.name, call.now_ms)
+                    self._count_request(principal, call)
                 return formed(operation, replayed)
             held = self._hold(ctx, operation, call)
             try:
@@ -345,6 +354,9 @@ class Shard:
         if call.stage != flow.END:
             return self._begin_flow(operation, call)
         ticket = self._admission.resume(call.seed)
+        if operation.finish is None and call.idempotency_key is None and not _credits(operation, call):
+            self._flows.give_back(call.seed)
+            return Reply()  # nothing to write down
         try:
             with self.store.snapshot() as snapshot:
                 _, scope = self._principal(snapshot, operation, call)
@@ -362,7 +374,7 @@ class Shard:
             replayed = idempotency.replay(ctx, operation, call)
             if replayed is not None:
                 if ticket.credits:
-                    self._usage.request(principal, operation.name, call.now_ms)
+                    self._count_request(principal, call)
                 return formed(operation, replayed)
             loaded = None if operation.load is None else operation.load(ctx, call.body)
             self._hold_credits(ticket, principal, snapshot, scope, call)
@@ -383,7 +395,7 @@ class Shard:
                 taken_over = not self._flows.may_end(_held(ctx, call), call.seed)
                 if taken_over or idempotency.replay(ctx, operation, call) is not None:
                     return Outcome(Reply())
-            ctx.credits = operation.credits(call.body) if callable(operation.credits) else operation.credits
+            ctx.credits = _credits(operation, call)
             if operation.finish is not None:
                 operation.finish(ctx, call.body)
             idempotency.remember(ctx, operation, call, call.reply)
@@ -410,10 +422,14 @@ class Shard:
             self._usage.refused(principal, call.now_ms)
             raise
         if not ticket.credits:
-            self._usage.request(principal, operation.name, call.now_ms)
+            self._count_request(principal, call)
         if call.rejected is not None:
             raise call.rejected
         return principal, scope, ticket
+
+    def _count_request(self, principal: Principal | None, call: Call) -> None:
+        if not call.admitted:  # else it was counted when it knocked
+            self._usage.request(principal, call.operation, call.now_ms)
 
     def _hold_credits(self, ticket: Ticket, principal: Principal | None, reader: Reader, scope: Scope, call: Call) -> None:
         """The month's part of admission; it comes after a repeated key was answered, since a replay costs nothing."""
@@ -425,7 +441,7 @@ class Shard:
         except RateLimited:
             self._usage.refused(principal, call.now_ms)
             raise
-        self._usage.request(principal, call.operation, call.now_ms)
+        self._count_request(principal, call)
 
     def _ended(self, ticket: Ticket, scope: Scope) -> Ended:
         """What the write lane calls when a call's transaction is over: what it held becomes what it used."""
@@ -468,6 +484,10 @@ def formed_read(operation: Operation, result: Any) -> Reply:
 
 def _held(ctx: ReadContext, call: Call) -> flow.Held:
     return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, call.idempotency_key)
+
+
+def _credits(operation: Operation, call: Call) -> int:
+    return operation.credits(call.body) if callable(operation.credits) else operation.credits
 
 
 def formed(operation: Operation, result: Any) -> Reply:

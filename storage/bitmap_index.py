@@ -18,7 +18,8 @@ BLAKE2b, keyed with the tenant's secret. It is found, but neither read back nor 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
@@ -74,12 +75,12 @@ class BoundBitmaps:
 
     def add(self, ordinal: int, field: str, value: Value) -> None:
         """Ordinal (uint32) carries value. Adding it twice changes nothing."""
-        for stored in self._places(field, value):
+        for stored in self.places(field, value):
             self._put(ordinal, field, stored)
 
     def remove(self, ordinal: int, field: str, value: Value) -> None:
         """Ordinal no longer carries value; nothing happens when it did not."""
-        for stored in self._places(field, value):
+        for stored in self.places(field, value):
             self._take(ordinal, field, stored)
 
     def _put(self, ordinal: int, field: str, stored: StoredValue) -> None:
@@ -152,8 +153,21 @@ class BoundBitmaps:
         """How many ordinals carry the value."""
         return sum(len(BitMap.deserialize(raw)) for _, raw in self._table.scan(self._checked(field), self._stored(field, value)))
 
-    def _places(self, field: str, value: Value) -> list[StoredValue]:
-        """Everything a value is found under: itself, and its beginnings in a prefixed field."""
+    def each(self) -> Iterator[tuple[tuple[str, StoredValue], BitMap]]:
+        """Every ((field, value in its stored form), its ordinals), in order."""
+        for place, chunks in itertools.groupby(self._table.scan(), key=lambda entry: entry[0][:2]):
+            yield place, _union(raw for _, raw in chunks)
+
+    def assign(self, field: str, stored: StoredValue, ordinals: BitMap) -> None:
+        """From now on exactly these ordinals carry the value, which is given as `each` gives it."""
+        self._table.delete_prefix(self._checked(field), stored)
+        for chunk, members in itertools.groupby(ordinals, key=lambda ordinal: ordinal >> CHUNK_BITS):
+            bitmap = BitMap(members)
+            bitmap.run_optimize()
+            self._table.put_raw((field, stored, chunk), bitmap.serialize())
+
+    def places(self, field: str, value: Value) -> list[StoredValue]:
+        """Every stored form a value is found under: itself, and its beginnings in a prefixed field."""
         places = [self._stored(self._checked(field), value)]
         if field in self._prefixed and isinstance(value, str):
             places += _prefix_digests(self._secret, field, value)

@@ -17,10 +17,14 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from storage.free_pages import Unreadable, free_from
 
 DATA_FILE = "data.mdb"
 LOCK_FILE = "LOCK"
 COPY_SECONDS_MAX = 3_600
+UNWRITTEN_PAGES_MAX = 1 << 20
 
 _META_MAGIC = 0xBEEFC0DE
 _META_VERSION = 1
@@ -77,25 +81,45 @@ class DirectoryLock:
 
 
 def check_data_file(path: Path) -> None:
-    """Raises StoreDamaged unless both meta pages are LMDB's and every page the newer one counts lies inside the file."""
+    """Raises StoreDamaged unless both meta pages are LMDB's and every page the newer one counts lies inside the file or is free."""
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
-            _, page_bytes, _, _ = _read_meta(file.read(_META_AT + _META_BYTES)[_META_AT:])
+            page_bytes = _read_meta(file.read(_META_AT + _META_BYTES)[_META_AT:]).page_bytes
             metas = []
             for number in (0, 1):
                 file.seek(number * page_bytes + _META_AT)
                 metas.append(_read_meta(file.read(_META_BYTES)))
+            newest = max(metas, key=lambda meta: meta.transaction)
+            expected = (newest.last_page + 1) * page_bytes
+            missing = range(size // page_bytes, newest.last_page + 1)
+            if size < expected and not _are_free(file, newest, missing):
+                raise StoreDamaged(f"{path} has {size} bytes where {expected} are expected: it was cut short. Restore it from a backup.")
     except ValueError as error:
         raise StoreDamaged(f"{path} is not a readable data file: {error}. Restore it from a backup.") from error
-    _, _, last_page, _ = max(metas, key=lambda meta: meta[3])
-    expected = (last_page + 1) * page_bytes
-    if size < expected:
-        raise StoreDamaged(f"{path} has {size} bytes where {expected} are expected: it was cut short. Restore it from a backup.")
 
 
-def _read_meta(raw: bytes) -> tuple[int, int, int, int]:
-    """The meta record's bytes -> (version, page size in bytes, number of the last page, transaction number)."""
+class _Meta(NamedTuple):
+    """What counts of a meta page. free_root: the root page of the list of free pages."""
+
+    page_bytes: int
+    free_root: int
+    last_page: int
+    transaction: int
+
+
+def _are_free(file: BinaryIO, meta: _Meta, missing: range) -> bool:
+    """Whether nothing was ever written to these pages, as far as the newest commit knows."""
+    if len(missing) > UNWRITTEN_PAGES_MAX:
+        return False
+    try:
+        return free_from(file, meta.page_bytes, meta.free_root, missing.start).issuperset(missing)
+    except Unreadable:
+        return False
+
+
+def _read_meta(raw: bytes) -> _Meta:
+    """The meta record's bytes. Raises ValueError."""
     if len(raw) < _META_BYTES:
         raise ValueError("it ends inside its header")
     magic, version = struct.unpack_from("=II", raw, 0)
@@ -104,8 +128,9 @@ def _read_meta(raw: bytes) -> tuple[int, int, int, int]:
     (page_bytes,) = struct.unpack_from("=I", raw, 24)
     if not _PAGE_BYTES_MIN <= page_bytes <= _PAGE_BYTES_MAX or page_bytes & (page_bytes - 1):
         raise ValueError(f"its header gives a page size of {page_bytes} bytes")
+    (free_root,) = struct.unpack_from("=Q", raw, 64)
     last_page, transaction = struct.unpack_from("=QQ", raw, 120)
-    return version, page_bytes, last_page, transaction
+    return _Meta(page_bytes, free_root, last_page, transaction)
 
 
 def copy_data(source: Path, target: Path, map_bytes: int) -> None:

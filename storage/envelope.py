@@ -138,6 +138,8 @@ class Keyring:
         """32 bytes of the scope's own, for digests of what must not stand in keys as it is. Raises KeyShredded."""
         secret = self._secrets.get(scope)
         if secret is None:
+            if self._readonly and scope not in self._places:
+                self._catch_up()
             self._create_key(scope)
             if len(self._secrets) >= CIPHERS_MAX:
                 self._secrets.clear()
@@ -190,7 +192,9 @@ class Keyring:
             if scope in self._shredded:
                 raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
             raise StoreDamaged(f"{self.path} holds no key for scope {scope.hex()}, which has rows. Restore it from a backup.")
-        _, _, body = _parsed(os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES), self.path)
+        kind, _, body = _parsed(os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES), self.path)
+        if kind == _SHREDDED:  # by the owner, while this process reads along
+            raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
         try:
             return aes_key_unwrap(self._wrapping_key(scope), body)
         except InvalidUnwrap:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from storage.directory import DATA_FILE, copy_data, publish
+from storage.directory import DATA_FILE, StoreMismatch, copy_data, publish
+from storage.environment import IDENTITY, open_environment
 from storage.keycode import decode as decode_key
 from storage.schema import Migration, StoredTable, Table, assign_codes, upgrade
-from storage.table import open_environment
 
 if TYPE_CHECKING:
     from storage.table import Store, Transaction
 
-_IDENTITY, _REWRITE, _TABLE_PREFIX = b"identity", b"rewrite", b"table:"
+_REWRITE, _TABLE_PREFIX = b"rewrite", b"table:"
 _PREFIX_BYTES = 8
 
 
@@ -55,13 +55,25 @@ def declare(
             transaction._lmdb.put(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry), db=store._meta)
             transaction.dirty = True
         if identity != store.identity:
-            transaction._lmdb.put(_IDENTITY, msgspec.json.encode(identity), db=store._meta)
+            transaction._lmdb.put(IDENTITY, msgspec.json.encode(identity), db=store._meta)
             transaction.dirty = True
 
     store._places = {name: _place(entry) for name, entry in stored.items()}
     store.write(work)
     store.identity = identity
     store._places |= {table.name: _place(entry) for table, entry in changed}
+
+
+def read_as_declared(store: Store, stored: Mapping[str, StoredTable], tables: tuple[Table, ...], format_version: int) -> None:
+    """Read a store that is what is declared; a table that is not there yet has no rows. StoreMismatch when it is older."""
+    entries = dict(stored)
+    for table, entry in assign_codes(store.directory, stored, tables, has_keys=store.keys is not None):
+        if table.name in stored:
+            raise StoreMismatch(f"{store.directory}: table {table.name!r} is of an older release; a start of the service migrates it.")
+        entries[table.name] = entry
+    if store.identity.format_version < format_version:
+        raise StoreMismatch(f"{store.directory} is of an older release; a start of the service migrates it.")
+    store._places = {name: _place(entry) for name, entry in entries.items()}
 
 
 def rewrite_if_asked(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Tables of typed rows in one LMDB environment per shard; the only module that knows LMDB.
+"""Tables of typed rows in one LMDB environment per shard; with storage/environment.py the only module that knows LMDB.
 
 It owns keys, rows, transactions and their durability. It does not know what a row means, who a tenant is or when to index: it
 hands `notes` of a committed transaction back to whoever keeps derived state.
@@ -22,72 +22,50 @@ that meets its end is aborted and repeated). `work` must therefore have no effec
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
-import shutil
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic
 
 import lmdb
-import msgspec
 
 from storage import walk
 from storage.directory import (
     DATA_FILE,
     DirectoryLock,
-    StoreDamaged,
     StoreError,
     StoreFull,
     StoreMissing,
     check_data_file,
     copy_data,
-    publish,
 )
+from storage.directory import StoreDamaged as StoreDamaged
 from storage.directory import StoreInUse as StoreInUse
 from storage.directory import StoreMismatch as StoreMismatch
 from storage.directory import StoreTooNew as StoreTooNew
 from storage.envelope import KEYS_FILE, Keyring
+from storage.environment import SEQUENCE, MapFull, fault, open_as
+from storage.environment import create as create_environment
 from storage.gate import ReaderGate
 from storage.keycode import decode as decode_key
 from storage.keycode import encode as encode_key
 from storage.keycode import prefix_end
 from storage.resident import Residents
-from storage.schema import Committed, Identity, Migration, Row, Scope, T, Table, check_identity
+from storage.schema import Committed, Identity, Migration, Row, Scope, T, Table
 
 MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
-READERS_MAX = 1_024
+READ_MAP_FACTOR = 16  # how far a store may grow while another process reads it
 DRAIN_SECONDS_MAX = 10
 ABORT_SECONDS_MAX = 1
-DATABASES_MAX = 4
 RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
 
 _SCOPE_BYTES, _PREFIX_BYTES = 6, 8
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # LMDB reports a short write as EIO
 _NO_TENANT = bytes(4)
 _ALL_KEYS_END = b"\xff" * (_PREFIX_BYTES + 1)
-_IDENTITY, _SEQUENCE = b"identity", b"sequence"
 
 Key = tuple[Any, ...]
-
-
-class _MapFull(StoreFull):
-    """The map ended inside a transaction; Store.write grows it and repeats the work."""
-
-
-def _fault(error: lmdb.Error, path: Path) -> StoreError:
-    """LMDB's error as one of ours."""
-    if isinstance(error, lmdb.MapFullError):
-        return _MapFull(f"{path}: the memory map is full.")
-    if error.code in _NO_SPACE:
-        return StoreFull(f"{path} cannot be written ({error}); the last write was not stored. Free space on its device.")
-    if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.InvalidError | lmdb.VersionMismatchError | lmdb.PanicError):
-        return StoreDamaged(f"{path} is damaged ({error}). Reopen it; if that fails, restore it from a backup.")
-    return StoreError(f"{path}: {error}")
 
 
 class BoundTable(Generic[Row]):
@@ -258,7 +236,7 @@ class Reader:
     @property
     def sequence(self) -> int:
         """The sequence of the commit this reader sees."""
-        return int.from_bytes(self._lmdb.get(_SEQUENCE, b"", db=self.store._meta), "big")
+        return int.from_bytes(self._lmdb.get(SEQUENCE, b"", db=self.store._meta), "big")
 
     def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
         """The table inside a tenant's scope, or inside its slot when the table is of level "slot"."""
@@ -297,7 +275,7 @@ class Reader:
             raise self._fault(error) from error
 
     def _fault(self, error: lmdb.Error) -> StoreError:
-        return _fault(error, self.store.data_file)
+        return fault(error, self.store.data_file)
 
 
 class Snapshot(Reader):
@@ -310,7 +288,7 @@ class Snapshot(Reader):
             super().__init__(store, store._env.begin(db=store._main))
         except lmdb.Error as error:
             store._gate.leave()
-            raise _fault(error, store.data_file) from error
+            raise fault(error, store.data_file) from error
         self._open = True
 
     def close(self) -> None:
@@ -374,17 +352,17 @@ class Transaction(Reader):
         self.dirty |= child.dirty
 
     def _fault(self, error: lmdb.Error) -> StoreError:
-        fault = super()._fault(error)
+        told = super()._fault(error)
         self.dirty = True  # half a change may have been made
         if self._root.failure is None:
-            self._root.failure = fault
-        return fault
+            self._root.failure = told
+        return told
 
 
 class Store:
     """One open LMDB environment. Build it with Store.open; see the module docstring for what it guarantees."""
 
-    def __init__(self, directory: Path, identity: Identity, lock: DirectoryLock, environment: lmdb.Environment):
+    def __init__(self, directory: Path, identity: Identity, lock: DirectoryLock | None, environment: lmdb.Environment, sequence: int):
         self.directory = directory
         self.data_file = directory / DATA_FILE
         self.identity = identity
@@ -399,7 +377,7 @@ class Store:
         self._writing = False
         self._gate = ReaderGate()
         self._closed = False
-        self._sequence = 0
+        self._sequence = sequence
 
     @classmethod
     def open(
@@ -428,9 +406,10 @@ class Store:
         lock = DirectoryLock(directory)
         try:
             if not data_file.exists():
-                _create(directory, identity)
+                create_environment(directory, identity)
             check_data_file(data_file)
-            store = _open_environment(directory, identity, lock, max(map_bytes, 2 * data_file.stat().st_size))
+            environment, found, sequence = open_as(directory, identity, max(map_bytes, 2 * data_file.stat().st_size))
+            store = cls(directory, found, lock, environment, sequence)
         except BaseException:
             lock.release()
             raise
@@ -441,6 +420,25 @@ class Store:
                 store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
             declare(store, stored, tuple(tables), migrations or {}, identity.format_version)
             rewrite_if_asked(store)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def open_to_read(cls, directory: Path, tables: Iterable[Table], *, identity: Identity, service_key: bytes | None = None) -> Store:
+        """The store for snapshots alone, beside whichever process owns it; of an older release's it is StoreMismatch."""
+        if not (directory / DATA_FILE).exists():
+            raise StoreMissing(f"there is no store in {directory}.")
+        check_data_file(directory / DATA_FILE)
+        map_bytes = READ_MAP_FACTOR * (directory / DATA_FILE).stat().st_size
+        environment, found, sequence = open_as(directory, identity, map_bytes, readonly=True)
+        store = cls(directory, found, None, environment, sequence)
+        try:
+            stored = stored_tables(store)
+            if service_key is not None and any(entry.sealed for entry in stored.values()):
+                store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=False, readonly=True)
+            read_as_declared(store, stored, tuple(tables), identity.format_version)
         except BaseException:
             store.close()
             raise
@@ -470,7 +468,7 @@ class Store:
                 for _ in range(MAP_GROWTHS_PER_WRITE_MAX):
                     try:
                         return self._attempt(work)
-                    except _MapFull:
+                    except MapFull:
                         self._grow()
                 raise StoreFull(f"{self.data_file}: one write needs more than a map of {self._env.info()['map_size']} bytes.")
             finally:
@@ -481,21 +479,21 @@ class Store:
         try:
             inner = self._env.begin(db=self._main, write=True)
         except lmdb.Error as error:
-            raise _fault(error, self.data_file) from error
+            raise fault(error, self.data_file) from error
         transaction = Transaction(self, inner, sequence)
         try:
             result = work(transaction)
             if transaction.failure is not None:
                 raise transaction.failure
             if transaction.dirty:
-                inner.put(_SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
+                inner.put(SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
             inner.commit()
         except BaseException as error:
             self._undo(inner, transaction.dirty or not isinstance(error, Exception))
-            fault = transaction.failure or (_fault(error, self.data_file) if isinstance(error, lmdb.Error) else error)
-            if fault is error:
+            told = transaction.failure or (fault(error, self.data_file) if isinstance(error, lmdb.Error) else error)
+            if told is error:
                 raise
-            raise fault from error
+            raise told from error
         if not transaction.dirty:
             return Committed(result, self._sequence, {})
         self._sequence = sequence
@@ -567,59 +565,10 @@ class Store:
                 self._env.close()
                 if self.keys is not None:
                     self.keys.close()
-                self._lock.release()
-
-
-def _create(directory: Path, identity: Identity) -> None:
-    """Build an empty store beside the final name and rename it into place, so that a data file is either absent or whole."""
-    building = directory / ".creating"
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir()
-    identity = replace(identity, cluster_id=identity.cluster_id or uuid.uuid4().hex)
-    try:
-        with lmdb.open(str(building), mode=0o700, max_dbs=DATABASES_MAX, lib_version=0) as environment:
-            environment.open_db(b"main")
-            meta = environment.open_db(b"meta")
-            with environment.begin(db=meta, write=True) as transaction:
-                transaction.put(_IDENTITY, msgspec.json.encode(identity))
-                transaction.put(_SEQUENCE, (0).to_bytes(8, "big"))
-    except lmdb.Error as error:
-        raise _fault(error, building / DATA_FILE) from error
-    publish(building / DATA_FILE, directory / DATA_FILE)
-    shutil.rmtree(building)
-
-
-def _open_environment(directory: Path, identity: Identity, lock: DirectoryLock, map_bytes: int) -> Store:
-    """Open LMDB and compare the stored identity with the expected one."""
-    environment = open_environment(directory, map_bytes)
-    try:
-        meta = environment.open_db(b"meta", create=False)
-        with environment.begin(db=meta) as transaction:
-            raw = transaction.get(_IDENTITY)
-            sequence = int.from_bytes(transaction.get(_SEQUENCE, b""), "big")
-        if raw is None:
-            raise StoreDamaged(f"{directory / DATA_FILE} carries no identity: it is no store of ours, or it was damaged.")
-        stored = msgspec.json.decode(raw, type=Identity)
-        check_identity(directory, stored, identity)
-        store = Store(directory, stored, lock, environment)
-        store._sequence = sequence
-        return store
-    except BaseException as error:
-        environment.close()
-        if isinstance(error, lmdb.NotFoundError):
-            raise StoreDamaged(f"{directory / DATA_FILE} is an LMDB file, but not a store of ours.") from error
-        if isinstance(error, lmdb.Error):
-            raise _fault(error, directory / DATA_FILE) from error
-        raise
-
-
-def open_environment(directory: Path, map_bytes: int) -> lmdb.Environment:
-    try:
-        return lmdb.open(str(directory), map_size=map_bytes, mode=0o700, max_dbs=DATABASES_MAX, max_readers=READERS_MAX)
-    except lmdb.Error as error:
-        raise _fault(error, directory / DATA_FILE) from error
+                if self._lock is not None:
+                    self._lock.release()
 
 
 # They build on the classes above and are reached through them.
 from storage.sealed_table import SealedTable  # noqa: E402
-from storage.store_upgrade import declare, rewrite_if_asked, stored_tables  # noqa: E402
+from storage.store_upgrade import declare, read_as_declared, rewrite_if_asked, stored_tables  # noqa: E402

@@ -1,7 +1,7 @@
 """Writers that keep books while the service under them is killed, and an audit of what is left afterwards.
 
 Sixteen writers create, batch, change and delete memories over HTTP, each write under an Idempotency-Key of its own. What was
-acknowledged goes into the books. A write that got no answer, or a 503, is in *limbo*: it may have happened, as a whole, or not
+acknowledged goes into the books. A write that got no answer, or a 502, 503 or 504, is in *limbo*: it may have happened, as a whole, or not
 at all. After the crash the audit reads everything back and compares; then every write in limbo is sent again under its own key
 and must have happened exactly once.
 
@@ -25,7 +25,8 @@ READERS = 8
 REQUEST_SECONDS_MAX = 60
 INDEXED_SECONDS_MAX = 120
 POLL_SECONDS = 0.05
-RETRIES_MAX = 60
+RETRIES_MAX = 600
+NO_ANSWER = (502, 503, 504)  # of the service, or of the proxy before a gateway that was killed
 
 
 @dataclass
@@ -94,7 +95,7 @@ class Books:
         except httpx.TransportError:
             self.limbo.append(write)
             return False
-        if answer.status_code == 503:
+        if answer.status_code in NO_ANSWER:
             self.limbo.append(write)
             return False
         assert answer.status_code in (200, 201, 202), f"{write.method} {write.path}: {answer.status_code} {answer.text}"
@@ -188,11 +189,15 @@ class Books:
         await asyncio.gather(*(reader() for _ in range(READERS)))
 
     async def _get(self, client: httpx.AsyncClient, path: str) -> dict[str, Any]:
-        """A read that must succeed; a shard that restarts just now is waited for."""
-        for _ in range(RETRIES_MAX):
-            answer = await client.get(path)
-            if answer.status_code != 503:
-                break
+        """A read that must succeed; a shard or a gateway that restarts just now is waited for."""
+        for attempt in range(RETRIES_MAX):
+            try:
+                answer = await client.get(path)
+                if answer.status_code not in NO_ANSWER:
+                    break
+            except httpx.TransportError:
+                if attempt == RETRIES_MAX - 1:
+                    raise
             await asyncio.sleep(POLL_SECONDS)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()

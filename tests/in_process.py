@@ -20,6 +20,7 @@ from runtime.inference import Models
 from runtime.language_model import load_language_model
 from runtime.layout import FORMAT_VERSION
 from runtime.operation import Call, Reply
+from runtime.reading_models import load_recogniser, load_transcriber
 from runtime.secrets import Secrets
 from runtime.shard import Shard
 from runtime.telemetry import Telemetry
@@ -28,7 +29,7 @@ from tests.plugins.embedding import WordEmbedder
 from tests.worlds import settings
 
 POLL_SECONDS = 0.002
-POLLS_MAX = 5_000
+POLLS_MAX = 10_000
 PASSWORD = "correct horse battery staple"
 
 
@@ -48,12 +49,14 @@ class InProcess:
 
     def __init__(self, directory: Path, **overrides: Any):
         self.registry = serve_app.registry()
-        self.settings = settings(billing__default_tier="enterprise", auth__register_per_minute=0, auth__login_per_minute=0, **overrides)
+        basics = {"billing__default_tier": "enterprise", "auth__register_per_minute": 0, "auth__login_per_minute": 0}
+        self.settings = settings(**{"data_dir": str(directory), **basics, **overrides})
         self.secrets = Secrets.generate()
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
-        models = Models(self.embedder, load_language_model(self.settings))
+        readers = load_transcriber(self.settings), load_recogniser(self.settings)
+        self.models = models = Models(self.embedder, load_language_model(self.settings), *readers)
         self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])
@@ -63,6 +66,7 @@ class InProcess:
     def close(self) -> None:
         self._runner.run(self._client.aclose())
         self._runner.run(self.shard.close())
+        self._runner.run(self.models.close())
         self._runner.close()
 
     def request(self, method: str, path: str, body: Any = None, *, who: str | None = None, **headers: str) -> httpx.Response:
@@ -72,6 +76,20 @@ class InProcess:
             sent["Authorization"] = f"Bearer {who}"
         content = {"content": body} if isinstance(body, bytes) else {} if body is None else {"json": body}
         return self._runner.run(self._client.request(method, path, headers=sent, **content))
+
+    def upload(self, filename: str, content: bytes, *, who: str, headers: dict[str, str] | None = None, **fields: str) -> httpx.Response:
+        """POST /v1/documents/upload with these form fields."""
+        sent = {**(headers or {}), "Authorization": f"Bearer {who}"}
+        form = {"files": {"file": (filename, content)}, "data": fields, "headers": sent}
+        return self._runner.run(self._client.post("/v1/documents/upload", **form))
+
+    def processed(self, filename: str, content: bytes, *, who: str, **fields: str) -> dict[str, Any]:
+        """The document of this upload, once it is completed or failed."""
+        answer = self.upload(filename, content, who=who, **fields)
+        assert answer.status_code in (200, 202), answer.text
+        url = answer.json()["status_url"]
+        self.until(lambda: self.request("GET", url, who=who).json()["status"] in ("completed", "failed"))
+        return self.request("GET", url, who=who).json()
 
     def until(self, done: Callable[[], bool]) -> None:
         """Let the service run until the condition holds."""

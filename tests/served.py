@@ -94,6 +94,11 @@ class Served:
         (found,) = [process for process, title in titles.items() if "ShardActor" in title and self._is_shard(process, number)]
         return found
 
+    def gateway_processes(self) -> list[psutil.Process]:
+        """The processes of the gateway replicas, on engine ray."""
+        titles = {process: process.name() + " ".join(process.cmdline()) for process in RunDirectory.of(self.data_dir).processes()}
+        return [process for process, title in titles.items() if "ServeReplica" in title]
+
     def _is_shard(self, process: psutil.Process, number: int) -> bool:
         """Each shard's process holds the lock of its own directory open."""
         lock = str(self.data_dir / "shards" / f"{number:04d}" / "LOCK")

@@ -17,14 +17,15 @@ FILE_LINES_MAX = 620
 BANNED_NAMES = ("utils", "helpers", "common", "manager", "service")
 ONLY_IN = {
     "ray": {"runtime/cluster.py", "runtime/serving.py", "runtime/cli.py", "serve_app.py"},
-    "lmdb": {"storage/table.py", "storage/sealed_table.py"},
+    "lmdb": {"storage/table.py", "storage/sealed_table.py", "storage/environment.py"},
     "starlette": {"runtime/gateway.py"},
     "uvicorn": {"runtime/connection.py", "runtime/serving.py", "runtime/cluster.py"},
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "admission", "auth", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "operation", "outbound",
-    "pagination", "placement", "plugin", "reranker", "settings", "signatures", "timestamps", "token_count",
+    "admission", "auth", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "operation",
+    "outbound", "pagination", "placement", "plugin", "reading_models", "reranker", "settings", "signatures", "timestamps", "token_count",
+    "verification",
 }  # fmt: skip
 
 

@@ -93,6 +93,8 @@ class Dialogue:
         if turn.body:
             content = self._filled(turn.body).encode()
             headers.setdefault("Content-Type", "application/json")
+            if headers["Content-Type"].startswith("multipart/"):
+                content = content.replace(b"\n", b"\r\n") + b"\r\n"
         deadline = time.monotonic() + UNTIL_SECONDS_MAX
         while True:
             reply = self._ask(turn.method, self._filled(turn.path), content, headers)

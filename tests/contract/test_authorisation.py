@@ -56,6 +56,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         decision = service.request("POST", "/v1/decisions", log, who=stranger).json()
         right = {"corrected_content": "Eve's truth.", "correction_type": "factual", "collection_id": collection["id"]}
         correction = service.request("POST", "/v1/corrections", right, who=stranger).json()
+        document = service.upload("eve.json", b"{", who=stranger).json()["document"]
         target = {"url": "http://127.0.0.1:1024/hook", "events": ["collection.updated"]}
         webhook = service.request("POST", "/v1/webhooks", target, who=stranger).json()["id"]
         sent = service.request("POST", f"/v1/webhooks/{webhook}/test", who=stranger).json()
@@ -73,6 +74,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             "inv": invoice["id"],
             "dec": decision["id"],
             "cor": correction["id"],
+            "doc": document["id"],
         }
         foreign["ent"] = service.request("POST", "/v1/knowledge-graph/entities", {"name": "Eve's"}, who=stranger).json()["id"]
         keys = {scope: service.mint(token, scope)["key"] for scope in ("read", "write", "admin")}
@@ -170,6 +172,7 @@ PREFIX_OF_PATH |= {"webhooks": "whk", "deliveries": "dlv"}
 PREFIX_OF_PATH |= {"invoices": "inv"}
 PREFIX_OF_PATH |= {"decisions": "dec", "corrections": "cor"}
 PREFIX_OF_PATH |= {"entities": "ent", "timeline": "ent"}
+PREFIX_OF_PATH |= {"documents": "doc"}
 NAMED = ("/v1/learning/policies/{key}",)  # a name of the caller's own choice, which every account may have
 
 

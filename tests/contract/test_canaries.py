@@ -20,18 +20,21 @@ import serve_app
 from plugins.memory_store import MEMORY_VECTORS
 from storage.envelope import KEYS_FILE
 from storage.table import Scope
+from tests import upstream
 from tests.in_process import InProcess, in_process
 
 OPERATIONS = serve_app.registry().operations
 # Texts of requests that are no content: they name something of ours, or choose among words of ours.
 NO_CONTENT = {
     "id", "ids", "collection_id", "memory_id", "scopes", "expires_at", "occurred_at", "reference_date", "as_of", "tier", "search_type",
-    "view", "receipt", "role", "source_type", "date_range_start", "date_range_end",
+    "view", "receipt", "role", "source_type", "invoice", "since", "until", "timezone", "language", "date_range_start",
+    "date_range_end",
 }  # fmt: skip
-FREE_OBJECTS = ("metadata", "filters", "record")
+FREE_OBJECTS = ("metadata", "filters", "record", "chat.completions: messages")
 # The items of a batch are creates, which are planted by themselves.
 SAME_MODEL = ("memories.create_batch: memories.messages",)
 MARK = "Canary"
+AS_LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def text_fields(schema: dict[str, Any], root: dict[str, Any], path: str = "") -> Iterator[str]:
@@ -69,13 +72,15 @@ class Aviary:
         self.places: set[str] = set()  # every "operation: field" that carried a word
         self.token = ""
 
-    def word(self, place: str) -> str:
+    def word(self, place: str, *, letters: bool = False) -> str:
         word = f"{MARK}{len(self.planted):04d}x"
+        word = word.lower().translate(AS_LETTERS) if letters else word
         self.planted[word] = place
         return word
 
     def __call__(self, name: str, body: Any, *, who: str | None = None, **path: str) -> Any:
-        """The decoded answer to a call; "*" in the body's texts becomes a word of this place, and the key is one as well."""
+        """The decoded answer to a call; "*" in the body's texts becomes a word of this place, "~" one of small letters, and the key is
+        one as well."""
         operation = OPERATIONS[name]
         filled = self._filled(body, name, "")
         credential = who or (None if operation.scope == "public" else self.token)
@@ -84,16 +89,24 @@ class Aviary:
         assert answer.status_code in operation.statuses, f"{name}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
 
+    def upload(self, filename: str, content: str, **fields: str) -> dict[str, Any]:
+        """The document of an upload, once it was read; "*" stands for a word here too, and the file's name is part of the file."""
+        name = "documents.upload"
+        filename, content = (self._filled(text, name, "file") for text in (filename, content))
+        sent = {field: self._filled(text, name, field) for field, text in fields.items()}
+        return self.service.processed(filename, content.encode(), who=self.token, **sent)
+
     def _filled(self, value: Any, name: str, path: str) -> Any:
         if isinstance(value, str):
             filled = re.sub(r"\*", lambda _: self.word(f"{name}: {path}"), value)
+            filled = re.sub(r"~", lambda _: self.word(f"{name}: {path}", letters=True), filled)
             if MARK.lower() in filled.lower():
                 self.places.add(f"{name}: {path}")
             return filled
         if isinstance(value, list):
             return [self._filled(item, name, path) for item in value]
         if isinstance(value, dict):
-            free = path.endswith(FREE_OBJECTS)  # below it nothing has a declared name
+            free = f"{name}: {path}".endswith(FREE_OBJECTS)  # below it nothing has a declared name
             return {
                 self._filled(key, name, path): self._filled(item, name, path if free else f"{path}.{key}".lstrip("."))
                 for key, item in value.items()
@@ -119,6 +132,15 @@ GROUP = {name: "*" for name in ("user_id", "agent_id", "run_id", "app_id")}
 
 def live(plant: Aviary) -> None:
     """Everything an account can write."""
+    live_with_memories(plant)
+    live_with_a_model(plant)
+    live_with_webhooks(plant)
+    live_with_bills(plant)
+    doomed = plant("memories.create", MEMORY)["id"]
+    plant("memories.delete", None, id=doomed)
+
+
+def live_with_memories(plant: Aviary) -> None:
     person = {"email": "*@example.com", "password": "*-and-long-enough", "full_name": "*"}
     plant.token = plant("auth.register", person)["access_token"]
     address = next(word for word, place in plant.planted.items() if place == "auth.register: email").lower()
@@ -146,9 +168,62 @@ def live(plant: Aviary) -> None:
     plant("search.advanced", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "facets": ["metadata.*"], "boosts": boosts})
     for name in ("account.import", "account.import_part"):
         plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
+    documents(plant, dropped)
     plant("collections.delete", None, id=dropped)
-    doomed = plant("memories.create", MEMORY)["id"]
-    plant("memories.delete", None, id=doomed)
+
+
+def live_with_a_model(plant: Aviary) -> None:
+    """Answers, chat and profiles; among the facts that are derived is one whose very key is a word of the user's."""
+    plant("memories.create", {"content": "My favorite ~ is *. My sister is *. I live in *."})
+    plant("profile.update", {"name": "*", "bio": "*", "timezone": "UTC", "static": [{"key": "~", "value": "*"}]})
+    plant("search.reason", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "filters": {"tags": {"in": ["*"]}}})
+    plant("profile.dialectic", {"user_message": "What about *?", "session_id": "*", "user_id": "*"})
+    chat = {"model": "*", "messages": [{"role": "user", "content": "I like *.", "name": "*"}], "user": "*", "session_id": "*"}
+    plant("chat.completions", chat | {"store_conversation": True})
+
+    def derived() -> bool:
+        profile = plant.service.request("GET", "/v1/profile", who=plant.token).json()
+        return any(fact["key"].startswith("favorite.") for fact in profile["static"] + profile["dynamic"])
+
+    plant.service.until(derived)
+
+
+def live_with_webhooks(plant: Aviary) -> None:
+    """Nobody listens, so that deliveries stay on the disk with what they tell of."""
+    told = {"url": "http://127.0.0.1:1024/*", "events": ["memory.created", "memory.deleted", "search.completed"], "description": "*"}
+    webhook = plant("webhooks.create", told | {"signing_secret": "* of a test"})["id"]
+    plant("webhooks.update", told, id=webhook)
+    plant("webhooks.rotate_secret", {"signing_secret": "another * of a test"}, id=webhook)
+    plant("memories.create", MEMORY)
+    plant("search.search", {"query": "Where does the * sing?"})
+    plant("webhooks.dead_letters.replay", {"since": "2020-01-01T00:00:00Z"})
+
+    def tried() -> bool:
+        path = f"/v1/webhooks/{webhook}/deliveries"
+        return any(item["attempt_count"] for item in plant.service.request("GET", path, who=plant.token).json()["items"])
+
+    plant.service.until(tried)
+
+
+def live_with_bills(plant: Aviary) -> None:
+    address = next(word for word, place in plant.planted.items() if place == "auth.register: email").lower()
+    account, operator = {"email": f"{address}@example.com"}, plant.service.secrets.operator_token
+    plant("internal.billing.set_tier", {**account, "tier": "starter"}, who=operator)
+    bill = {**account, "invoice": plant("billing.upgrade", {"tier": "scale"})["invoice"]["number"]}
+    plant("internal.billing.mark_paid", {**bill, "reference": "*"}, who=operator)
+    plant("internal.billing.credit_note", {**bill, "reason": "*"}, who=operator)
+    plant("internal.billing.close", account, who=operator)
+    for audit in ("internal.billing.audit", "internal.usage.audit"):
+        plant(audit, account, who=operator)
+
+
+def documents(plant: Aviary, dropped: str) -> None:
+    """One of each end: kept, failed, deleted, dropped with its collection."""
+    fields = {"title": "*", "tags": "*, *", "metadata": '{"*": ["*"]}'}
+    assert plant.upload("*.md", "# About the *\n\nThe * sings in the evening.", **fields)["status"] == "completed"
+    assert plant.upload("*.json", '{"*": ', **fields)["status"] == "failed"
+    plant("documents.delete", None, id=plant.upload("*.txt", "A * that flew away.", **fields)["id"])
+    plant.upload("*.csv", "*,*\n1,2\n", collection_id=dropped, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +246,11 @@ def logged() -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def aviary(tmp_path_factory: pytest.TempPathFactory, logged: list[str]) -> Iterator[Aviary]:
-    with in_process(tmp_path_factory.mktemp("aviary") / "store") as service:
+    directory = tmp_path_factory.mktemp("aviary") / "store"
+    with (
+        upstream.upstream() as endpoint,
+        in_process(directory, llm__base_url=endpoint.url, webhooks__allow_private_networks=True) as service,
+    ):
         plant = Aviary(service)
         live(plant)
         yield plant
@@ -223,6 +302,7 @@ def test_after_an_erasure_nothing_is_left_to_open(aviary: Aviary) -> None:
     files = b"".join(path.read_bytes() for path in store.directory.rglob("*") if path.is_file())
     assert wrapped not in files and data_key not in files
     assert not found_in(store.directory, aviary.planted)
+    assert not [path for path in (store.directory / "blobs").rglob("*") if path.is_file()]
     with store.snapshot() as snapshot:
         assert [other for other in snapshot.scopes() if other.tenant] == []
     # What is not sealed, the vectors, goes with the pages it lay in.

@@ -12,6 +12,7 @@ from runtime import auth
 from runtime.inference import Models
 from runtime.operation import Call, ReadContext, WriteContext
 from runtime.plugin import Plugin
+from storage.blob_store import BlobStore
 from storage.table import Scope, Transaction
 from tests.plugins import Desk
 from tests.plugins.embedding import WordEmbedder
@@ -34,6 +35,19 @@ OPEN_ROWS = {
     "collection_ids": "ordinals by id",
     "memory_ids": "ordinals by id",
     "dropped_collections": "nothing but their keys: numbers",
+    "document_ids": "ordinals by id",
+    "document_digests": "ordinals by keyed digests",
+    "document_sweep": "a time",
+    "document_fields.bitmaps": "ordinals",
+    "webhook_ids": "ordinals by id",
+    "webhook_subscriptions": "nothing but their keys: kinds of events and ordinals",
+    "delivery_ids": "ordinals by id",
+    "delivery_resources": "nothing but their keys: ids and ordinals",
+    "delivery_fields.bitmaps": "ordinals",
+    "invoice_ids": "ordinals by id",
+    "profile_pending": "nothing but their keys: ids",
+    "profile_alarm": "nothing",
+    "profile_sources": "nothing but their keys: ids, kinds of facts and keyed digests",
     "memory_expiry": "nothing but their keys: times and ordinals",
     "memory_alarm": "a time",
     "job_fields.bitmaps": "ordinals",
@@ -43,9 +57,33 @@ OPEN_ROWS = {
     "memory_text.forward": "keyed digests of terms, and counts",
     "memory_text.lengths": "numbers",
     "memory_vectors.vectors": "embeddings; DATA.md says that they lie open",
-    "memory_chunks.vectors": "embeddings, of the further passages of long memories",
+    "receipt_ids": "ordinals by id",
+    "receipt_fields.bitmaps": "ordinals",
+    "receipt_vectors.vectors": "embeddings, as those of memories",
+    "correction_ids": "ordinals by id",
+    "correction_memories": "ordinals by id",
+    "correction_fields.bitmaps": "ordinals",
+    "logged_ids": "ordinals by id",
+    "logged_fields.bitmaps": "ordinals",
+    "logged_vectors.vectors": "embeddings, as those of memories",
+    "feedback_memories": "nothing but their keys: ids and ordinals",
+    "graph_names": "nothing but their keys: keyed digests and ordinals",
+    "graph_ids": "ordinals by id",
+    "graph_claims": "ordinals by ordinals, keyed digests and times",
+    "graph_sources": "nothing but their keys: ids, our own words for kinds, ordinals",
+    "graph_mentions": "nothing but their keys: ordinals",
+    "graph_conflicts": "nothing but their keys: ordinals",
+    "graph_links": "counts by ordinals",
+    "graph_components": "nothing but their keys: ordinals",
+    "graph_entity_fields.bitmaps": "ordinals",
+    "graph_claim_fields.bitmaps": "ordinals",
+    "ingested_texts": "ids by keyed digests",
+    "ingested_successors": "nothing but their keys: ordinals",
+    "tiers_alarm": "a time",
+    "memory_chunks.vectors": "embeddings, as those of whole memories",
     "memory_chunk_runs.records": "ordinals and counts",
     "memory_chunk_owners.records": "ordinals",
+    "memory_words.words": "embeddings of words; DATA.md says that they lie open",
     "memory_cues.records": "numbers, times and keyed digests",
     "emails": "of the slot: an account's number, by a keyed digest",
     "credentials": "of the slot: key ids, account numbers and scopes, by keyed digests",
@@ -89,8 +127,27 @@ def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
         job = desk("memories.process", {"content": said}, who=me).body["job_id"]
         while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
             desk.breathe()
+    url = upload(desk, me, b"Kept in a file.")
+    desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
+    upload(desk, me, b"Not read yet.")
     yield desk, me
     desk.close()
+
+
+def upload(desk: Desk, me: str, content: bytes) -> str:
+    """What the gateway makes of an upload; -> the document's path."""
+    owner = desk("auth.me", who=me).body["user_id"]
+    writer = BlobStore(desk.settings.data_dir / "blobs").writer(owner)
+    writer.write(content)
+    blob = writer.finish()
+    file = {"filename": "a.txt", "media_type": "text/plain", "size_bytes": blob.size, "sha256": blob.sha256}
+    answer = desk("documents.upload", {"file": {**file, "blob_name": blob.name, "blob_key": blob.key}}, who=me)
+    assert answer.status == 202
+    return answer.body["status_url"]
+
+
+def files(desk: Desk) -> list[Path]:
+    return [path for path in (desk.settings.data_dir / "blobs").rglob("*") if path.is_file()]
 
 
 def rows(reader: Transaction, plugin: Plugin, scope: Scope) -> dict[str, int]:
@@ -132,7 +189,9 @@ def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[Desk, str]) -> None
         assert sum(count > 0 for count in before.values()) >= 15, "the account was not lived in"
         return {name: count for name, count in after.items() if count}
 
+    assert len(files(desk)) == 2
     assert desk.shard.store.write(erase).result == {}
+    assert files(desk) == []
 
 
 def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
@@ -143,10 +202,19 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
         records = [record[:2] for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
-    assert contents == {"kept, and changed", "also kept", "one of a batch", "right", "I live in Rome", "I moved to Bergen"}
+    assert contents == {
+        "kept, and changed",
+        "also kept",
+        "one of a batch",
+        "right",
+        "I live in Rome",
+        "I moved to Bergen",
+        "Kept in a file.",
+    }
     assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
     assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}
     assert {record["name"] for kind, record in records if kind == "entity"} == {"Ada", "user", "Lisbon", "Oslo", "Rome", "Bergen"}
+    assert [record["text"] for kind, record in records if kind == "document"] == ["Kept in a file.", ""]
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
     assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]
     told = [record["payload"] for kind, record in records if kind == "webhook_delivery"]

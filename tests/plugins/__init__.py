@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ class Desk:
     """
 
     def __init__(self, directory: Path, plugins: Iterable[Plugin], models: Models | None = None, settings: Settings | None = None):
-        self.settings = settings or Settings.load(CHEAP)
+        self.settings = settings or Settings.load(CHEAP, {"data_dir": str(directory)})
         self.secrets = Secrets.generate()
         self.registry = Registry.build(plugins, core_tables=CORE_TABLES, core_indexes=CORE_INDEXES)
         self.now_ms = int(time.time() * 1000) - 60_000
@@ -129,6 +129,13 @@ class Desk:
     def breathe(self) -> None:
         """Let the background jobs run for a moment."""
         self._runner.run(asyncio.sleep(0.002))
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Let the shard run until the condition holds."""
+        deadline = time.monotonic() + JOBS_SECONDS_MAX
+        while not done():
+            assert time.monotonic() < deadline, "the condition did not come true"
+            self._runner.run(asyncio.sleep(0.01))
 
     async def _idle(self) -> None:
         async with asyncio.timeout(JOBS_SECONDS_MAX):

@@ -15,6 +15,8 @@ from tests.in_process import InProcess, in_process
 
 ID = re.compile(r"\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{32}\b")
 NDJSON = {"Content_Type": "application/x-ndjson"}
+# What is between a customer and one server, and does not move.
+LEFT_BEHIND = {"subscription": 1, "usage_month": 1, "usage_day": 1}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +101,7 @@ def test_an_export_is_whole_and_can_be_checked_by_anyone(here: InProcess, me: st
     *records, manifest = lines(answer.content)
     assert manifest["kind"] == "manifest" and manifest["record"]["format"] == 1
     counts = {kind: entry["count"] for kind, entry in manifest["record"]["kinds"].items()}
-    assert counts == {"account": 1, "api_key": 1, "collection": 3, "memory": 105}
+    assert counts == {"account": 1, "api_key": 1, "collection": 3, "memory": 105, **LEFT_BEHIND}
     assert manifest["record"]["records"] == len(records) == sum(counts.values())
     raw = answer.content.split(b"\n")
     for kind, entry in manifest["record"]["kinds"].items():
@@ -113,7 +115,7 @@ def test_the_round_trip_is_exact(here: InProcess, there: InProcess, me: str) -> 
     mine = there.register("ada@elsewhere.example")
     told = bring(there, mine, exported, **NDJSON)
     assert told["created"] == {"collection": 3, "memory": 105} and told["known"] == {"collection": 0, "memory": 0}
-    assert told["skipped"] == {"account": 1, "api_key": 1} and told["verified"]
+    assert told["skipped"] == {"account": 1, "api_key": 1, **LEFT_BEHIND} and told["verified"]
     settle(there, mine)
     again = export(there, mine).content
     assert canonical(again) == canonical(exported)
@@ -137,6 +139,18 @@ def test_what_was_brought_can_be_used(here: InProcess, there: InProcess, me: str
     changed = there.request("PATCH", f"/v1/memories/{found[0]['id']}", {"content": "It is gone."}, who=mine, If_Match='"3"')
     assert changed.json()["version"] == 4
     assert there.request("GET", f"/v1/memories/{found[0]['id']}", who=me).status_code == 401
+
+
+def test_profiles_are_read_again_from_what_was_brought(here: InProcess, there: InProcess) -> None:
+    def facts(service: InProcess, who: str) -> list[tuple[str, str]]:
+        return [(fact["key"], fact["value"]) for fact in service.request("GET", "/v1/profile?user_id=zoe", who=who).json()["static"]]
+
+    told = here.register("zoe@example.com")
+    here.request("POST", "/v1/memories", {"content": "I live in Lisbon.", "user_id": "zoe"}, who=told)
+    here.until(lambda: facts(here, told) == [("lives_in", "Lisbon")])
+    brought = there.register("zoe@elsewhere.example")
+    assert bring(there, brought, export(here, told).content, **NDJSON)["skipped"]["profile"] == 1
+    there.until(lambda: facts(there, brought) == [("lives_in", "Lisbon")])
 
 
 def test_importing_twice_adds_nothing(here: InProcess, there: InProcess, me: str) -> None:

@@ -42,7 +42,7 @@ def test_registration_answers_with_a_token_that_works_at_once(desk: Desk) -> Non
     me = desk("auth.me", who=token)
     assert me.status == 200
     assert me.body.pop("created_at") == iso(desk.now_ms - 1)
-    assert me.body == {"user_id": user_id, "email": "ada@example.com", "full_name": "Ada Lovelace", "tier": "free"}
+    assert me.body == {"user_id": user_id, "email": "ada@example.com", "full_name": "Ada Lovelace", "tier": "enterprise"}
 
 
 def test_an_address_is_taken_in_every_spelling(desk: Desk) -> None:

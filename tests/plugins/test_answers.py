@@ -33,7 +33,9 @@ def _fresh(endpoint: Upstream) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, endpoint: Upstream) -> Iterator[OverHttp]:
-    with over_http(tmp_path_factory.mktemp("answers"), llm__base_url=endpoint.url, llm__model="tiny-1") as service:
+    """With a model, which is asked for an answer at once: a second round of searching has tests of its own."""
+    directory = tmp_path_factory.mktemp("answers")
+    with over_http(directory, llm__base_url=endpoint.url, llm__model="tiny-1", answers__second_round_below=0) as service:
         yield service
 
 

@@ -188,7 +188,7 @@ def test_any_number_of_memories_is_read_in_steps(desk: Desk, me: str, monkeypatc
 
 
 def test_evidence_and_facts_are_bounded(desk: Desk, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plugins.profile_store.FACT_EVIDENCE_MAX", 2)
+    monkeypatch.setattr("plugins.profile_store.FACT_EVIDENCE_MEMORIES_MAX", 2)
     monkeypatch.setattr("plugins.profile_store.FACTS_PER_PROFILE_MAX", 2)
     made = [remember(desk, me, "I like tea.", occurred_at=f"2026-01-0{day}T00:00:00Z") for day in (1, 3, 2)]
     for food in ("bread", "soup", "rice"):

@@ -87,9 +87,26 @@ def test_subjects_conflict_when_another_speaker_fits_better() -> None:
     told = columns(4, speaker=np.array([1, 1, -1, -1]))
     for frequencies, conflicting in (([[0, 0, 1, 0]], True), ([[1, 0, 0, 0]], False)):
         found = ranking.features(query(), pool(frequencies), told)
-        assert (ranking.subject_conflict(found, ranking.score(found, WEIGHTS), WEIGHTS) < 0) == conflicting
+        assert (ranking.subject_conflict(found, WEIGHTS) < 0) == conflicting
     alone = ranking.features(query(), pool([[1, 1]]), columns(2, speaker=np.array([1, 1])))
-    assert ranking.subject_conflict(alone, ranking.score(alone, WEIGHTS), WEIGHTS) == 0
+    assert ranking.subject_conflict(alone, WEIGHTS) == 0
+
+
+def test_words_beside_those_of_another_speaker_are_no_evidence_about_the_named() -> None:
+    """Who is named only stands next to the match: a window makes his memory look as good as hers."""
+    nothing = dict.fromkeys(ranking.FEATURES, np.zeros(2, np.float32))
+    beside = {"nearby": np.array([1.0, 1.0]), "semantic": np.array([0.7, 0.7])}
+    itself = {"words": np.array([0.1, 1.0]), "exact": np.array([0.1, 0.7])}
+    found = {**nothing, **beside, **itself, "speaker": np.array([0.5, -0.5])}
+    swapped = {**found, "speaker": np.array([-0.5, 0.5])}
+    assert ranking.subject_conflict(found, WEIGHTS) < -0.3
+    assert ranking.subject_conflict(swapped, WEIGHTS) > 0.3
+
+
+def test_narrowed_weights_give_a_perfect_memory_the_same() -> None:
+    own = ranking.narrowed(WEIGHTS)
+    assert own["nearby"] == own["semantic"] == 0
+    assert sum(own.values()) == pytest.approx(sum(WEIGHTS.values()))
 
 
 def test_idf_is_what_the_lexical_index_says() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
 
 from runtime.admission import Admission, Tally, Ticket, credits_limit, require_feature
 from runtime.errors import RateLimited
-from runtime.limits import FEATURES, RESERVATION_SECONDS_MAX, TIERS
+from runtime.limits import ENDPOINT_CAPS, FEATURES, RESERVATION_SECONDS_MAX, TIERS
 from runtime.operation import Call, Kind, Operation, Principal
 from runtime.settings import Settings
 from tests.worlds import ROOT, settings
@@ -102,6 +103,23 @@ def test_public_operations_are_throttled_by_address() -> None:
         admission.admit(None, operation("login", "public"), CALL)
     with pytest.raises(RateLimited):
         admission.admit(None, operation("login", "public"), CALL)
+
+
+def test_a_call_that_knocked_is_counted_once_and_its_body_names_the_bucket() -> None:
+    admission, _ = make(limits__requests_per_minute=10, limits__endpoint_caps=True)
+    uploads = dataclasses.replace(operation(), rate_of=lambda body: body)
+    knock = dataclasses.replace(CALL, knocks=True)
+    for number in range(10):
+        admission.admit(principal(), uploads, knock)
+        admission.admit(principal(), uploads, dataclasses.replace(CALL, admitted=True, body="media" if number < 3 else "default"))
+    with pytest.raises(RateLimited) as refused:
+        admission.admit(principal(), uploads, knock)
+    assert refused.value.limit == 10
+    for _ in range(ENDPOINT_CAPS["media"] - 3):
+        admission.admit(principal(), uploads, dataclasses.replace(CALL, admitted=True, body="media"))
+    with pytest.raises(RateLimited) as refused:
+        admission.admit(principal(), uploads, dataclasses.replace(CALL, admitted=True, body="media"))
+    assert refused.value.limit == ENDPOINT_CAPS["media"]
 
 
 # --- credits ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 from pydantic import Field
 
-from runtime import errors, flow, gateway, ids
+from runtime import bodies, errors, flow, ids
 from runtime.gateway import build_asgi
 from runtime.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, URL_BYTES_MAX
 from runtime.operation import Body, Call, Idempotency, Kind, Operation, Query, Reply, View
@@ -689,7 +689,7 @@ def test_a_client_that_leaves_inside_its_body_gets_no_answer():
 
 
 def test_a_body_that_does_not_arrive_is_400(monkeypatch):
-    monkeypatch.setattr(gateway, "BODY_READ_SECONDS_MAX", 0.02)
+    monkeypatch.setattr(bodies, "BODY_READ_SECONDS_MAX", 0.02)
     app, shards = build()
     sent = exchange(app, lambda: asyncio.Event().wait())
     assert sent[0]["status"] == 400

@@ -6,6 +6,7 @@ with silence beyond a bound. Afterwards the service answers the next request as 
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import socket
@@ -281,7 +282,76 @@ def test_a_client_may_ask_whether_to_continue(wire: Wire) -> None:
     assert wire.ask(wire.post(b"Expect: 100-continue", b"Content-Length: %d" % len(BODY)) + BODY)[0] in ([100, 201], [100, 202])
 
 
+HUGE = BODY_BYTES_MAX - 1_000
+BODIES = {
+    "brackets without end": b"[" * HUGE,
+    "nested in an object": b'{"content": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "a number of ten million digits": b'{"content": "x", "importance": ' + b"9" * HUGE + b"}",
+    "a text of ten million letters": b'{"content": "' + b"a" * HUGE + b'"}',
+    "a million names": b'{"content": "x", "metadata": {' + b",".join(b'"%d":1' % number for number in range(900_000)) + b"}}",
+    "one name a hundred thousand times": b"{" + b'"content": "x", ' * 100_000 + b'"content": 1}',
+    "escapes of half a character": b'{"content": "' + b"\\ud800" * 1_000 + b'"}',
+    "NUL and nothing else": bytes(100_000),
+    "two documents": BODY + BODY,
+    "UTF-16": '{"content": "x"}'.encode("utf-16"),
+    "white space": b" " * HUGE,
+    "no number": b'{"content": "x", "importance": NaN}',
+    "more than all numbers": b'{"content": "x", "importance": 1e999999}',
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_that_cost_more_than_they_say(wire: Wire, name: str) -> None:
+    statuses, _ = wire.ask(wire.post(b"Content-Length: %d" % len(BODIES[name])), BODIES[name])
+    assert len(statuses) == 1 and statuses[0] in (400, 413, 422), statuses
+
+
+def test_a_body_is_read_as_it_is_sent_and_never_unpacked(wire: Wire) -> None:
+    squeezed = gzip.compress(BODY)
+    statuses, _ = wire.ask(wire.post(b"Content-Encoding: gzip", b"Content-Length: %d" % len(squeezed)), squeezed)
+    assert len(statuses) == 1 and statuses[0] in (400, 415)
+
+
+LONG = b"x" * (HEADER_BYTES_MAX // 2)
+LONG_HEADERS = {
+    "a key": (b"Idempotency-Key: " + LONG, {400}),
+    "a request id": (b"X-Request-ID: " + LONG, {201, 202}),
+    "a cookie": (b"Cookie: " + LONG, {201, 202}),
+    "preferences": (b"Prefer: " + b", ".join(b"wait=%d" % number for number in range(1_500)), {201, 202}),
+    "a chain of proxies": (b"X-Forwarded-For: " + b", ".join([b"10.0.0.1"] * 1_500), {201, 202}),
+    "versions": (b"If-Match: " + b", ".join([b'"1"'] * 3_000), {201, 202}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_HEADERS)
+def test_long_headers_within_the_limit(wire: Wire, name: str) -> None:
+    line, expected = LONG_HEADERS[name]
+    statuses, came = wire.ask(wire.post(line, b"Content-Length: %d" % len(BODY)), BODY)
+    assert len(statuses) == 1 and statuses[0] in expected, statuses
+    assert LONG[:200] not in came, "nothing of it comes back"
+
+
 # --- connections ------------------------------------------------------------------------------------------------------
+
+
+def test_slow_clients_take_nobodys_place(wire: Wire) -> None:
+    """Hundreds who never finish a head, a body, or reading an answer; others are served meanwhile."""
+    slow = []
+    try:
+        for number in range(300):
+            slow.append(wire.connect())
+            begun = (
+                b"GET /v1/memories HTTP/1.1\r\nHost: x\r\nX-A: ",
+                wire.post(b"Content-Length: 1000") + b'{"content": "',
+                wire.head(b"GET /openapi.json HTTP/1.1"),
+            )
+            slow[-1].sendall(begun[number % 3])
+        for _ in range(5):
+            assert wire.ask(wire.head(b"GET /v1/memories HTTP/1.1"))[0] == [200]
+            assert wire.ask(wire.post(b"Content-Length: %d" % len(BODY)), BODY)[0][0] in (201, 202)
+    finally:
+        for connection in slow:
+            connection.close()
 
 
 def test_requests_in_a_row_are_answered_in_order(wire: Wire) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime import jobs, write_lane
+from runtime import auth, job_loop, jobs, write_lane
 from runtime.errors import Unavailable
-from runtime.limits import JOBS_RETENTION_SECONDS, LANE_JOBS_AT_ONCE
-from runtime.operation import Body, Idempotency, Kind, Operation
+from runtime.limits import JOB_ATTEMPTS_LOST_MAX, JOBS_RETENTION_SECONDS, LANE_JOBS_AT_ONCE
+from runtime.operation import Body, Call, Idempotency, Kind, Operation, WriteContext
 from runtime.plugin import Job, Plugin, RetryStrategy
 from tests.plugins import Desk
 from tests.worlds import desk_of
@@ -21,7 +21,7 @@ HOUR_MS = 3_600_000
 
 
 def work(handler, **fields) -> Plugin:
-    """A plugin with one operation that enqueues the job under test, one that looks at it, and one that counts its effects."""
+    """A plugin that enqueues the job under test, now or much later, looks at it, and counts its effects."""
     common = {"scope": "write", "response": None, "spec": "test", "summary": ""}
     start = Operation(
         name="work.start", method="POST", path="/v1/work", kind=Kind.WRITE, idempotency=Idempotency.CACHED, body=Body,
@@ -35,7 +35,11 @@ def work(handler, **fields) -> Plugin:
         name="work.effects", method="POST", path="/v1/effects", kind=Kind.WRITE, idempotency=Idempotency.CACHED,
         handler=lambda ctx, body: {"count": ctx.next_ordinal("effects")}, **common,
     )  # fmt: skip
-    return Plugin(name="work", operations=(start, look, effects), jobs=(Job("work.run", handler, **fields),))
+    later = Operation(
+        name="work.later", method="POST", path="/v1/later", kind=Kind.WRITE, idempotency=Idempotency.CACHED, body=Body,
+        handler=lambda ctx, body: {"job_id": ctx.enqueue("work.run", {"step": 0}, delay_ms=10**9)}, **common,
+    )  # fmt: skip
+    return Plugin(name="work", operations=(start, later, look, effects), jobs=(Job("work.run", handler, **fields),))
 
 
 def start(desk: Desk) -> tuple[str, str]:
@@ -79,6 +83,64 @@ def test_a_poison_job_ends_as_failed_with_its_reason_and_leaves_nothing(tmp_path
         assert (done["status"], done["attempts"], done["error"]) == ("failed", 2, "the well is dry")
         assert told == ["the well is dry"]
         assert desk("work.effects", who=me).body["count"] == 0
+
+
+def test_a_job_that_takes_its_process_with_it_ends_as_failed(tmp_path: Path) -> None:
+    """An attempt that began and recorded no end is what a killed process leaves."""
+    told = []
+    plugin = work(lambda ctx, payload: {"done": True}, failed=lambda ctx, payload, reason: told.append(reason))
+    with desk_of(tmp_path, plugin) as desk:
+        me = desk.register()
+        job_id = desk("work.later", {}, who=me).body["job_id"]
+        begun = [begin(desk, me, job_id) for _ in range(JOB_ATTEMPTS_LOST_MAX + 2)]
+        assert [row is not None for row in begun] == [True] * JOB_ATTEMPTS_LOST_MAX + [False] * 2
+        done = desk("work.look", who=me, id=job_id).body
+        assert (done["status"], done["attempts"]) == ("failed", JOB_ATTEMPTS_LOST_MAX)
+        assert told == [done["error"]] == [f"The process ended in the middle of {JOB_ATTEMPTS_LOST_MAX} attempts in a row."]
+
+
+def begin(desk: Desk, token: str, job_id: str) -> jobs.JobRow | None:
+    """Begin an attempt by hand."""
+    scope = desk.scope_of(token)
+
+    def run(transaction):
+        principal, _ = auth.tenant(transaction, scope.slot, scope.tenant)
+        call = Call("test", scope.slot, desk.now_ms, b"s" * 32, "test")
+        return jobs.begin(WriteContext(transaction, scope, call, desk.shard.environment, principal), job_id)
+
+    return desk.shard.store.write(run).result
+
+
+def test_a_job_that_could_not_be_recorded_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many writes wait, or the disk is full: the job is neither lost nor left until the next start."""
+    monkeypatch.setattr(job_loop, "JOB_PUT_BACK_MS", 5)
+    refusals = iter(["begin", "begin", "run"])
+    with desk_of(tmp_path, work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")})) as desk:
+        write = desk.shard._jobs._write
+
+        async def refused_at_times(label, *arguments):
+            if (refused := next(refusals, None)) is not None:
+                raise Unavailable(f"no room to {refused}")
+            return await write(label, *arguments)
+
+        desk.shard._jobs._write = refused_at_times
+        me, job_id = start(desk)
+        desk.settle()
+        done = desk("work.look", who=me, id=job_id).body
+        assert (done["status"], done["result"]) == ("completed", {"number": 0})
+
+
+def test_a_job_that_gives_up_is_failed_at_once_and_keeps_what_it_wrote(tmp_path: Path) -> None:
+    def handler(ctx, payload):
+        ctx.next_ordinal("effects")
+        return jobs.GiveUp("the well was never dug")
+
+    with desk_of(tmp_path, work(handler)) as desk:
+        me, job_id = start(desk)
+        desk.settle()
+        done = desk("work.look", who=me, id=job_id).body
+        assert (done["status"], done["attempts"], done["error"]) == ("failed", 1, "the well was never dug")
+        assert desk("work.effects", who=me).body["count"] == 1
 
 
 def test_a_job_in_steps_goes_on_after_a_restart(tmp_path: Path) -> None:

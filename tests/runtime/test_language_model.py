@@ -230,7 +230,7 @@ def test_closing_a_stream_ends_the_call(endpoint: Upstream) -> None:
 
 
 def test_only_so_many_pass_at_once(endpoint: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PASSED_THROUGH_AT_ONCE_MAX", 1)
+    monkeypatch.setattr(limits, "PASSED_THROUGH_REQUESTS_MAX", 1)
     endpoint.will(streams_on())
 
     async def two(model: OpenAiLanguageModel) -> None:

@@ -4,7 +4,8 @@
     model.py    what the documentation says the answers are, in plain Python objects
     ears.py     the receivers of webhooks
     script.py   which requests a seed makes
-    history.py  one seed: ask both, compare, look at everything now and then
+    guest.py    an account outside the model, which asks for every operation there is
+    history.py  one seed: ask both, compare, look at everything now and then, and run every check of the store
 
 `make test` runs a few seeds. More of them, or one again:  python -m tests.simulation --seeds 200 --seed-start 1
 """

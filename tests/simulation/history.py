@@ -14,6 +14,7 @@ import os
 import random
 import tempfile
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from plugins.memory_store import (
     MEMORY_VECTORS,
 )
 from plugins.webhook_store import BODIES, DELIVERY_FIELDS, EVENT_KINDS, UNDER_WAY
-from runtime import metering
+from runtime import metering, verification
 from runtime.auth import read_authorization, resolve
 from runtime.errors import ApiError
 from runtime.limits import PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX
@@ -38,6 +39,8 @@ from runtime.operation import Call, Idempotency, ReadContext
 from storage.passages import passages
 from storage.table import Scope, Snapshot
 from tests.plugins import Answer
+from tests.simulation import guest
+from tests.simulation.guest import Guest
 from tests.simulation.model import Access, Account, Expected, Memory, Model, Request
 from tests.simulation.script import HOUR_MS, MINUTE_MS, Script
 from tests.simulation.world import JOBS_MAX, SURVIVES, World
@@ -67,6 +70,8 @@ class History:
         self._access: list[Access] = []
         self._hooked: dict[Account, str] = {}
         self._page: tuple[Request, str, Memory] | None = None
+        self._guest = Guest(self._chance, self.world.registry)
+        self._guest_token = ""
 
     @property
     def digest(self) -> str:
@@ -76,9 +81,11 @@ class History:
         for email in ("ada@example.com", "grace@example.com"):
             self._one(Request("auth.register", body={"email": email, "password": "correct horse", "full_name": "Somebody"}))
             self._hook(self.model.accounts[email])
+        self._guest_token = self.world.register(guest.EMAIL, "Guest")
         self._look()
         actions = {
             self._request: 60,
+            self._guests: 12,
             self._doomed_request: 7,
             self._group: 6,
             self._jobs: 6,
@@ -112,6 +119,24 @@ class History:
         if self._chance.random() < 0.35:
             self.world.arm(self._chance.choice([step for step in SURVIVES if step != "embedding"]))
         self._ask(requests)
+
+    def _guests(self) -> None:
+        """Something that the model knows nothing of; sometimes the last thing the process does."""
+        if self._chance.random() < 0.1:
+            self.world.arm(self._chance.choice(list(SURVIVES)))
+        operation, body, path = self._guest.draw()
+        key = f"guest-{self._chance.randrange(1_000)}" if self._chance.random() < 0.5 else None
+        answer = self.world.ask([self.world.form(operation.name, body, who=self._guest_token, key=key, **path)])[0]
+        self.world.arm(None)
+        self._note(f"{operation.name} by the guest -> {'no answer' if answer is None else answer.status}", answer)
+        if answer is not None:
+            self._hold(guest.is_sound(answer), "a fault", answer)
+            self._guest.learn(answer)
+        if answer is not None and answer.status == 401:
+            login = {"email": guest.EMAIL, "password": "correct horse"}
+            self._guest_token = self.world("auth.login", login).body["access_token"]
+        if self._recover_if_dead():
+            self._look()
 
     def _next_page(self) -> None:
         """Go on with a list that was begun a while ago."""
@@ -378,6 +403,7 @@ class History:
                 key.id = shown["id"]
             self._look_at_collections(account, who, settled)
             self._look_at_usage(account)
+        self._verify()
 
     def _look_at_usage(self, account: Account) -> None:
         """Every write that took effect was charged once, and all ways to count agree. A crash may lose charges of searches."""
@@ -391,6 +417,14 @@ class History:
         self._hold(all(audit["consistent"] for audit in audits), f"{account.email}: usage {audits}")
         spent = sum(credits for name, credits in shares if not name.startswith("search."))
         self._hold(spent == account.spent, f"{account.email}: writes cost {spent}, not {account.spent}")
+
+    def _verify(self) -> None:
+        """Every check that a plugin or the runtime declares holds, whatever was going on when the process ended."""
+        shard = self.world.shard
+        with shard.store.snapshot() as snapshot:
+            for account in verification.accounts(snapshot):
+                found = verification.examine(snapshot, shard.environment, account, self.world.now_ms)
+                self._hold(not found, f"{account}: " + "; ".join(f"{finding.table}: {finding.what}" for finding in found))
 
     def _look_at_collections(self, account: Account, who: Access, settled: bool) -> None:
         collections = [collection for collection in account.collections if not collection.is_gone][::-1]
@@ -509,7 +543,8 @@ def run(seed: int, steps: int = STEPS) -> History:
         except BaseException as error:
             trace = "\n  ".join(history.lines)
             again = f"python -m tests.simulation --seeds 1 --seed-start {seed} --steps {steps}"
+            with suppress(Exception):  # a shard that did not open again cannot be closed either, and that is not the news
+                history.world.close()
             raise AssertionError(f"{error!r}\n\n  {trace}\n\nAgain: {again}") from error
-        finally:
-            history.world.close()
+        history.world.close()
     return history

@@ -101,11 +101,14 @@ class Access:
 
 @dataclass(eq=False)
 class Record:
-    """What an Idempotency-Key is bound to. body: the reply to repeat, None where a crash hid it; memories: of a canonical one."""
+    """What an Idempotency-Key is bound to. A crash may have hidden the reply: then `statuses` are those it can have, and body is None.
+
+    memories: of a canonical one
+    """
 
     request: Request
     expires_at: int | None
-    status: int
+    statuses: tuple[int, ...]
     body: Any
     memories: list[Memory]
 
@@ -231,7 +234,7 @@ class Model:
         if record.request.meaning != request.meaning:
             raise Refused(409)
         if record.expires_at is not None:
-            return Expected((record.status,), body=record.body, is_replay=True)
+            return Expected(record.statuses, body=record.body, is_replay=True)
         if request.operation.startswith("learning."):
             return Expected((201,), {"replayed": True})
         left = [memory for memory in record.memories if memory.readable(now)]
@@ -269,7 +272,7 @@ class Model:
         def apply(body: Any, status: int | None) -> list[Memory] | None:
             made = change(body, status) if change else None
             expires_at = None if canonical else now + DAY_MS
-            account.records[request.key] = Record(request, expires_at, status or expected.statuses[0], body, made or [])
+            account.records[request.key] = Record(request, expires_at, (status,) if status else expected.statuses, body, made or [])
             return made
 
         expected.apply = apply

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -503,6 +504,32 @@ def test_a_truncated_file_is_recognised_and_its_copy_restores_it(closed, keep):
     store = open_store(closed.parent, create=False)
     assert len(blobs(store)) == 200
     store.close()
+
+
+@pytest.mark.parametrize("transactions", [1, 40])
+def test_a_file_that_ends_before_pages_that_were_never_written_is_whole(tmp_path, transactions):
+    """A page taken at the end of the file and given back before the commit is counted by LMDB, and never written."""
+    store = open_store(tmp_path / "shard", map_bytes=1 << 26)
+    for number in range(transactions):
+        put_blobs(store, {number * 100 + n: b"x" * 3_000 for n in range(100)})
+        store.write(lambda transaction: transaction.bind(BLOBS, ALICE).delete_prefix())
+
+    def take_and_give_back(transaction):
+        table = transaction.bind(BLOBS, ALICE)
+        table.put((-1,), b"stays")
+        table.put((-2,), bytes(1 << 20))
+        table.delete(-2)
+
+    store.write(take_and_give_back)
+    store.close()
+    data = tmp_path / "shard" / "data.mdb"
+    (last_page,) = max(struct.unpack_from("=QQ", data.read_bytes(), at + 136)[::-1] for at in (0, 4096))[1:]
+    assert data.stat().st_size < (last_page + 1) * 4096, "LMDB has written them after all"
+    store = open_store(tmp_path / "shard", create=False)
+    assert blobs(store) == {-1: b"stays"}
+    put_blobs(store, {number: b"y" * 5_000 for number in range(100)})
+    store.close()
+    open_store(tmp_path / "shard", create=False).close()
 
 
 def test_a_file_that_is_not_lmdb_is_recognised(closed):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import serve_app
+from runtime import outbox
 from runtime.inference import Models
 from runtime.layout import FORMAT_VERSION, Layout
 from runtime.secrets import Secrets
@@ -91,12 +92,13 @@ def test_an_interrupted_rewriting_is_made_up_for(kept: Path, monkeypatch: pytest
     """The rows are sealed and the copy is still due when the process ends: the next start begins with it."""
     registry_tables = [*serve_app.registry().tables.values()]
     identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
+    opening = {"identity": identity, "create": False, "service_key": SECRET_BYTES[0], "migrations": outbox.MIGRATIONS}
     with monkeypatch.context() as patch:
         patch.setattr("storage.store_upgrade.copy_data", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            Store.open(kept, registry_tables, identity=identity, create=False, service_key=SECRET_BYTES[0])
+            Store.open(kept, registry_tables, **opening)
     assert open_texts_in(kept), "the test has nothing to make up for"
-    Store.open(kept, registry_tables, identity=identity, create=False, service_key=SECRET_BYTES[0]).close()
+    Store.open(kept, registry_tables, **opening).close()
     assert open_texts_in(kept) == []
 
 

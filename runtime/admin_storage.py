@@ -1,0 +1,166 @@
+"""`mneme admin backup`, `restore` and `verify`: an operator's commands on stored data.
+
+Backup and verification read the files and need nobody's leave: a store may be read beside the process that writes it. Repairs go
+through the service's internal route with the operator token while it runs, and straight to the files, held with the service's
+own lock, while it does not. Restoring is for a directory that no service has yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runtime import backup, verification
+from runtime.admin import Command
+from runtime.client import Client, local_base_url
+from runtime.cluster import resolve
+from runtime.layout import Layout, LayoutError, held, shard_directory
+from runtime.limits import FINDINGS_SHOWN_MAX
+from runtime.operation import Environment, WriteContext
+from runtime.outbound import Outbound
+from runtime.secrets import Secrets
+from runtime.settings import Settings
+from runtime.verification import Account, Finding
+from storage.table import Scope, Store
+
+OK, FOUND = 0, 1
+
+
+Mend = Callable[[int, Account], tuple[int, list[Finding]]]
+
+
+def back_up(parsed: argparse.Namespace, settings: Settings) -> int:
+    manifest = backup.back_up(settings.data_dir, parsed.directory, _now_ms())
+    print(f"{_told(manifest)} of {settings.data_dir} are in {parsed.directory}.")
+    return OK
+
+
+def restore(parsed: argparse.Namespace, settings: Settings) -> int:
+    manifest = backup.restore(parsed.directory, settings.data_dir)
+    print(f"{_told(manifest)}, as of {manifest.made_at}, are in {settings.data_dir}; every checksum and count agrees.")
+    return OK
+
+
+def verify(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Print every finding and, when asked to, repair; 0 when nothing is wrong, or nothing any more."""
+    layout = Layout.load(settings.data_dir)
+    environment = _environment(settings)
+    wrong: list[tuple[int, Account]] = []
+    for number in range(layout.shards):
+        wrong += _examine(settings, layout, number, environment)
+    if not wrong or not parsed.repair:
+        return FOUND if wrong else OK
+    remain = 0
+    with _mender(parsed, settings, layout, environment) as mend:
+        for shard, account in wrong:
+            repaired, left = mend(shard, account)
+            remain += len(left)
+            print(f"{_named(account)}: {repaired} repaired, {len(left)} left")
+            _show(left)
+    return FOUND if remain else OK
+
+
+def _environment(settings: Settings) -> Environment:
+    outbound = Outbound(allow_private_networks=settings.webhooks.allow_private_networks)
+    return Environment(resolve("serve_app:registry")(), settings, Secrets.of(settings), outbound)
+
+
+def _examine(settings: Settings, layout: Layout, number: int, environment: Environment) -> list[tuple[int, Account]]:
+    """Verify one shard's store, printing; -> the accounts where something is wrong."""
+    wrong, findings_count = [], 0
+    now_ms = _now_ms() + int(settings.clock.offset_seconds * 1000)
+    tables = environment.registry.tables.values()
+    directory, key = shard_directory(settings.data_dir, number), environment.secrets.service
+    store = Store.open_to_read(directory, tables, identity=layout.identity(number), service_key=key)
+    try:
+        with store.snapshot() as snapshot:
+            accounts = verification.accounts(snapshot)
+        for account in accounts:
+            with store.snapshot() as snapshot:  # a short one for each: pages that a snapshot sees cannot be used again
+                findings = verification.examine(snapshot, environment, account, now_ms)
+            if findings:
+                wrong.append((number, account))
+                findings_count += len(findings)
+                print(f"{_named(account)}: {len(findings)} findings")
+                _show(findings)
+        figures = store.stat()
+    finally:
+        store.close()
+    people = sum(account.number > 0 for account in accounts)
+    print(
+        f"shard {number}: {people} accounts, {figures['rows']} rows, sequence {figures['sequence']}, {findings_count} findings", flush=True
+    )
+    return wrong
+
+
+@contextmanager
+def _mender(parsed: argparse.Namespace, settings: Settings, layout: Layout, environment: Environment) -> Iterator[Mend]:
+    """How accounts are repaired: on the files when nobody else holds them, else by the service that does."""
+    try:
+        hold = held(settings.data_dir)
+        hold.__enter__()
+    except LayoutError:
+        with Client(parsed.base_url or local_base_url(settings), environment.secrets.operator_token) as client:
+            yield lambda _, account: _mend_through(client, account)
+        return
+    try:
+        yield lambda shard, account: _mend_files(settings, layout, environment, shard, account)
+    finally:
+        hold.__exit__(None, None, None)
+
+
+def _mend_through(client: Client, account: Account) -> tuple[int, list[Finding]]:
+    answer = client.call("POST", "/v1/internal/repair", {"slot": account.slot, "number": account.number})
+    return answer["repaired"], [Finding(each["table"], each["what"]) for each in answer["left"]]
+
+
+def _mend_files(settings: Settings, layout: Layout, environment: Environment, shard: int, account: Account) -> tuple[int, list[Finding]]:
+    """Repair one account in a transaction of its own. Jobs that this makes run when the service starts."""
+    tables, identity = environment.registry.tables.values(), layout.identity(shard)
+    directory, key = shard_directory(settings.data_dir, shard), environment.secrets.service
+    store = Store.open(directory, tables, identity=identity, create=False, service_key=key)
+    try:
+        call = verification.verification_call(account)
+        scope = Scope.of_slot(account.slot)
+        mended = store.write(lambda transaction: verification.mend(WriteContext(transaction, scope, call, environment, None), account))
+        return mended.result
+    finally:
+        store.close()
+
+
+def _show(findings: list[Finding]) -> None:
+    for finding in findings[:FINDINGS_SHOWN_MAX]:
+        print(f"  {finding.table or 'store'}: {finding.what}{' (can be repaired)' if finding.repair else ''}")
+    if len(findings) > FINDINGS_SHOWN_MAX:
+        print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more")
+
+
+def _named(account: Account) -> str:
+    return f"slot {account.slot}, account {account.number}" if account.number else f"slot {account.slot}"
+
+
+def _told(manifest: backup.Manifest) -> str:
+    rows = sum(store.rows for store in manifest.stores)
+    return f"{rows} rows of {len(manifest.stores)} shards in {len(manifest.files)} files, {manifest.size} bytes"
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def _backup_directory(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the backup's directory")
+
+
+def _repair(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repair", action="store_true", help="make what derives from other rows again")
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("backup", "copy all data into a new directory, also while the service runs", _backup_directory, back_up),
+    Command("restore", "copy a backup into a new data directory, checking every file and count", _backup_directory, restore),
+    Command("verify", "check that everything stored agrees with itself, also while the service runs", _repair, verify),
+)

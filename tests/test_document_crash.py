@@ -1,0 +1,88 @@
+"""Documents survive what memories survive: a killed process loses no accepted upload, and processes none twice."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import corpus
+from tests.served import Served, served
+
+DONE_SECONDS_MAX = 60
+POLL_SECONDS = 0.05
+
+
+def auth(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def until(service: Served, token: str, url: str, reached: Any) -> dict[str, Any]:
+    """The document, once `reached(document)`."""
+    deadline = time.monotonic() + DONE_SECONDS_MAX
+    while time.monotonic() < deadline:
+        document = service.http.get(url, headers=auth(token)).json()
+        if reached(document):
+            return document
+        time.sleep(POLL_SECONDS)
+    raise AssertionError(f"never came so far: {document}")
+
+
+def done(document: dict[str, Any]) -> bool:
+    return document["status"] in ("completed", "failed")
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_step_repeats_one_step_and_nothing_twice(tmp_path: Path) -> None:
+    content = corpus.long_pdf(20)
+    steps = {
+        "when it was accepted": lambda document: True,
+        "while it is read": lambda document: document["status"] == "processing",
+        "while it is indexed": lambda document: document["chunk_count"] > 0,
+    }
+    urls: dict[str, str] = {}
+    token = ""
+    for number, (step, reached) in enumerate(steps.items()):
+        with served(tmp_path / "data") as service:
+            token = token or service.register()
+            form = {"files": {"file": (f"{number}.pdf", content + b"%" + str(number).encode())}}
+            answer = service.http.post("/v1/documents/upload", headers=auth(token), **form)
+            assert answer.status_code == 202
+            urls[step] = answer.json()["status_url"]
+            until(service, token, urls[step], reached)
+            service.kill()
+    with served(tmp_path / "data") as service:
+        for url in urls.values():
+            document = until(service, token, url, done)
+            assert (document["status"], document["version"]) == ("completed", 2)
+            chunks: list[dict[str, Any]] = []
+            page: dict[str, Any] = {"has_more": True, "next_cursor": ""}
+            while page["has_more"]:
+                page = service.http.get(f"{url}/chunks?limit=100&cursor={page['next_cursor']}", headers=auth(token)).json()
+                chunks += page["items"]
+            memories = {chunk["memory_id"] for chunk in chunks}
+            assert len(memories) == len(chunks) == document["chunk_count"] and None not in memories
+            page = service.http.get(f"/v1/memories?session_id={document['id']}&limit=1", headers=auth(token)).json()
+            assert page["total_count"] == document["chunk_count"], "a chunk is one memory"
+        collection = service.http.get("/v1/collections/default", headers=auth(token)).json()
+        assert collection["document_count"] == len(steps)
+        files = [path for path in (tmp_path / "data" / "blobs").rglob("*") if path.is_file()]
+        assert len(files) == len(steps)
+        assert service.stop() == 0
+
+
+def test_a_damaged_file_fails_its_document_and_no_more(tmp_path: Path) -> None:
+    with served(tmp_path / "data") as service:
+        token = service.register()
+        made = {}
+        for name in ("one", "two"):
+            form = {"files": {"file": (f"{name}.txt", f"This is number {name}.".encode())}}
+            url = service.http.post("/v1/documents/upload", headers=auth(token), **form).json()["status_url"]
+            made[name] = until(service, token, url, done)
+        sealed = next((tmp_path / "data" / "blobs").glob(f"*/*/{made['one']['sha256']}-*"))
+        sealed.unlink()
+        assert service.http.get(f"/v1/documents/{made['one']['id']}/content", headers=auth(token)).status_code == 404
+        assert service.http.get(f"/v1/documents/{made['one']['id']}/text", headers=auth(token)).text == "This is number one."
+        assert service.http.get(f"/v1/documents/{made['two']['id']}/content", headers=auth(token)).text == "This is number two."

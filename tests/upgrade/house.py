@@ -1,0 +1,81 @@
+"""A shard on a whole data directory, layout and secrets included, the way a service opens it; and what a user sees of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import serve_app
+from runtime import verification
+from runtime.inference import Models
+from runtime.layout import Layout, shard_directory
+from runtime.operation import WriteContext
+from runtime.secrets import Secrets
+from runtime.settings import Settings
+from runtime.shard import Shard
+from storage.table import Scope, Transaction
+from tests.plugins import CHEAP, Desk
+from tests.plugins.embedding import WordEmbedder
+
+EMAIL, PASSWORD = "ada@example.com", "correct horse"
+QUESTIONS = ("violin", "harbour", "copper meadow")
+
+
+class House(Desk):
+    """A Desk on a data directory that lasts."""
+
+    def __init__(self, data_dir: Path):
+        self.data_dir = data_dir
+        self.settings = Settings.load(CHEAP)
+        self.registry = serve_app.registry()
+        self.layout = Layout.load_or_create(data_dir, 1)
+        self.secrets = Secrets.load(data_dir / "secrets", create=not self.layout.complete)
+        self.now_ms = int(time.time() * 1000) - 60_000
+        self._seeds = 0
+        self._models = Models(WordEmbedder())
+        self._runner = asyncio.Runner()
+        self._open(create=not self.layout.complete)
+        self.layout = self.layout.completed(data_dir)
+
+    def _open(self, *, create: bool) -> None:
+        directory = shard_directory(self.data_dir, 0)
+        self.shard = Shard(directory, self.registry, self.settings, self._models, self.layout.identity(0), self.secrets)
+        self._runner.run(self.shard.open(create=create))
+
+    def login(self) -> str:
+        return self("auth.login", {"email": EMAIL, "password": PASSWORD}).body["access_token"]
+
+    def seen(self) -> dict[str, Any]:
+        """What a user sees: every list, every history, what searches find, what a repeated key says."""
+        me = self.login()
+        memories = self("memories.list", who=me, query={"limit": 100, "include_superseded": True}).body["items"]
+        return {
+            "memories": memories,
+            "histories": [self("memories.history", who=me, id=memory["id"]).body["items"] for memory in memories],
+            "collections": self("collections.list", who=me).body["items"],
+            "keys": [key["id"] for key in self("auth.api_keys.list", who=me).body["items"]],
+            "found": [self("search.search", {"query": question}, who=me).body["evidence_ids"] for question in QUESTIONS],
+            "repeated": self("memories.create", {"content": "a violin, kept under a key"}, who=me, key="kept").body["id"],
+        }
+
+    def findings(self) -> list[str]:
+        with self.shard.store.snapshot() as snapshot:
+            return [
+                f"{finding.table}: {finding.what}"
+                for account in verification.accounts(snapshot)
+                for finding in verification.examine(snapshot, self.shard.environment, account, self.now_ms)
+            ]
+
+    def mend(self) -> None:
+        """What `mneme admin verify --repair` does."""
+        store = self.shard.store
+        with store.snapshot() as snapshot:
+            accounts = verification.accounts(snapshot)
+        for account in accounts:
+            store.write(lambda transaction, account=account: verification.mend(self._writing(transaction, account), account))
+
+    def _writing(self, transaction: Transaction, account: verification.Account) -> WriteContext:
+        call = verification.verification_call(account, self.now_ms)
+        return WriteContext(transaction, Scope.of_slot(account.slot), call, self.shard.environment, None)

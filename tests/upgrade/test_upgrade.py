@@ -1,0 +1,137 @@
+"""A store of an older format opens, as a whole or not at all, and says what it said; a newer one is refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime import jobs
+from runtime.layout import FORMAT_VERSION, Layout, LayoutError, shard_directory
+from runtime.secrets import Secrets
+from storage.directory import StoreMismatch, StoreTooNew
+from storage.environment import figures
+from storage.table import Identity, Store
+from tests.served import refusal
+from tests.upgrade.house import House
+from tests.upgrade.keep import STORES
+
+KEPT = sorted(int(path.name.split(".")[0]) for path in STORES.glob("*.tar.gz"))
+
+
+def unpacked(version: int, data_dir: Path) -> dict:
+    """A kept store in a directory of its own -> what was seen of it."""
+    with tarfile.open(STORES / f"{version}.tar.gz") as archive:
+        archive.extractall(data_dir, filter="data")
+    return json.loads((data_dir / "seen.json").read_text())
+
+
+def format_of(data_dir: Path) -> int:
+    return figures(shard_directory(data_dir, 0)).identity.format_version
+
+
+def shown_then(now: Any, then: Any) -> Any:
+    """What is seen now, without the fields that replies have got since."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        return {name: shown_then(value, then[name]) for name, value in now.items() if name in then}
+    if isinstance(then, list) and isinstance(now, list) and len(now) == len(then):
+        return [shown_then(one, other) for one, other in zip(now, then, strict=True)]
+    return now
+
+
+def test_a_store_of_every_format_so_far_is_kept() -> None:
+    assert list(range(1, FORMAT_VERSION + 1)) == KEPT
+
+
+@pytest.mark.parametrize("version", KEPT)
+def test_a_kept_store_opens_and_says_what_it_said(version: int, tmp_path: Path) -> None:
+    seen = unpacked(version, tmp_path)
+    for is_first in (True, False):
+        house = House(tmp_path)
+        if is_first and version < FORMAT_VERSION:
+            assert all("memory_fields" in finding for finding in house.findings())  # filters that the older release did not have
+            house.mend()
+        said, wrong = house.seen(), house.findings()
+        house.close()
+        assert (shown_then(said, seen), wrong) == (seen, [])
+        assert Layout.load(tmp_path).format_version == format_of(tmp_path) == FORMAT_VERSION
+
+
+# --- the next format, made up -----------------------------------------------------------------------------------------
+
+NEXT_JOBS = replace(jobs.JOBS, version=jobs.JOBS.version + 1)
+
+
+def migrate(data_dir: Path, step: Callable[[dict], dict]) -> None:
+    """Open the store as a release would whose format and jobs are one further."""
+    directory = data_dir / "shards/0000"
+    identity = replace(figures(directory).identity, format_version=FORMAT_VERSION + 1)
+    migrations = {(NEXT_JOBS.name, jobs.JOBS.version): step}
+    service_key = Secrets.load(data_dir / "secrets", create=False).service
+    Store.open(directory, (NEXT_JOBS,), identity=identity, create=False, migrations=migrations, service_key=service_key).close()
+
+
+def test_a_store_becomes_one_of_the_next_format_and_stays_it(tmp_path: Path) -> None:
+    unpacked(FORMAT_VERSION, tmp_path)
+    rewritten = []
+    migrate(tmp_path, lambda row: rewritten.append(row["id"]) or row)
+    assert rewritten and format_of(tmp_path) == FORMAT_VERSION + 1
+    rewritten.clear()
+    migrate(tmp_path, lambda row: rewritten.append(row["id"]) or row)
+    assert not rewritten
+
+
+def test_an_upgrade_that_breaks_off_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    seen = unpacked(FORMAT_VERSION, tmp_path)
+    rewritten = []
+
+    def step(row: dict) -> dict:
+        if rewritten:
+            raise KeyError("the power goes")
+        rewritten.append(row["id"])
+        return {**row, "error": "half an upgrade"}
+
+    with pytest.raises(KeyError):
+        migrate(tmp_path, step)
+    assert format_of(tmp_path) == FORMAT_VERSION
+    house = House(tmp_path)
+    said, wrong = house.seen(), house.findings()
+    house.close()
+    assert (shown_then(said, seen), wrong) == (seen, [])
+
+
+def test_a_reader_leaves_an_older_store_alone(tmp_path: Path) -> None:
+    unpacked(1, tmp_path)
+    before = (tmp_path / "shards/0000/data.mdb").read_bytes()
+    identity = replace(figures(tmp_path / "shards/0000").identity, format_version=FORMAT_VERSION)
+    service_key = Secrets.load(tmp_path / "secrets", create=False).service
+    with pytest.raises(StoreMismatch, match="of an older release"):
+        Store.open_to_read(tmp_path / "shards/0000", (), identity=identity, service_key=service_key)
+    assert (tmp_path / "shards/0000/data.mdb").read_bytes() == before
+
+
+# --- from the future --------------------------------------------------------------------------------------------------
+
+
+def test_a_newer_store_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    unpacked(FORMAT_VERSION, tmp_path)
+    identity = figures(tmp_path / "shards/0000").identity
+    newer = Identity(**{**vars(identity), "format_version": FORMAT_VERSION + 1})
+    Store.open(tmp_path / "shards/0000", (), identity=newer, create=False).close()
+    with pytest.raises(StoreTooNew):
+        House(tmp_path)
+    assert f"has format {FORMAT_VERSION + 1}; this release knows {FORMAT_VERSION}" in refusal(tmp_path)
+
+
+def test_a_newer_layout_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    unpacked(FORMAT_VERSION, tmp_path)
+    told = json.loads((tmp_path / "layout.json").read_text())
+    (tmp_path / "layout.json").write_text(json.dumps({**told, "format_version": FORMAT_VERSION + 1}))
+    with pytest.raises(LayoutError, match="newer version"):
+        Layout.load(tmp_path)
+    assert f"newer version of this service (format {FORMAT_VERSION + 1})" in refusal(tmp_path)
