@@ -235,7 +235,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         search_type=body.search_type,
         confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
         grounded=bool(len(places)) and bool(ranked.stands[places[0]]),
-        conflicting=ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min,
+        conflicting=conflicting(ctx, ranked),
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
@@ -390,6 +390,11 @@ def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
     told = getattr(ctx.settings, ranked.profile)
     evidence = float(ranked.scores[best]) + told.conflict_weight * min(ranked.conflict, 0.0)
     return ranking.logistic(told.confidence_slope * (evidence - told.confidence_middle))
+
+
+def conflicting(ctx: ReadContext, ranked: Ranked) -> bool:
+    """Whether what is asked of one speaker fits another one better."""
+    return ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min
 
 
 def gather(

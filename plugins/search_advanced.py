@@ -27,7 +27,20 @@ from pydantic_core import PydanticCustomError
 
 from plugins.memory_store import MEMORIES, MEMORY_VECTORS
 from plugins.memory_times import told_between
-from plugins.search import Prepared, Ranked, confidence, hydrate, load, prepare, ranked_among, standing, terms_of, together, universe
+from plugins.search import (
+    Prepared,
+    Ranked,
+    confidence,
+    conflicting,
+    hydrate,
+    load,
+    prepare,
+    ranked_among,
+    standing,
+    terms_of,
+    together,
+    universe,
+)
 from plugins.search_boosts import Boosts, boosted
 from plugins.search_events import completed
 from plugins.search_facets import FACETS, counted, is_facet
@@ -120,7 +133,8 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
         "total": len(ranked.ordinals),
         "search_type": body.search_type,
         "confidence": _confidence(ctx, plain, ranked),
-        "conflicting": ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min,
+        "conflicting": conflicting(ctx, plain),
+        "profile": ranked.profile if body.explained else None,
         "names": prepared.named.words,
         "degraded": prepared.degraded,
     }

@@ -76,9 +76,8 @@ def boosted(ctx: ReadContext, ranked: Ranked, boosts: Boosts) -> Ranked:
         return ranked
     multipliers = {name: _multiplier(name, boosts.channels or Channels()) for name in ranked.contributions}
     parts = {name: multipliers[name] * values for name, values in ranked.contributions.items()}
-    reachable = ranking.reachable(
-        {name: multipliers[name] * weight for name, weight in getattr(ctx.settings, ranked.profile).weights.items()}
-    )
+    weights = getattr(ctx.settings, ranked.profile).weights
+    reachable = ranking.reachable({name: multipliers[name] * weight for name, weight in weights.items()})
     for name, most, values in _added(ctx, ranked.ordinals, boosts):
         parts[f"boost_{name}"] = values
         reachable += most

@@ -1,7 +1,7 @@
 """Facets: how often each value of a field occurs among all results of a search, those beyond its page included.
 
 Fields are the names that filters compare for equality, and `metadata.<path>`. Of each the most frequent FACET_VALUES_MAX are given,
-equal counts in the order in which they occur. A memory counts once for each distinct value that it holds. The values are read from
+equal counts in the order of their values. A memory counts once for each distinct value that it holds. The values are read from
 the memories, since the index keeps texts as digests.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from typing import Any
 
 from plugins.filters import METADATA, NAMES, TEXTS
@@ -26,13 +27,16 @@ def is_facet(name: str) -> bool:
 
 def counted(name: str, rows: Sequence[MemoryRow]) -> list[dict[str, Any]]:
     """[{value, count}] of a facet, most frequent first."""
-    # 1 and true are equal to Python, and 1 and 1.0 are one value to us: kinds tell them apart.
-    counts = Counter((isinstance(value, bool), value) for row in rows for value in _distinct(_values_of(row, name)))
-    return [{"value": value, "count": count} for (_, value), count in counts.most_common(FACET_VALUES_MAX)]
+    counts = Counter(value for row in rows for value in dict.fromkeys(map(_kinded, _values_of(row, name))))
+    most = nsmallest(FACET_VALUES_MAX, counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return [{"value": None if kind == "null" else value, "count": count} for (kind, value), count in most]
 
 
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return [value for _, value in dict.fromkeys((isinstance(value, bool), value) for value in values)]
+def _kinded(value: Any) -> tuple[str, Any]:
+    """The value with its kind, which tells true from 1 and lets any two be ordered; 1 and 1.0 are one value."""
+    if value is None:
+        return "null", 0
+    return ("bool" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), value
 
 
 def _values_of(row: MemoryRow, name: str) -> Iterable[Any]:

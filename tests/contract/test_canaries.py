@@ -27,7 +27,8 @@ OPERATIONS = serve_app.registry().operations
 # Texts of requests that are no content: they name something of ours, or choose among words of ours.
 NO_CONTENT = {
     "id", "ids", "collection_id", "memory_id", "scopes", "expires_at", "occurred_at", "reference_date", "as_of", "tier", "search_type",
-    "view", "receipt", "role", "source_type", "invoice", "since", "until", "timezone", "language",
+    "view", "receipt", "role", "source_type", "invoice", "since", "until", "timezone", "language", "date_range_start",
+    "date_range_end",
 }  # fmt: skip
 FREE_OBJECTS = ("metadata", "filters", "record", "chat.completions: messages")
 # The items of a batch are creates, which are planted by themselves.
@@ -163,6 +164,8 @@ def live_with_memories(plant: Aviary) -> None:
     plant("memories.create", {"content": "Not indexed: *"})
     plant.service.embedder.down = False
     plant("search.search", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "filters": {"tags": {"in": ["*"]}}})
+    boosts = {"tags": {"*": 1}, "metadata": [{"field": "*", "value": "*", "weight": 1}]}
+    plant("search.advanced", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "facets": ["metadata.*"], "boosts": boosts})
     for name in ("account.import", "account.import_part"):
         plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
     documents(plant, dropped)
