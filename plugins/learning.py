@@ -36,7 +36,6 @@ from plugins.policy_statistics import Beta, Normal, drawn_index, explored, poste
 from plugins.receipts import (
     INDEXES,
     OBSERVATIONS,
-    POLICIES,
     RECEIPT_DETAILS,
     RECEIPT_VECTORS,
     RECEIPTS,
@@ -48,6 +47,7 @@ from plugins.receipts import (
     cells_of,
     digest,
     dropped_numbers,
+    find_policy,
     get_receipt,
     number_of,
     observations,
@@ -111,7 +111,7 @@ def decide(ctx: WriteContext, body: NewDecision) -> Reply:
         low=low,
         high=high,
     )
-    policy = ctx[POLICIES].get(body.policy_key)
+    policy = find_policy(ctx, body.policy_key)
     details = DetailsRow(
         context=body.context,
         candidates=[candidate.model_dump(exclude_none=True) for candidate in body.candidates],

@@ -141,9 +141,9 @@ RECEIPTS: Table[ReceiptRow] = Table("receipts", key=("ordinal",), row=ReceiptRow
 RECEIPT_DETAILS: Table[DetailsRow] = Table("receipt_details", key=("ordinal",), row=DetailsRow, doc="context and candidates of a decision")
 RECEIPT_IDS: Table[bytes] = Table("receipt_ids", key=("decision_id",), row=bytes, doc="decision id to ordinal, 8 bytes big endian")
 OBSERVATIONS: Table[ObservationRow] = Table("observations", key=("ordinal", "number"), row=ObservationRow, doc="reported outcomes")
-POLICIES: Table[PolicyRow] = Table("policies", key=("policy_key",), row=PolicyRow, doc="policies and how often their evidence changed")
+POLICIES: Table[PolicyRow] = Table("policies", key=("policy",), row=PolicyRow, doc="policies and how often their evidence changed")
 POLICY_CELLS: Table[CellRow] = Table(
-    "policy_cells", key=("policy_key", "user", "action", "number"), row=CellRow, doc="sums over the decisions of a policy"
+    "policy_cells", key=("policy", "user", "action", "number"), row=CellRow, doc="sums over the decisions of a policy"
 )
 RECEIPT_FIELDS = BitmapIndex("receipt_fields", fields=("policy", "collection", "user", "resolved"))
 RECEIPT_VECTORS = VectorIndex("receipt_vectors")
@@ -169,9 +169,14 @@ def get_receipt(ctx: ReadContext, decision_id: str) -> tuple[int, ReceiptRow]:
     return ordinal, row
 
 
+def find_policy(ctx: ReadContext, policy_key: str) -> PolicyRow | None:
+    """None before the first decision under it."""
+    return ctx[POLICIES].get(digest(ctx, "policy", policy_key))
+
+
 def get_policy(ctx: ReadContext, policy_key: str) -> PolicyRow:
     """NotFound unless a decision was made under it."""
-    row = ctx[POLICIES].get(policy_key)
+    row = find_policy(ctx, policy_key)
     if row is None:
         raise NotFound("There is no policy with this key: it begins with its first decision.")
     return row
@@ -225,7 +230,7 @@ def cells_of(
     prefixes = [()] if actions is None else [(digest(ctx, "action", action),) for action in actions]
     found: dict[str, CellRow] = {}
     for prefix in prefixes:
-        for key, cell in ctx[POLICY_CELLS].scan(policy_key, user, *prefix):
+        for key, cell in ctx[POLICY_CELLS].scan(digest(ctx, "policy", policy_key), user, *prefix):
             if key[3] in gone or (number is not None and key[3] != number):
                 continue
             known = found.get(cell.action_key)
@@ -289,7 +294,7 @@ def _change_cells(ctx: WriteContext, ordinal: int, row: ReceiptRow, sign: int, *
     low, high = row.bounds
     for user in [b"", *([] if row.user_id is None else [digest(ctx, "user", row.user_id)])]:
         for place, action in enumerate(row.actions):
-            key = (row.policy_key, user, digest(ctx, "action", action), row.number)
+            key = (digest(ctx, "policy", row.policy_key), user, digest(ctx, "action", action), row.number)
             cell = table.get(*key) or CellRow(action, low, high, folds=[packed(Weighted())] * FOLDS)
             chosen = place == row.chosen
             if decided:
@@ -326,8 +331,8 @@ def store_receipt(ctx: WriteContext, row: ReceiptRow, details: DetailsRow, vecto
     ctx[RECEIPTS].put((ordinal,), row)
     ctx[RECEIPT_DETAILS].put((ordinal,), details)
     ctx[RECEIPT_IDS].put((row.id,), ordinal.to_bytes(8, "big"))
-    if not ctx[POLICIES].has(row.policy_key):
-        ctx[POLICIES].put((row.policy_key,), PolicyRow(ctx.now))
+    if find_policy(ctx, row.policy_key) is None:
+        ctx[POLICIES].put((digest(ctx, "policy", row.policy_key),), PolicyRow(ctx.now))
     fields = ctx.index(RECEIPT_FIELDS)
     for name, value in _marks(row):
         fields.add(ordinal, name, value)
@@ -347,7 +352,7 @@ def store_outcome(ctx: WriteContext, ordinal: int, row: ReceiptRow, changes: Map
     if after.reward is not None:
         _change_cells(ctx, ordinal, after, 1)
         ctx.index(RECEIPT_FIELDS).add(ordinal, "resolved", 1)
-    ctx[POLICIES].put((row.policy_key,), policy)
+    ctx[POLICIES].put((digest(ctx, "policy", row.policy_key),), policy)
     ctx[RECEIPTS].put((ordinal,), after)
     return after
 
@@ -381,7 +386,7 @@ def _remove(ctx: WriteContext, ordinal: int) -> None:
         vectors.delete(space, ordinal)
     for action in row.actions:
         for user in (b"", b"" if row.user_id is None else digest(ctx, "user", row.user_id)):
-            ctx[POLICY_CELLS].delete(row.policy_key, user, digest(ctx, "action", action), row.number)
+            ctx[POLICY_CELLS].delete(digest(ctx, "policy", row.policy_key), user, digest(ctx, "action", action), row.number)
     ctx[OBSERVATIONS].delete_prefix(ordinal)
     ctx[RECEIPT_IDS].delete(row.id)
     ctx[RECEIPT_DETAILS].delete(ordinal)

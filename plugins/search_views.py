@@ -12,12 +12,12 @@ from pydantic import Field, StrictBool, field_validator
 
 from plugins.memory_store import MemoryRow
 from runtime.limits import (
+    BUDGET_TOKENS_MAX,
     QUERY_CHARS_MAX,
     SCOPE_CHARS_MAX,
     SEARCH_ITEMS_DEFAULT,
     SEARCH_ITEMS_MAX,
     SEARCH_OFFSET_MAX,
-    TOKEN_BUDGET_MAX,
 )
 from runtime.operation import Body, Query, View
 from runtime.timestamps import Timestamp, iso
@@ -53,7 +53,7 @@ class SearchBody(Body):
         None,
         strict=True,
         ge=1,
-        le=TOKEN_BUDGET_MAX,
+        le=BUDGET_TOKENS_MAX,
         description="Keep of the page's results, best first, those whose contents fit into so many tokens together; one that does not "
         "fit is left out. A token is estimated as four ASCII characters, or one other.",
     )

@@ -249,7 +249,8 @@ def test_cleanups_of_a_living_account_have_receipts(house: House) -> None:
     house.settle()
     listed = house("account.receipts", who=house.me).body
     assert [(item["job_id"], item["cause"], item["status"]) for item in listed["items"]] == [(job, "collections.cleanup", "completed")]
-    assert listed["items"][0]["receipts"] == [{"store": "memories", "outcome": "erased", "count": 4, "reason": None}]
+    erased = {entry["store"]: entry["count"] for entry in listed["items"][0]["receipts"] if entry["outcome"] == "erased"}
+    assert erased.pop("memories") == 4 and set(erased.values()) == {0}
     assert house("account.receipts", who=house.other).body["total_count"] == 0
 
 

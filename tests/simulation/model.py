@@ -16,7 +16,7 @@ from runtime.timestamps import iso, parse
 DAY_MS = 24 * 3600 * 1000
 IMPLIED = {"read": {"read"}, "write": {"read", "write"}, "admin": {"read", "write", "admin"}}
 CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert", "learning.decide", "learning.report"}
-COST_ONE = {"memories.update", "memory_tools.replace", "memory_tools.rethink"}
+COST_ONE = {"memories.update", "memory_tools.replace", "memory_tools.rethink", "learning.decide"}
 SHOWN = ("title", "tags", "metadata", "importance", "user_id", "session_id", "speaker")
 CLEARED = {"tags": [], "metadata": {}}
 
