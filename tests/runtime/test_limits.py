@@ -18,6 +18,8 @@ UNITS = {
         "BOOSTS",
         "WEIGHT",
         "RESULTS",
+        "PASSAGES",
+        "VECTORS",
         "DECISIONS",
         "CANDIDATES",
         "OBSERVATIONS",
