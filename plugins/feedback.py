@@ -98,7 +98,8 @@ class Stats(View):
 
 
 class FeedbackReceived(View):
-    feedback_id: str = Field(description="The feedback's id.")
+    id: str = Field(description="The feedback's id.")
+    feedback_id: str = Field(description="The same id.")
     kind: KindOfFeedback
     memory_id: str | None = Field(None, description="The memory it is about.")
 
@@ -174,7 +175,7 @@ def _receive(ctx: WriteContext, kind: str, query: str, **fields: Any) -> Reply:
     if row.memory_id is not None:
         ctx[FEEDBACK_MEMORIES].put((row.memory_id, ordinal), b"")
     _count(ctx, row, 1)
-    ctx.emit(FEEDBACK_RECEIVED, {"feedback_id": row.id, "kind": kind, "memory_id": row.memory_id}, row.id)
+    ctx.emit(FEEDBACK_RECEIVED, {"id": row.id, "feedback_id": row.id, "kind": kind, "memory_id": row.memory_id}, row.id)
     return Reply(201, {"id": row.id, "kind": kind, "created_at": iso(row.at)}, resource_id=row.id)
 
 

@@ -114,7 +114,9 @@ def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any
     target = Target(collection, conversation.fields, conversation.occurred_at, job_id)
     if conversation.dry_run:
         return result_of(_rehearsed(ctx, prepared, target), prepared.found)
-    return result_of(settle(ctx, prepared.statements, conversation.said, target), prepared.found)
+    outcome = settle(ctx, prepared.statements, conversation.said, target)
+    ctx.credits += len(outcome.created)  # beside those of the call
+    return result_of(outcome, prepared.found)
 
 
 class _TakenBack(Exception):

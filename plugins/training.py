@@ -80,7 +80,8 @@ class Metrics(View):
 
 
 class TrainingEvent(View):
-    job_id: str
+    id: str = Field(description="The job's id.")
+    job_id: str = Field(description="The same id.")
     policy: str
     metrics: dict[str, float] | None = None
     promoted: bool | None = None
@@ -122,7 +123,7 @@ TABLES = (RANKING_WEIGHTS, RANKING_VERSIONS, TRAINING_STATE)
 
 def train(ctx: WriteContext, body: Train) -> Reply:
     job_id = ctx.enqueue(JOB, {"policy": body.policy})
-    ctx.emit(STARTED, {"job_id": job_id, "policy": body.policy}, job_id)
+    ctx.emit(STARTED, {"id": job_id, "job_id": job_id, "policy": body.policy}, job_id)
     headers = {"Location": f"/v1/rl/jobs/{job_id}", "Retry-After": str(RETRY_AFTER_SECONDS)}
     return Reply(202, {"job_id": job_id}, headers, resource_id=job_id)
 
@@ -299,7 +300,7 @@ def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, A
             f"Too little feedback: {trained.queries} queries have some that speaks of a result. {QUERIES_MIN} are needed, "
             f"{2 * JUDGES_MIN} of them with a result that is worth something."
         )
-        ctx.emit(COMPLETED, {"job_id": job_id, "policy": POLICY, "metrics": None, "promoted": False}, job_id)
+        ctx.emit(COMPLETED, {"id": job_id, "job_id": job_id, "policy": POLICY, "metrics": None, "promoted": False}, job_id)
         return {"policy": POLICY, "promoted": False, "reason": reason, "version": None, "metrics": None}
     promoted = trained.bound > 0
     version = ctx.next_ordinal("ranking_versions") + 1
@@ -309,7 +310,7 @@ def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, A
     if promoted:
         ctx[RANKING_WEIGHTS].put((), ActiveRow(version, trained.adjustments))
     found = {"ndcg_before": trained.before, "ndcg_after": trained.after, "lower_bound": trained.bound, "queries": float(trained.queries)}
-    ctx.emit(COMPLETED, {"job_id": job_id, "policy": POLICY, "metrics": found, "promoted": promoted}, job_id)
+    ctx.emit(COMPLETED, {"id": job_id, "job_id": job_id, "policy": POLICY, "metrics": found, "promoted": promoted}, job_id)
     return {"policy": POLICY, "promoted": promoted, "reason": reason, "version": version, "metrics": found}
 
 
@@ -320,7 +321,7 @@ def give_up(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:
         _withdraw(ctx)
         ctx[TRAINING_STATE].put((), StateRow(state.erasures, retraining=False))
     job_id = ctx.call.request_id
-    ctx.emit(FAILED, {"job_id": job_id, "policy": POLICY, "error": reason}, job_id)
+    ctx.emit(FAILED, {"id": job_id, "job_id": job_id, "policy": POLICY, "error": reason}, job_id)
 
 
 def _withdraw(ctx: WriteContext) -> None:
