@@ -8,7 +8,8 @@ The gateway reads a credential but does not judge it: what it finds wrong with a
 shard as `Call.rejected`, so that a revoked key is told 401 and a throttled one 429 before anybody learns how to mend a body.
 Public requests have nobody to ask and are answered at once. A write goes on when its client has gone.
 
-A flow runs here, around its steps in the shard (flow.py); it stops when its client leaves.
+A flow runs here, around its steps in the shard (flow.py); it stops when its client leaves. What a plugin's mount claims is the
+mount's to answer, after sizes and HTTPS (mount.py).
 
 Replies come encoded and pass through untouched; a streamed body goes out chunk by chunk. Every answer, errors and unknown paths
 included, carries X-Request-ID, X-Process-Time, X-Service-Version and X-Service-Build (specification part 4); errors become the
@@ -58,6 +59,7 @@ from runtime.limits import (
     UPLOAD_SECONDS_MAX,
     URL_BYTES_MAX,
 )
+from runtime.mount import INSIDE, REQUEST, Application, Door, Scope, Send
 from runtime.operation import Call, Credential, Kind, Operation, Reply, Signed, View
 from runtime.plugin import Registry
 from runtime.release import service_build, service_version
@@ -72,10 +74,6 @@ if TYPE_CHECKING:
     from runtime.inference import Models
 
 log = logging.getLogger("mneme.gateway")
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _VISIBLE = re.compile(rb"[!-~]{1,%d}" % REQUEST_ID_CHARS_MAX)
 # A second one of these would let two readers of a request disagree about what it says.
@@ -156,6 +154,8 @@ class Gateway:
         self._own = self._own_operations()
         self._blobs = BlobStore(settings.data_dir / BLOBS)
         routes = [_Route(operation, settings, self._blobs) for operation in (*registry.operations.values(), *self._own)]
+        built = ((mount, mount.build(Door(self, self._arriving), settings)) for plugin in registry.plugins for mount in plugin.mounts)
+        self._mounts = [(mount, application) for mount, application in built if application is not None]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
         self._constant_headers = (
             (b"x-service-version", self.version.encode()),
@@ -175,37 +175,83 @@ class Gateway:
         request_id = _request_id(headers, entropy[:16])
         REQUEST_ID.set(request_id)
         method, name = scope["method"], _UNMATCHED
+        reply: Reply | None = None
+        status: int | None = None  # once something has been sent
         self._under_way += 1
         with self._telemetry.in_flight():
             try:
                 _check_sizes(scope, pairs)
                 if b"host" not in headers and scope.get("http_version") == "1.1":
                     raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
-                route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
-                name = route.operation.name
-                if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
-                    raise _too_many()
-                if len(headers) != len(pairs):
-                    _check_repeated(pairs, headers)
-                now_ms = int((time.time() + self._offset) * 1000)
-                call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
-                reply = await self._answer(call, route, scope, headers, receive)
+                mounted = self._mounted(scope, headers)
+                if mounted is not None:
+                    name, application = mounted
+                    status = await self._through(application, scope, headers, receive, send, request_id, started)
+                else:
+                    route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
+                    name = route.operation.name
+                    if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
+                        raise _too_many()
+                    if len(headers) != len(pairs):
+                        _check_repeated(pairs, headers)
+                    now_ms = int((time.time() + self._offset) * 1000)
+                    call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
+                    reply = await self._answer(call, route, scope, headers, receive)
             except ApiError as error:
                 reply = Reply(error=error)
             except ClientLeft:
-                reply = None
+                status = _CLIENT_LEFT_STATUS
             except Exception:
                 log.exception("%s failed, request %s", name, request_id)
                 reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
             finally:
                 self._under_way -= 1
-            if reply is not None and hasattr(reply.body, "__aiter__"):
+            if status is None and hasattr(reply.body, "__aiter__"):
                 status = await self._deliver_stream(send, receive, reply, request_id, started)
-            else:
-                status = _CLIENT_LEFT_STATUS if reply is None else await self._deliver(send, reply, method, request_id, started)
+            elif status is None:
+                status = await self._deliver(send, reply, method, request_id, started)
         self._telemetry.request(name, method if method in _METHODS else "other", status, time.perf_counter() - started)
 
     # --- the request --------------------------------------------------------------------------------------------------
+
+    def _mounted(self, scope: Scope, headers: Headers) -> tuple[str, Application] | None:
+        """(name for the metrics, application) of the mount that claims a request."""
+        if not self._mounts or INSIDE in scope:
+            return None
+        path = scope["path"]
+        return next((("mount." + mount.name, application) for mount, application in self._mounts if mount.claims(path, headers)), None)
+
+    async def _through(
+        self, application: Application, scope: Scope, headers: Headers, receive: Receive, send: Send, request_id: str, started: float
+    ) -> int:
+        """Have a mount answer; -> the status. Raises ApiError as long as nothing was sent."""
+        if self._under_way > GATEWAY_REQUESTS_MAX:
+            raise _too_many()
+        if len(headers) != len(scope["headers"]):
+            _check_repeated(scope["headers"], headers)
+        client, secure = self._caller(scope, headers)
+        if self._require_https and not secure:
+            raise _https_only()
+        sent = 0
+
+        async def complete(message: MutableMapping[str, Any]) -> None:
+            nonlocal sent
+            if message["type"] == "http.response.start":
+                sent = message["status"]
+                own = {name for name, _ in message["headers"]}
+                ours = [(name, value) for name, value in self._headers(request_id, started) if name not in own]
+                message = {**message, "headers": [*message["headers"], *ours]}
+            await send(message)
+
+        within = {**scope, "client": (client, 0), "scheme": "https" if secure else "http", REQUEST: request_id}
+        try:
+            await application(within, receive, complete)
+        except Exception as error:
+            if not sent:
+                raise
+            if not isinstance(error, ClientLeft):
+                log.exception("a mounted application failed in the middle of its answer, request %s", request_id)
+        return sent
 
     async def _answer(self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive) -> Reply:
         """Fill in the call and have it done. Raises ApiError for what can be refused right here."""
@@ -271,8 +317,8 @@ class Gateway:
             await asyncio.to_thread(self._blobs.remove, owner, call.body.file.blob_name)
         return reply
 
-    def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
-        """The caller's address. What proxies forward counts only when they are trusted. Raises BadRequest where HTTPS is missing."""
+    def _caller(self, scope: Scope, headers: Headers) -> tuple[str, bool]:
+        """(the caller's address, whether it came over HTTPS). What proxies forward counts only when they are trusted."""
         client = peer = scope["client"][0] if scope.get("client") else ""
         secure = scope["scheme"] == "https"
         if self._trusts is not None and self._trusts(peer):
@@ -284,8 +330,14 @@ class Gateway:
                 client = address.strip()[:_CLIENT_CHARS_MAX] or client
                 if not self._trusts(client):
                     break
+        return client, secure
+
+    def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
+        """The caller's address. Raises BadRequest where HTTPS is missing."""
+        client, secure = self._caller(scope, headers)
+        peer = scope["client"][0] if scope.get("client") else ""
         if self._require_https and not secure and not (operation.name == "service.health" and _is_loopback(peer)):
-            raise BadRequest("This service answers over HTTPS only.")
+            raise _https_only()
         return client
 
     def _credential(self, operation: Operation, headers: Headers, now_ms: int) -> tuple[Credential, int]:
@@ -478,6 +530,10 @@ async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _https_only() -> BadRequest:
+    return BadRequest("This service answers over HTTPS only.")
 
 
 def _gone() -> NotFound:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from runtime.mount import Mount
 from runtime.operation import Event, Idempotency, Kind, Operation
 from storage.table import Table
 
@@ -91,6 +92,7 @@ class Plugin:
     """One noun: everything it adds to the service, as data.
 
     name, requires  identity and floor: it may use the tables and functions of the plugins it requires, and no others
+    mounts          subtrees of the address space that it answers in a manner of its own (runtime/mount.py)
     replaces        operations of plugins it requires, in a fuller form; at most one plugin replaces an operation
     tables, indexes what it stores; each must be covered by `erase` and `export` (a test enumerates them)
     events          kinds it emits
@@ -113,6 +115,7 @@ class Plugin:
     requires: tuple[str, ...] = ()
     stability: str = "ga"
     operations: tuple[Operation, ...] = ()
+    mounts: tuple[Mount, ...] = ()
     replaces: tuple[Operation, ...] = ()
     tables: tuple[Table, ...] = ()
     indexes: tuple[Any, ...] = ()
