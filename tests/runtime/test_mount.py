@@ -47,7 +47,9 @@ OFF = Plugin("off", mounts=(Mount("off", lambda path, headers: path.startswith("
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcess]:
     monkeypatch.setattr(serve_app, "PLUGINS", (*serve_app.PLUGINS, SIDE, OFF))
+    serve_app.registry.cache_clear()
     service = InProcess(tmp_path)
+    serve_app.registry.cache_clear()
     yield service
     service.close()
 
