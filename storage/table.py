@@ -31,6 +31,7 @@ from typing import Any, Generic
 import lmdb
 
 from storage import walk
+from storage.commit_log import Changes, CommitLog
 from storage.directory import (
     DATA_FILE,
     DirectoryLock,
@@ -126,25 +127,32 @@ class BoundTable(Generic[Row]):
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
         self._reader.dirty = True
+        if self._reader.changes is not None:
+            self._reader.changes[physical] = raw
 
     def delete(self, *key: Any) -> bool:
         """Whether there was such a row."""
+        physical = self._prefix + encode_key(key)
         try:
-            deleted = self._lmdb.delete(self._prefix + encode_key(key))
+            deleted = self._lmdb.delete(physical)
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
         if deleted:
             self._reader.dirty = True
+            if self._reader.changes is not None:
+                self._reader.changes[physical] = None
         return deleted
 
     def delete_prefix(self, *prefix: Any) -> int:
         """Delete every row whose key starts with `prefix`; -> how many."""
         start = self._prefix + encode_key(prefix)
-        deleted = 0
+        deleted, changes = 0, self._reader.changes
         try:
             with self._lmdb.cursor() as cursor:
                 cursor.set_range(start)
                 while cursor.key().startswith(start):
+                    if changes is not None:
+                        changes[cursor.key()] = None
                     deleted += cursor.delete()
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
@@ -228,6 +236,7 @@ class Reader:
 
     writable = False
     dirty = False
+    changes: Changes | None = None  # what a transaction has changed so far, where the log wants to know
 
     def __init__(self, store: Store, transaction: lmdb.Transaction):
         self.store = store
@@ -312,6 +321,7 @@ class Transaction(Reader):
     def __init__(self, store: Store, transaction: lmdb.Transaction, sequence: int, root: Transaction | None = None):
         super().__init__(store, transaction)
         self._sequence = sequence
+        self.changes = store.log.changes() if root is None else None if root.changes is None else {}
         self._notes: list[tuple[str, Scope, Any]] = []
         self._root = root or self
         self.dirty = False  # whether anything was stored
@@ -350,6 +360,8 @@ class Transaction(Reader):
             raise
         self._notes += child._notes
         self.dirty |= child.dirty
+        if self.changes is not None:
+            self.changes.update(child.changes)
 
     def _fault(self, error: lmdb.Error) -> StoreError:
         told = super()._fault(error)
@@ -378,6 +390,7 @@ class Store:
         self._gate = ReaderGate()
         self._closed = False
         self._sequence = sequence
+        self.log = CommitLog(self)
 
     @classmethod
     def open(
@@ -487,6 +500,8 @@ class Store:
                 raise transaction.failure
             if transaction.dirty:
                 inner.put(SEQUENCE, sequence.to_bytes(8, "big"), db=self._meta)
+                if transaction.changes is not None:
+                    self.log.append(inner, sequence, transaction.changes)
             inner.commit()
         except BaseException as error:
             self._undo(inner, transaction.dirty or not isinstance(error, Exception))
@@ -497,6 +512,8 @@ class Store:
         if not transaction.dirty:
             return Committed(result, self._sequence, {})
         self._sequence = sequence
+        if transaction.changes is not None:
+            self.log.committed()
         notes: dict[str, list[tuple[Scope, Any]]] = {}
         for index_name, scope, change in transaction._notes:
             notes.setdefault(index_name, []).append((scope, change))
@@ -532,6 +549,12 @@ class Store:
         if self._closed:
             self._gate.leave()
             raise StoreError(f"{self.directory} is closed.")
+
+    def _open_log(self, name: bytes, create: bool) -> Any:
+        """The database of the commit log, or None when there is none and none is to be made."""
+        with self._write_lock, contextlib.suppress(lmdb.NotFoundError):
+            return self._env.open_db(name, create=create)
+        return None
 
     def backup(self, directory: Path) -> None:
         """A compacted copy of the last commit and of the keys, in a new directory, while reads and writes go on; it opens like the
