@@ -23,6 +23,7 @@ from plugins import (
     collections,
     confidence,
     corrections,
+    dashboard,
     decisions,
     documents,
     feedback,
@@ -80,6 +81,7 @@ PLUGINS = (
     graph_search.plugin,
     ingestion.plugin,
     upkeep.plugin,
+    dashboard.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

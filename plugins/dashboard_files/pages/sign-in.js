@@ -1,0 +1,34 @@
+// Signing in, and signing up.
+
+import { form, h, replace } from "../kit.js";
+
+export const title = "Sign in";
+
+const EMAIL = { name: "email", label: "E-mail address", type: "email", required: true, autocomplete: "username" };
+const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
+
+export async function render(root, { session, route }) {
+  const show = (signingUp) => {
+    const next = route.query.get("next") ?? "/";
+    const enter = async (values) => {
+      await session.signIn(values);
+      await route.go(next.startsWith("/") && !next.startsWith("//") ? next : "/", { replaced: true });
+    };
+    const fields = signingUp
+      ? [{ name: "full_name", label: "Name", required: true, maxlength: 255, autocomplete: "name" }, EMAIL, { ...PASSWORD, autocomplete: "new-password", minlength: 10, help: "At least 10 characters." }]
+      : [EMAIL, { ...PASSWORD, autocomplete: "current-password" }];
+    replace(
+      root,
+      h(
+        "section",
+        { class: "card entry-card" },
+        h("img", { src: "/dashboard/icon.svg", alt: "", width: 40, height: 40 }),
+        h("h1", { tabindex: "-1" }, signingUp ? "Create your account" : "Sign in to Mneme"),
+        form(fields, { submit: signingUp ? "Sign up" : "Sign in", onsubmit: enter }),
+        h("p", { class: "note" }, signingUp ? "You have an account? " : "No account yet? ", h("button", { type: "button", class: "as-link", onclick: () => show(!signingUp) }, signingUp ? "Sign in" : "Sign up")),
+      ),
+    );
+    root.querySelector("input").focus();
+  };
+  show(route.query.has("new"));
+}
