@@ -22,7 +22,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import hmac
-import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +52,7 @@ PAGE_POLICY = (
 ANSWER_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
 _FILES = Path(__file__).with_name("dashboard_files")
+_TYPES = {".html": b"text/html", ".js": b"text/javascript", ".css": b"text/css", ".svg": b"image/svg+xml"}
 _SAFE_METHODS = ["GET", "HEAD"]
 _SMALLER_AT_LEAST = 0.9  # a file that gzip leaves larger than this share of itself is sent as it is
 
@@ -77,10 +77,9 @@ class Asset:
     def of(cls, path: Path) -> Asset:
         content = path.read_bytes()
         compressed = gzip.compress(content, mtime=0)
-        media_type = mimetypes.types_map.get(path.suffix, "text/plain")
         etag = b'"' + hashlib.sha256(content).hexdigest()[:32].encode() + b'"'
         headers = (
-            (b"content-type", media_type.encode() + (b"; charset=utf-8" if media_type.startswith("text/") else b"")),
+            (b"content-type", _TYPES.get(path.suffix, b"text/plain") + b"; charset=utf-8"),
             (b"content-security-policy", PAGE_POLICY.encode()),
             (b"referrer-policy", b"same-origin"),
             (b"cross-origin-opener-policy", b"same-origin"),
@@ -97,9 +96,7 @@ class Dashboard:
 
     def __init__(self, door: Door, settings: Settings):
         self._door = door
-        self._assets = {
-            f"{PREFIX}/{path.relative_to(_FILES).as_posix()}": Asset.of(path) for path in _FILES.glob("**/*") if path.is_file()
-        }
+        self._assets = {f"{PREFIX}/{path.relative_to(_FILES).as_posix()}": Asset.of(path) for path in _FILES.glob("**/*") if path.is_file()}
         self._page = self._assets[f"{PREFIX}/index.html"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

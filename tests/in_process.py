@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ class InProcess:
         self._runner.run(self.shard.open(create=True))
         self.shards = FaultyShards([self.shard])
         self._application = build_asgi(self.registry, self.settings, self.shards, self.secrets, Telemetry(), models=models)
-        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(self._application), base_url="http://mneme.test")
+        forgetful = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # a request brings what the test says and nothing else
+        transport = httpx.ASGITransport(self._application)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://mneme.test", cookies=forgetful)
 
     def close(self) -> None:
         self._runner.run(self._client.aclose())

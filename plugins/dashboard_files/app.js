@@ -107,7 +107,7 @@ function framed() {
   const nav = h(
     "nav",
     { id: "nav", "aria-label": "Views" },
-    GROUPS.map((group) => h("div", { class: "nav-group" }, group.title && h("h2", null, group.title), h("ul", null, [...links].filter(([page]) => page.group === group.name).map(([, made]) => h("li", null, made))))),
+    GROUPS.filter((group) => PAGES.some((page) => page.group === group.name)).map((group) => h("div", { class: "nav-group" }, group.title && h("h2", null, group.title), h("ul", null, [...links].filter(([page]) => page.group === group.name).map(([, made]) => h("li", null, made))))),
   );
   const menu = h("button", { type: "button", class: "button quiet menu", "aria-controls": "nav", "aria-expanded": "false", onclick: () => toggle() }, "Menu");
   const toggle = (open = !nav.classList.contains("open")) => (nav.classList.toggle("open", open), menu.setAttribute("aria-expanded", String(open)));

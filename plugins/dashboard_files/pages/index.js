@@ -10,11 +10,5 @@ export const GROUPS = [
 export const PAGES = [
   { path: "/sign-in", title: "Sign in", load: () => import("./sign-in.js") },
   { path: "/", title: "Overview", group: "home", load: () => import("./overview.js") },
-  { path: "/memories", title: "Memories", group: "data", load: () => import("./memories.js") },
-  { path: "/memories/:id", title: "Memory", under: "/memories", load: () => import("./memory.js") },
-  { path: "/collections", title: "Collections", group: "data", load: () => import("./collections.js") },
-  { path: "/documents", title: "Documents", group: "data", load: () => import("./documents.js") },
-  { path: "/documents/:id", title: "Document", under: "/documents", load: () => import("./document.js") },
   { path: "/keys", title: "API keys", group: "account", load: () => import("./keys.js") },
-  { path: "/settings", title: "Settings", group: "account", load: () => import("./settings.js") },
 ];
