@@ -23,9 +23,9 @@ ONLY_IN = {
     "hnswlib": {"storage/vector_graph.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "admission", "auth", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "mount", "operation",
-    "outbound", "pagination", "placement", "plugin", "reading_models", "reranker", "settings", "signatures", "timestamps", "token_count",
-    "verification",
+    "admission", "auth", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "mount",
+    "operation", "outbound", "pagination", "placement", "plugin", "reading_models", "reranker", "settings", "signatures", "timestamps",
+    "token_count", "verification",
 }  # fmt: skip
 
 
