@@ -102,11 +102,11 @@ _RULES = (
     ),
     rule(
         "lives_in",
-        rf"{_S}\s*(?i:{_NOT}(?:live|lives|living|reside|resides|settled|settled\s+down)){_ADVERBS}(?i:\s+(?:in|near|at|on))\s+{_PLACE}",
+        rf"{_S}\s*(?i:{_NOT}(?:live|lives|living|reside|resides|settled|settled\s+down)){_ADVERBS}(?i:\s+(?:in|at|on))\s+{_PLACE}",
     ),
     rule(
         "lives_in",
-        rf"{_SUBJECT}{_AM}(?i:\s+(?:not|no\s+longer))?{_ADVERBS}\s*(?i:living|based|settled|residing)(?i:\s+(?:in|near))\s+{_PLACE}",
+        rf"{_SUBJECT}{_AM}(?i:\s+(?:not|no\s+longer))?{_ADVERBS}\s*(?i:living|based|settled|residing)(?i:\s+(?:in))\s+{_PLACE}",
     ),
     rule("lives_in", rf"{_S}\s*(?i:grew\s+tired\s+of)\s+{_PLACE}(?!.)", ends=True),
     rule("born_in", rf"{_SUBJECT}(?i:\s+(?:was|were))(?i:\s+(?:born|born\s+and\s+raised))(?i:\s+in)\s+{_PLACE}"),

@@ -3,7 +3,7 @@
 Facts with the same words are one *statement*, which becomes one memory and any number of claims in the graph. It is compared with
 what is known in its scope (the collection and the end user), first by its text, then claim by claim, by subject and predicate:
 
-    NOOP    its text, or every claim of it, is known; or a memory that nothing was extracted from has its words, and gets its claims
+    NOOP    its text is known, or a memory says the same (plugins/fact_merging.py) and stands for it
     ADD     it says something new
     UPDATE  a claim of it takes the place of another one: the other way of answering the same question
     DELETE  it says that something known holds no more
@@ -11,25 +11,19 @@ what is known in its scope (the collection and the end user), first by its text,
 Nothing is changed in place. The older claim gets an end, and the memory behind it is superseded by the new one once none of its
 claims is left. Event time decides which is older, not arrival: a fact from before what is known is stored as already superseded.
 Deleting the new memory gives back what it had superseded; that is also how a whole job is undone.
-
-    ingested_texts       (scope and text, 20 bytes)   -> memory id
-    ingested_facts       (memory id, number)          -> FactRow
-    ingested_successors  (newer memory id, older one) -> b""     whom a memory has superseded
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-from pyroaring import BitMap
-
+from plugins import fact_merging as merging
 from plugins.collections import CollectionRow
+from plugins.fact_store import FACTS, REPLACED, SUCCESSORS, TEXTS, Evidence, FactRow
 from plugins.facts import PREDICATES, Fact, Said
 from plugins.graph_store import (
     ENTITIES,
@@ -47,57 +41,26 @@ from plugins.graph_store import (
     ensure_entity,
     named,
     note_bound,
+    support_claim,
 )
 from plugins.graph_store import forget_memory as forget_claims
 from plugins.memory_store import (
     MEMORIES,
-    MEMORY_FIELDS,
-    MEMORY_TEXT,
     Draft,
     Indexed,
     MemoryRow,
     find_row,
     is_readable,
     restore,
-    store_memories,
+    store_memory,
     supersede,
 )
-from runtime.limits import TWIN_MEMORIES_MAX, TWIN_TERMS_MAX
-from runtime.operation import WriteContext
+from runtime.operation import ReadContext, WriteContext
 from storage.analysis import analyze
-from storage.table import Table
 
 OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 UNRELATED = frozenset({"plans", "did", "named", "age", "born_on"})  # their objects are no things one could meet again
 SOURCE_TYPE = "inferred"
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """source: index of the message; start, end: code points in it."""
-
-    source: int
-    start: int
-    end: int
-    quote: str
-
-
-class FactRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A claim of a memory. relationship_id: the claim in the graph, "" when it makes none. job_id: the job that found it."""
-
-    subject: str
-    predicate: str
-    object: str
-    polarity: str
-    evidence: Evidence
-    relationship_id: str = ""
-    job_id: str = ""
-    valid_from: int | None = None
-
-
-TEXTS: Table[bytes] = Table("ingested_texts", key=("scope_and_text",), row=bytes, doc="what has been ingested, to memory id")
-FACTS: Table[FactRow] = Table("ingested_facts", key=("memory_id", "number"), row=FactRow, doc="the claims of extracted memories")
-SUCCESSORS: Table[bytes] = Table("ingested_successors", key=("newer", "older"), row=bytes, doc="which memories a memory superseded")
-TABLES = (TEXTS, FACTS, SUCCESSORS)
 
 
 @dataclass(slots=True)
@@ -129,11 +92,17 @@ class Outcome:
 
     events: list[dict[str, Any]] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
     updated: int = 0
     invalidated: int = 0
     skipped: int = 0
     entities: set[str] = field(default_factory=set)
     relationships: set[str] = field(default_factory=set)
+
+    def noop(self, event: dict[str, Any]) -> None:
+        """A statement that added nothing."""
+        self.skipped += 1
+        self.events.append(event)
 
 
 def statements(facts: Iterable[Fact]) -> list[Statement]:
@@ -158,25 +127,27 @@ def _settle_one(ctx: WriteContext, statement: Statement, said: Sequence[Said], t
     known = None if raw is None else find_row(ctx, raw.decode())
     if known is not None and ctx[FACTS].first(known.id) is None:
         known = None  # it was rewritten since, or its claims were taken away again
-    if known is not None and (not known.superseded or target.at <= known.occurred_at):
-        outcome.skipped += 1
-        outcome.events.append(_event("NOOP", known.id, statement, said, "The same text is known."))
+    if known is not None and ((kept := merging.keeper(ctx, known)) is not None or target.at <= known.occurred_at):
+        outcome.noop(_event("NOOP", (kept or known).id, statement, said, "The same text is known."))
         return
     judged = [(fact, _judge(ctx, fact, target)) for fact in statement.facts]
     if all(verdict.known is not None for _, verdict in judged):
-        source = next((verdict.known.source_memory_id for _, verdict in judged if verdict.known is not None), None)
-        outcome.skipped += 1
-        outcome.events.append(_event("NOOP", source, statement, said, "All that it says is known."))
+        _known(ctx, key, judged, statement, said, target, outcome)
         return
+    speaker = said[statement.facts[0].source].speaker
     if not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in judged):
-        twin = _twin(ctx, statement.text, said[statement.facts[0].source].speaker, target)
+        twin = merging.same_words(ctx, statement.text, speaker, target.scope)
         if twin is not None:
-            _merge(ctx, twin, key, judged, statement, said, target, outcome)
+            _adopt(ctx, twin, key, judged, statement, said, target, outcome)
             return
-    fields = {**target.fields, "occurred_at": target.at, "source_type": SOURCE_TYPE, "speaker": said[statement.facts[0].source].speaker}
-    draft = Draft(statement.text, target.collection, fields, statement.indexed)
-    memory = store_memories(ctx, [draft], reason="extracted").rows[0]
-    ctx[TEXTS].put((key,), memory.id.encode())
+        made = (*outcome.created, *outcome.merged)
+        near = merging.same_meaning(ctx, statement.text, statement.facts, statement.indexed, speaker, target.scope, made)
+        if near is not None and merging.has_room(ctx, near[0]):
+            _share(ctx, near[0], judged)
+            why = f"it says the same in other words (cosine {near[1]:.3f})"
+            _merge(ctx, near[0], why, key, judged, statement, said, target, outcome)
+            return
+    memory = _store(ctx, key, statement, said, target)
     outcome.created.append(memory.id)
     done = _Done()
     for number, (fact, verdict) in enumerate(judged):
@@ -184,7 +155,52 @@ def _settle_one(ctx: WriteContext, statement: Statement, said: Sequence[Said], t
     _report(ctx, memory, statement, said, done, outcome)
 
 
+def _store(ctx: WriteContext, key: bytes, statement: Statement, said: Sequence[Said], target: Target) -> MemoryRow:
+    fields = {**target.fields, "occurred_at": target.at, "source_type": SOURCE_TYPE, "speaker": said[statement.facts[0].source].speaker}
+    memory = store_memory(ctx, Draft(statement.text, target.collection, fields, statement.indexed), reason="extracted")
+    ctx[TEXTS].put((key,), memory.id.encode())
+    return memory
+
+
+# --- saying the same --------------------------------------------------------------------------------------------------
+
+
+def _known(
+    ctx: WriteContext, key: bytes, judged: list[tuple[Fact, _Verdict]], statement: Statement, said: Sequence[Said], target: Target,
+    outcome: Outcome,
+) -> None:  # fmt: skip
+    """Every claim of the statement is known: the memory that made the first of them stands for it."""
+    first = next(verdict.known for _, verdict in judged if verdict.known is not None)
+    sources = (row for row in ctx[MEMORIES].get_many([(ordinal,) for ordinal in first.sources]) if row is not None)
+    standing = (merging.keeper(ctx, row) for row in sources if (row.number, row.user_id) == target.scope and is_readable(ctx, row))
+    kept = next((row for row in standing if row is not None), None)
+    if kept is not None and merging.has_room(ctx, kept):
+        _merge(ctx, kept, "all that it says is known", key, judged, statement, said, target, outcome)
+        return
+    outcome.noop(_event("NOOP", first.source_memory_id if kept is None else kept.id, statement, said, "All that it says is known."))
+
+
+def _share(ctx: ReadContext, kept: MemoryRow, judged: list[tuple[Fact, _Verdict]]) -> None:
+    """Let the claims of the memory that says the same be known, in place of new ones."""
+    known = merging.facts_of(ctx, kept.id)
+    for fact, verdict in judged:
+        verdict.known = merging.claim_of(ctx, merging.like(fact, known))
+
+
 def _merge(
+    ctx: WriteContext, kept: MemoryRow, why: str, key: bytes, judged: list[tuple[Fact, _Verdict]], statement: Statement,
+    said: Sequence[Said], target: Target, outcome: Outcome,
+) -> None:  # fmt: skip
+    """Store the statement as a memory that another one stands for."""
+    memory = _store(ctx, key, statement, said, target)
+    for number, (fact, verdict) in enumerate(judged):
+        _carry_out(ctx, memory, number, fact, verdict, said, target, _Done(), outcome)
+    merging.merge(ctx, memory, kept, why)
+    outcome.merged.append(memory.id)
+    outcome.noop(_event("NOOP", kept.id, statement, said, f"Merged: {why}.") | {"merged_memory_id": memory.id})
+
+
+def _adopt(
     ctx: WriteContext, twin: MemoryRow, key: bytes, judged: list[tuple[Fact, _Verdict]], statement: Statement, said: Sequence[Said],
     target: Target, outcome: Outcome,
 ) -> None:  # fmt: skip
@@ -193,29 +209,7 @@ def _merge(
     for number, (fact, verdict) in enumerate(judged, 0 if last is None else last[0][1] + 1):
         _carry_out(ctx, twin, number, fact, verdict, said, target, _Done(), outcome)
     ctx[TEXTS].put((key,), twin.id.encode())
-    outcome.skipped += 1
-    outcome.events.append(_event("NOOP", twin.id, statement, said, "A memory has the same words; its claims are known now."))
-
-
-def _twin(ctx: WriteContext, text: str, speaker: str, target: Target) -> MemoryRow | None:
-    """A standing memory of the scope with the same words in the same order, however they are spaced and punctuated."""
-    fields, index = ctx.index(MEMORY_FIELDS), ctx.index(MEMORY_TEXT)
-    found = (fields.of("live", 1) & fields.of("collection", target.collection.number)) - fields.of("superseded", 1)
-    terms = list(dict.fromkeys(analyze(text)))[:TWIN_TERMS_MAX]
-    for term in terms:
-        if not found:
-            return None
-        found &= BitMap(index.postings(term).ordinals)
-    wanted = _words(text)
-    for row in ctx[MEMORIES].get_many([(ordinal,) for ordinal in found[-TWIN_MEMORIES_MAX:]] if terms else []):
-        same = row is not None and row.user_id == target.fields.get("user_id") and row.speaker in (None, speaker)
-        if same and _words(row.content) == wanted and is_readable(ctx, row):
-            return row
-    return None
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())
+    outcome.noop(_event("NOOP", twin.id, statement, said, "A memory has the same words; its claims are known now."))
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -265,9 +259,8 @@ def _judge(ctx: WriteContext, fact: Fact, target: Target) -> _Verdict:
     if subject is None or kind in UNRELATED - FUNCTIONAL:
         return verdict
     standing = [row for row in claims_of(ctx, subject.ordinal, kind) if _is_of_scope(ctx, row, target)]
-    mine = _thing(ctx, fact.object, PREDICATES.get(fact.predicate))
     at = _event_time(fact, target)
-    same = [row for row in standing if mine is not None and row.target == mine.ordinal]
+    same = _about(ctx, standing, fact)
     if fact.polarity != "holds":
         verdict.ends = [row for row in same if row.valid_to is None]
         verdict.known = same[0] if same and not verdict.ends else None
@@ -278,11 +271,10 @@ def _judge(ctx: WriteContext, fact: Fact, target: Target) -> _Verdict:
         if covers and (fact.valid_from is None or row.begins in (None, fact.valid_from)):
             verdict.known = row
             return verdict
-    others = [row for row in standing if is_functional(kind) and (mine is None or row.target != mine.ordinal)]
+    others = [row for row in standing if is_functional(kind) and row not in same]
     opposite = OPPOSITES.get(kind)
-    if opposite is not None and mine is not None:
-        against = claims_of(ctx, subject.ordinal, opposite)
-        others += [row for row in against if row.target == mine.ordinal and _is_of_scope(ctx, row, target)]
+    if opposite is not None:
+        others += [row for row in _about(ctx, claims_of(ctx, subject.ordinal, opposite), fact) if _is_of_scope(ctx, row, target)]
     for row in others:
         began = _began(ctx, row)
         if began > at:
@@ -305,6 +297,18 @@ def _subject(ctx: WriteContext, fact: Fact) -> EntityRow | None:
 def _thing(ctx: WriteContext, name: str, kind: str | None) -> EntityRow | None:
     """The entity an object names: one of its type, or of a type nobody knows."""
     return next((row for row in named(ctx, name) if kind is None or row.type in (kind, UNKNOWN_TYPE)), None)
+
+
+def _about(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[RelationshipRow]:
+    """Those of the claims whose object is the fact's: the same entity, or the same words in other forms."""
+    mine = _thing(ctx, fact.object, PREDICATES.get(fact.predicate))
+    wanted = analyze(fact.object)
+    things = ctx[ENTITIES].get_many([(row.target,) for row in claims])
+    return [
+        row
+        for row, thing in zip(claims, things, strict=True)
+        if (mine is not None and row.target == mine.ordinal) or (wanted and thing is not None and analyze(thing.name) == wanted)
+    ]
 
 
 def _is_of_scope(ctx: WriteContext, row: RelationshipRow, target: Target) -> bool:
@@ -341,7 +345,9 @@ def _carry_out(
     for row in verdict.ends:
         _end(ctx, row, fact.valid_to or target.at, memory, done.ended)
     relationship = None
-    if fact.polarity == "holds" or (fact.polarity == "ended" and not verdict.ends):
+    if verdict.known is not None:
+        relationship = support_claim(ctx, verdict.known, memory)
+    elif fact.polarity == "holds" or (fact.polarity == "ended" and not verdict.ends):
         relationship = _claim(ctx, fact, verdict, target, memory, outcome)
     if verdict.later is not None:
         if verdict.later.begins is None:
@@ -421,10 +427,10 @@ def _report(ctx: WriteContext, memory: MemoryRow, statement: Statement, said: Se
     older = {row.id: row for row in (*done.replaced, *done.ended)}
     for row in older.values():
         supersede(ctx, row, memory.id, reason="replaced by what was said later" if row in done.replaced else "said to hold no more")
-        ctx[SUCCESSORS].put((memory.id, row.id), b"")
+        ctx[SUCCESSORS].put((memory.id, row.id), REPLACED)
     if done.later is not None:
         supersede(ctx, memory, done.later.id, reason="older than what is known")
-        ctx[SUCCESSORS].put((done.later.id, memory.id), b"")
+        ctx[SUCCESSORS].put((done.later.id, memory.id), REPLACED)
         outcome.events.append(_event("ADD", memory.id, statement, said, "It is older than what is known, and stored as superseded."))
         return
     if done.replaced:
@@ -463,7 +469,7 @@ def _text_key(ctx: WriteContext, statement: Statement, said: Sequence[Said], tar
     return hmac.digest(ctx.scope.key, b"ingested:" + "\0".join(parts).encode(), hashlib.sha256)[:20]
 
 
-def unmerge(ctx: WriteContext, memory_id: str, job_id: str) -> None:
+def disown(ctx: WriteContext, memory_id: str, job_id: str) -> None:
     """Take from a memory the claims that this job alone found in it."""
     facts = [fact for _, fact in ctx[FACTS].scan(memory_id)]
     if facts and all(fact.job_id == job_id for fact in facts):

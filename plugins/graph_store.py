@@ -417,6 +417,15 @@ def _supported(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> Re
     return msgspec.structs.replace(row, sources=sources, source_memory_id=row.source_memory_id or memory.id)
 
 
+def support_claim(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
+    """Let one more memory be a source of a claim, which mentions both its ends."""
+    for entity in ctx[ENTITIES].get_many([(row.source,), (row.target,)]):
+        ensure_entity(ctx, entity.name, entity.type, memory=memory)
+    row = _supported(ctx, row, memory)
+    ctx[RELATIONSHIPS].put((row.ordinal,), row)
+    return row
+
+
 def end_claim(ctx: WriteContext, row: RelationshipRow, valid_to: int | None, memory_id: str = "") -> RelationshipRow:
     """Give a claim an end (None opens it again), learned now."""
     after = msgspec.structs.replace(row, ends=[*row.ends, End(valid_to, ctx.now, memory_id)])

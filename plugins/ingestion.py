@@ -2,6 +2,7 @@
 
     plugins/facts.py, fact_*.py      what a fact is, and the two engines that find them: rules, or a language model
     plugins/fact_resolution.py       comparing with what is known: ADD, UPDATE, DELETE, NOOP
+    plugins/fact_merging.py          near duplicates: one memory stands for several, and can be parted from them
     plugins/ingestion_job.py         the job: load, extract, settle
     plugins/ingestion_process.py     POST /v1/memories/process, undo
     plugins/ingestion_create.py      POST /v1/memories with `infer`

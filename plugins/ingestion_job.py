@@ -22,9 +22,10 @@ import msgspec
 
 from plugins.collections import require_collection
 from plugins.fact_model import ModelEngine
-from plugins.fact_resolution import FACTS, Outcome, Statement, Target, settle, statements
+from plugins.fact_resolution import Outcome, Statement, Target, settle, statements
 from plugins.fact_resolution import forget_memory as forget_claims
 from plugins.fact_rules import RuleEngine
+from plugins.fact_store import FACTS
 from plugins.facts import Extraction, Said
 from plugins.memory_indexing import index_texts
 from plugins.memory_store import find_row
@@ -85,7 +86,7 @@ async def extract(conversation: Conversation, models: Models) -> Prepared:
     engine = RuleEngine() if models.language_model is None else ModelEngine(models.language_model)
     found = await engine.extract(conversation.said, conversation.occurred_at, conversation.instructions)
     wanted = statements(found.facts)
-    if wanted and not conversation.dry_run:
+    if wanted:
         said = conversation.said
         try:
             indexed = await index_texts([(said[one.facts[0].source].speaker, one.text) for one in wanted], models)
@@ -133,8 +134,9 @@ def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> Outcome
             raise _TakenBack
     except _TakenBack:
         for event in outcome.events:
-            if event["event"] != "NOOP":
+            if event["event"] != "NOOP" or event["memory_id"] in outcome.created:
                 event["memory_id"] = None
+            event.pop("merged_memory_id", None)
     return outcome
 
 
@@ -181,7 +183,7 @@ def forget_memory(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str
             continue
         ordinal, row = found
         for event in row.result.get("events", ()):
-            if event["memory_id"] == resource_id:
+            if resource_id in (event["memory_id"], event.get("merged_memory_id")):
                 event |= {"memory": "", "evidence": []}
             if event.get("previous_memory_id") == resource_id:
                 event["previous_content"] = ""

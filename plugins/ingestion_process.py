@@ -12,8 +12,9 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from plugins.collections import require_collection
-from plugins.fact_resolution import FACTS, unmerge
-from plugins.fact_resolution import TABLES as FACT_TABLES
+from plugins.fact_resolution import disown
+from plugins.fact_store import FACTS
+from plugins.fact_store import TABLES as FACT_TABLES
 from plugins.ingestion_job import INPUTS, PROCESS, Conversation, Prepared, complete_now, enqueue, extract
 from plugins.memory_removal import delete_memories
 from plugins.memory_store import SCOPES, find_row
@@ -70,6 +71,9 @@ class IngestionEvent(View):
     memory: str = Field(description="The text.")
     previous_content: str | None = Field(None, description="UPDATE, DELETE: the text that it supersedes.")
     previous_memory_id: str | None = Field(None, description="UPDATE, DELETE: the memory that it supersedes.")
+    merged_memory_id: str | None = Field(
+        None, description="NOOP: where its words are kept, superseded by `memory_id`; restoring that undoes the merge."
+    )
     evidence: list[EvidenceSpan] = Field(description="Where it was said.")
     reason: str = Field(description="Why.")
 
@@ -182,13 +186,14 @@ def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
         raise Conflict("Only a completed job can be undone.")
     events = row.result["events"]
     made = {event["memory_id"] for event in events if event["event"] != "NOOP" and event["memory_id"] is not None}
+    made |= {event["merged_memory_id"] for event in events if event.get("merged_memory_id")}
     previous = {event["previous_memory_id"] for event in events if event.get("previous_memory_id")} - made
     rows = [memory for memory_id in sorted(made) if (memory := find_row(ctx, memory_id)) is not None]
     superseded = {memory_id for memory_id in previous if (old := find_row(ctx, memory_id)) is not None and old.superseded}
     delete_memories(ctx, rows)
     for event in events:
         if event["event"] == "NOOP" and event["memory_id"] is not None:
-            unmerge(ctx, event["memory_id"], row.id)
+            disown(ctx, event["memory_id"], row.id)
     restored = sum((old := find_row(ctx, memory_id)) is not None and not old.superseded for memory_id in superseded)
     return {"job_id": row.id, "deleted": len(rows), "restored": restored}
 

@@ -3,8 +3,8 @@
 Looks at the newest AUDIT_MEMORIES_MAX memories of a scope and reports groups of near duplicates (the same words, or vectors closer
 than `similarity`), memories that are stale (archived, or old and never used) and how many were never used. It changes nothing.
 
-Merging keeps one memory and supersedes the others by it. That is reversible: `restore` brings a superseded memory back, and the
-history of each says what happened.
+Merging keeps one memory and supersedes the others by it (plugins/fact_merging.py); ingestion does so by itself. The list of what a
+memory stands for is its record, the history of each of them says when and why, and `restore` undoes it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from plugins.memory_store import MEMORIES, MEMORY_VECTORS, MemoryRow, get_row, memory_view, restore, scope_filter, supersede
+from plugins import fact_merging
+from plugins.memory_store import MEMORIES, MEMORY_VECTORS, MemoryRow, get_row, memory_view, restore, scope_filter
 from plugins.memory_views import EXAMPLE, EXAMPLE_ID, Filters, Memory, MemoryId
 from runtime.errors import BadRequest, Conflict
-from runtime.limits import AUDIT_MEMORIES_MAX, BATCH_ITEMS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX
+from runtime.limits import AUDIT_MEMORIES_MAX, BATCH_ITEMS_MAX, MERGED_MEMORIES_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX
 from runtime.operation import Body, Idempotency, Kind, Operation, ReadContext, View, WriteContext
+from runtime.pagination import Page, PageQuery, envelope, position
 from runtime.timestamps import iso
 
 DAY_MS = 86_400_000
@@ -116,13 +118,17 @@ def _groups(ctx: ReadContext, rows: list[MemoryRow], similarity: float) -> list[
 
 def merge(ctx: WriteContext, body: Merge) -> dict[str, Any]:
     keep = get_row(ctx, body.keep)
+    if keep.superseded:
+        raise Conflict("The memory to keep is superseded itself; restore it first.", param="keep")
     done = []
     for memory_id in dict.fromkeys(body.duplicates):
         row = get_row(ctx, memory_id)
         if row.id == keep.id:
             raise BadRequest("A memory cannot be merged into itself.", param="duplicates")
         if not row.superseded:
-            supersede(ctx, row, keep.id, reason="merged with a near duplicate")
+            if not fact_merging.has_room(ctx, keep):
+                raise Conflict(f"A memory stands for {MERGED_MEMORIES_MAX} others at most.", param="duplicates")
+            fact_merging.merge(ctx, row, keep, "on request")
             done.append(row.id)
     return {"keep": keep.id, "superseded": done}
 
@@ -131,7 +137,16 @@ def bring_back(ctx: WriteContext, body: None) -> dict[str, Any]:
     row = get_row(ctx, ctx.path["id"])
     if not row.superseded:
         raise Conflict("This memory is not superseded.")
+    fact_merging.undo(ctx, row)
     return memory_view(restore(ctx, row, reason="restored"))
+
+
+def merged(ctx: ReadContext, body: None) -> dict[str, Any]:
+    keep, start, limit = get_row(ctx, ctx.path["id"]), position(ctx), ctx.query.limit
+    rows = fact_merging.merged_into(ctx, keep)
+    left = rows if start is None else [row for row in rows if row.id > start[0]]
+    page = left[:limit]
+    return envelope(ctx, [memory_view(row) for row in page], (page[-1].id,) if len(left) > limit else None, len(rows))
 
 
 _SPEC = "part 4, Memories"
@@ -169,10 +184,29 @@ OPERATIONS = (
         idempotency=Idempotency.CACHED,
         stability="beta",
         summary="Let one memory stand for its near duplicates",
-        description="The duplicates are superseded by the one that is kept; restoring them undoes it.",
+        description="The duplicates are superseded by the one that is kept; restoring one of them undoes it. Ingestion merges by itself.",
         spec=_SPEC,
         example={"keep": EXAMPLE_ID, "duplicates": [_OTHER]},
         example_reply={"keep": EXAMPLE_ID, "superseded": [_OTHER]},
+    ),
+    Operation(
+        name="memories.merged",
+        method="GET",
+        path="/v1/memories/{id}/merged",
+        kind=Kind.READ,
+        handler=merged,
+        query=PageQuery,
+        response=Page[Memory],
+        stability="beta",
+        summary="List the near duplicates that a memory stands for",
+        description="Merged by ingestion or on request, by id; the history of each says when and why.",
+        spec=_SPEC,
+        example_reply={
+            "items": [{**EXAMPLE, "id": _OTHER, "conflict_status": "superseded", "superseded_by_id": EXAMPLE_ID}],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
     ),
     Operation(
         name="memories.restore",

@@ -94,6 +94,11 @@ class TextCues:
     second_person: int = 0
 
 
+def numbers_in(text: str) -> list[str]:
+    """The digits and the number words of a text, in order."""
+    return [found.casefold() for found in _NUMBERS.findall(text[:READ_CHARS_MAX])]
+
+
 def read_cues(text: str, content_words: int) -> TextCues:
     """content_words is the number of search terms, which the caller has counted already."""
     text = text[:READ_CHARS_MAX]

@@ -270,6 +270,7 @@ def ingestion(call: Tour) -> None:
     call("memories.audit", query={"similarity": 0.8})
     one, other = (call("memories.create", {"content": text})["id"] for text in ("Twice.", "Twice!"))
     call("memories.merge", {"keep": one, "duplicates": [other]})
+    assert call("memories.merged", id=one)["items"]
     call("memories.restore", id=other)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import serve_app
-from runtime.inference import Models
+from plugins import fact_merging
+from runtime.inference import MiniLmEmbedder, Models
 from runtime.timestamps import iso
 from tests.plugins import Desk
 from tests.plugins.embedding import WordEmbedder
@@ -222,3 +223,75 @@ def test_the_embedder_may_be_down(ears: Ears) -> None:
         ears.desk.breathe()
     assert not ears("memories.list")["items"][0]["searchable"]
     ears.embedder.down = False
+
+
+@pytest.fixture
+def meaning(tmp_path: Path) -> Iterator[Ears]:
+    """With the model that is shipped, which knows what words mean."""
+    embedder = MiniLmEmbedder(tmp_path / "model", threads=1, timeout_seconds=60, queue_max=1_000, cache_entries=0)
+    listening = Ears(tmp_path, Models(embedder))
+    yield listening
+    listening.desk.run(embedder.close())
+    listening.desk.close()
+
+
+def test_a_claim_in_other_words_is_merged_and_can_be_parted(ears: Ears) -> None:
+    kept = ears.hear("I live in Oslo.", user_id="ada")["events"][0]["memory_id"]
+    result = ears.hear("I am living in Oslo.", at=JUNE, user_id="ada")
+    event = result["events"][0]
+    assert (kinds(result), event["memory_id"], result["memories_created"], result["skipped"]) == (["NOOP"], kept, 0, 1)
+    assert ears.contents() == ["I live in Oslo"]
+    duplicate = event["merged_memory_id"]
+    (listed,) = ears("memories.merged", id=kept)["items"]
+    assert (listed["id"], listed["superseded_by_id"], listed["content"]) == (duplicate, kept, event["memory"])
+    history = ears("memories.history", id=duplicate)["items"]
+    assert [version["event"] for version in history] == ["ADD", "SUPERSEDE"] and history[1]["reason"].startswith("merged: ")
+    for at in (JUNE, "2023-09-01T00:00:00Z"):
+        again = ears.hear("I am living in Oslo.", at=at, user_id="ada")
+        assert "merged_memory_id" not in again["events"][0] and again["events"][0]["memory_id"] == kept
+    ears("memories.delete", id=kept)
+    assert ears.contents() == [event["memory"]] and ears.targets("Ada", "lives_in") == ["Oslo"], "nothing is lost with the one kept"
+
+
+def test_a_meaning_in_other_words_is_merged_and_can_be_parted(meaning: Ears) -> None:
+    kept = meaning.hear("I love old films.")["events"][0]["memory_id"]
+    result = meaning.hear("I love old movies.", "I love old cars.", at=JUNE)
+    assert kinds(result) == ["NOOP", "ADD"]
+    assert meaning.contents() == ["I love old cars", "I love old films"] and meaning.targets("Ada", "likes") == ["old cars", "old films"]
+    duplicate = result["events"][0]["merged_memory_id"]
+    assert meaning("memories.restore", id=duplicate)["conflict_status"] == "none"
+    assert meaning.targets("Ada", "likes") == ["old cars", "old films", "old movies"] and meaning("memories.merged", id=kept)["items"] == []
+    meaning("memories.delete", id=kept)
+    assert meaning.targets("Ada", "likes") == ["old cars", "old movies"], "each has claims of its own again"
+    meaning("memories.delete", id=duplicate)
+    assert meaning.desk("graph.entities.get", who=meaning.me, entity_name="old movies").status == 404
+
+
+def test_undoing_a_job_takes_back_what_it_merged(meaning: Ears) -> None:
+    meaning.hear("I love old films.")
+    before, stats = meaning("memories.list", query={"include_superseded": True}), meaning("graph.stats") | {"updated_at": None}
+    rehearsed = meaning.hear("I love old movies.", "I love to see old movies.", at=JUNE, dry_run=True)
+    assert kinds(rehearsed)[0] == "NOOP" and "merged_memory_id" not in rehearsed["events"][0]
+    assert meaning("memories.list", query={"include_superseded": True}) == before
+    result = meaning.hear("I love old movies.", at=JUNE)
+    assert meaning("memories.jobs.undo", job_id=result["job_id"])["deleted"] == 1
+    assert meaning("memories.list", query={"include_superseded": True}) == before
+    assert meaning("graph.stats") | {"updated_at": None} == stats
+
+
+def test_paraphrases_of_one_conversation_are_merged(meaning: Ears) -> None:
+    assert kinds(meaning.hear("I love Thai food.", "I plan to run 5 km in May.", "I love Thai cuisine.", "I plan to run 8 km in May.")) == [
+        "ADD", "ADD", "NOOP", "ADD",
+    ]  # fmt: skip
+    assert kinds(meaning.hear("I love Thai cuisine.", speaker="Bob")) == ["ADD"]
+
+
+def test_a_memory_stands_for_so_many(ears: Ears, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fact_merging, "MERGED_MEMORIES_MAX", 1)
+    kept = ears.hear("I live in Oslo.")["events"][0]["memory_id"]
+    ears.hear("I am living in Oslo.", "Right now I live in Oslo.")
+    assert len(ears("memories.merged", id=kept)["items"]) == 1
+    other = ears("memories.create", {"content": "Oslo it is."})["id"]
+    assert ears.desk("memories.merge", {"keep": kept, "duplicates": [other]}, who=ears.me).status == 409
+    merged = ears("memories.merged", id=kept)["items"][0]["id"]
+    assert ears.desk("memories.merge", {"keep": merged, "duplicates": [other]}, who=ears.me).status == 409
