@@ -8,6 +8,7 @@ A metadata value is known by its path: the keys that lead to it, joined by dots;
                      that share a float
     importance       such digits
     source, source_reference, title
+    source_directory  of a file of the memory tool: every directory it is in
 
 The index keeps texts as keyed digests, so texts have no order there: filters that compare them read the memories themselves. Only
 so many values of one memory are indexed (METADATA_VALUES_INDEXED_MAX), in the order of its keys; the rest is stored, and not found
@@ -23,9 +24,10 @@ from itertools import accumulate, islice
 from typing import Any
 
 from plugins.memory_cues import mark
+from plugins.memory_paths import SOURCE, directories_of
 from runtime.limits import METADATA_VALUES_INDEXED_MAX
 
-FACET_FIELDS = ("metadata", "metadata_path", "metadata_number", "importance", "source", "source_reference", "title")
+FACET_FIELDS = ("metadata", "metadata_path", "metadata_number", "importance", "source", "source_reference", "source_directory", "title")
 FACETS_IN_ORDER = ("metadata_number", "importance")
 _PATH_END = "\0"
 _DIGITS_END = "g"  # sorts after every hexadecimal digit
@@ -46,6 +48,8 @@ def facet_marks(
         if isinstance(value, int | float) and not isinstance(value, bool):
             marks.add(("metadata_number", metadata_number(secret, path, value)))
     given = (("source", source), ("source_reference", source_reference), ("title", title))
+    if source is not None and source_reference is not None and source.partition("/")[0] == SOURCE:
+        marks.update(("source_directory", directory) for directory in directories_of(source_reference))
     return marks | {(name, value) for name, value in given if value is not None}
 
 

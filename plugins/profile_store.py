@@ -41,7 +41,7 @@ from runtime.operation import COUNTERS, ReadContext, WriteContext
 from runtime.timestamps import iso
 from storage.table import Table
 
-UNREAD_SOURCES = frozenset(["document"])
+UNREAD_SOURCES = frozenset(["document", "memory_file"])
 # Each further memory that says the same takes this share off what is left of the doubt.
 DOUBT_KEPT = 0.6
 

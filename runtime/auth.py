@@ -185,12 +185,16 @@ def resolve(reader: Reader, slot: int, credential: Credential, now_ms: int, secr
     return principal_of(slot, account, SCOPES, claims["jti"], is_session=True), scope
 
 
-def authorise(principal: Principal, operation: Operation) -> None:
-    """Raises PermissionDenied unless the principal's scopes cover the operation. Internal operations are for no tenant."""
+def authorise(principal: Principal, operation: Operation, body: Any = None) -> None:
+    """Raises PermissionDenied unless the principal's scopes cover the operation. Internal operations are for no tenant.
+
+    body  None while it could not be read; what it asks for is then never done
+    """
     if operation.internal:
         raise PermissionDenied("This operation is for the operator of the service.")
-    if operation.scope != "public" and operation.scope not in principal.scopes:
-        raise PermissionDenied(f"This API key lacks the scope {operation.scope!r}.")
+    scope = operation.scope if operation.scope_of is None or body is None else operation.scope_of(body)
+    if scope != "public" and scope not in principal.scopes:
+        raise PermissionDenied(f"This API key lacks the scope {scope!r}.")
 
 
 def authorise_operator(credential: Credential | None) -> None:

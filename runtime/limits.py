@@ -42,6 +42,13 @@ EXPIRY_DELAY_MS = 60_000
 INDEX_ATTEMPTS_MAX = 2_000
 RETRY_AFTER_SECONDS = 1
 
+# --- files of the memory tool ---------------------------------------------------------------------------------------
+MEMORY_FILES_MAX = 1_000  # of one tree
+MEMORY_PATH_CHARS_MAX = 1_024
+MEMORY_PATH_DEPTH_MAX = 16
+LINES_NAMED_MAX = 100
+ECHOED_CHARS_MAX = 200
+
 # --- collections ------------------------------------------------------------------------------------------------------
 DESCRIPTION_CHARS_MAX = 2_000
 ID_CHARS_MAX = 255

@@ -150,6 +150,7 @@ class Operation:
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
+    scope_of     (body) -> the scope that this request needs, where the body decides whether `scope` is enough
     slot_of      for public operations: (body) -> slot, since there is no credential to tell it
     rate         name of the rate bucket, "default", "search", "batch", "media"
     rate_of      (body) -> rate bucket, where the body decides it
@@ -183,6 +184,7 @@ class Operation:
     idempotency: Idempotency = Idempotency.NONE
     resource: Callable[..., Any] | None = None
     scope: str = "read"
+    scope_of: Callable[[Any], str] | None = None
     slot_of: Callable[[Any], int] | None = None
     rate: str = "default"
     rate_of: Callable[[Any], str] | None = None

@@ -413,7 +413,7 @@ class Shard:
         """
         principal, scope = self._principal(reader, operation, call)
         if principal is not None:
-            auth.authorise(principal, operation)
+            auth.authorise(principal, operation, call.body)
         if call.flow:
             return principal, scope, Ticket()
         try:
