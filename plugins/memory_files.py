@@ -33,7 +33,7 @@ from plugins.memory_indexing import index_in_time, wait_seconds
 from plugins.memory_paths import ROOT, SOURCE, directories_of, name_of, read_path
 from plugins.memory_removal import delete_memories, hide_all
 from plugins.memory_store import MEMORIES, MEMORY_FIELDS, Draft, Indexed, MemoryRow, live_bitmap, store_memory, update_memory
-from plugins.memory_views import EXAMPLE, CollectionId, Content, ScopeName
+from plugins.memory_views import EXAMPLE, CollectionId, Content, ScopeName, Status
 from runtime.errors import BadRequest, Conflict, NotFound, ValidationFailed
 from runtime.inference import Models
 from runtime.limits import CONTENT_CHARS_MAX, ECHOED_CHARS_MAX, LINES_NAMED_MAX, MEMORY_FILES_MAX
@@ -52,6 +52,7 @@ NEEDED = {
 SNIPPET_LINES = 2  # around the line that changed
 LEVELS_LISTED = 2
 _UNLISTED = "node_modules"
+_OF_CHANGES = ("processing_status", "searchable", "status_url", "outbox_event_id")
 
 
 class MemoryCommand(Body):
@@ -100,9 +101,10 @@ class MemoryOutput(View):
     path: str = Field(description="The file or directory, where it is now.")
     memory_id: str | None = Field(description="The memory that is the file; null for directories and what was deleted.")
     version: int | None = Field(description="That memory's version.")
-    searchable: bool | None = Field(description="Whether searches find its text.")
-    status_url: str | None = Field(description="Where to ask again.")
-    outbox_event_id: str | None = Field(description="The event of its current version.")
+    processing_status: Status | None = Field(description="Of a file that was changed: `completed` exactly when it is searchable.")
+    searchable: bool | None = Field(description="Of a file that was changed: whether searches find its text.")
+    status_url: str | None = Field(description="Of a file that was changed: where to ask again.")
+    outbox_event_id: str | None = Field(description="Of a file that was changed: the event of its current version.")
 
 
 class Tree:
@@ -355,18 +357,15 @@ def _index_of(ctx: WriteContext, content: str) -> Indexed | None:
     return indexed if text == content else None
 
 
-def _told(output: str, path: str, row: MemoryRow | None = None) -> dict[str, Any]:
-    about = dict.fromkeys(("memory_id", "version", "searchable", "status_url", "outbox_event_id"))
-    if row is not None:
-        about = {"memory_id": row.id, "version": row.version, "searchable": row.searchable, "status_url": f"/v1/memories/{row.id}"}
-        about["outbox_event_id"] = row.outbox_event_id
-    return {"output": output, "path": path, **about}
+def _told(output: str, path: str, row: MemoryRow | None = None, changed: dict[str, Any] | None = None) -> dict[str, Any]:
+    file = {"memory_id": None, "version": None} if row is None else {"memory_id": row.id, "version": row.version}
+    return {"output": output, "path": path, **file, **{name: (changed or {}).get(name) for name in _OF_CHANGES}}
 
 
 def _reply(output: str, row: MemoryRow, ready: int) -> Reply:
     """The answer to a change of one file: `ready`, or 202 while its text is being indexed."""
     reply = memory_reply(row, ready)
-    reply.body = _told(output, row.source_reference, row)
+    reply.body = _told(output, row.source_reference, row, changed=reply.body)
     return reply
 
 
@@ -407,9 +406,7 @@ OPERATIONS = (
             "path": _EXAMPLE["path"],
             "memory_id": EXAMPLE["id"],
             "version": 1,
-            "searchable": True,
-            "status_url": EXAMPLE["status_url"],
-            "outbox_event_id": EXAMPLE["outbox_event_id"],
+            **{name: EXAMPLE[name] for name in _OF_CHANGES},
         },
     ),
 )

@@ -138,11 +138,12 @@ def test_the_alias_of_the_scheme_works(stage: Stage) -> None:
 @each_tenant_route
 def test_a_scope_opens_what_it_covers(stage: Stage, operation: Operation, path: str) -> None:
     covering = ("read", "write", "admin")
-    for scope in covering[: covering.index(operation.scope)]:
+    needed = operation.scope_of(operation.body.model_validate(operation.example)) if operation.scope_of else operation.scope
+    for scope in covering[: covering.index(needed)]:
         assert_refused(stage.try_out(operation, path, stage.keys[scope]), 403, "permission_denied")
     if operation.scope == "admin" or operation.name == "auth.logout":
         return  # what would happen to a covering key is tried in test_responses.py
-    for scope in covering[covering.index(operation.scope) :]:
+    for scope in covering[covering.index(needed) :]:
         answer = stage.try_out(operation, path, stage.keys[scope])
         assert answer.status_code not in (401, 500), answer.text
         assert answer.status_code != 403 or "lacks the scope" not in answer.text
@@ -201,6 +202,8 @@ def test_a_foreign_id_in_the_path_is_forbidden(stage: Stage, operation: Operatio
         ("POST", "/v1/memory-tools/insert", {"content": "x", "collection_id": "{col}"}),
         ("POST", "/v1/memory-tools/replace", {"memory_id": "{mem}", "old_content": "Eve's secret.", "new_content": "y"}),
         ("POST", "/v1/memory-tools/rethink", {"memory_id": "{mem}"}),
+        ("POST", "/v1/memory-tool", {"command": "view", "path": "/memories", "collection_id": "{col}"}),
+        ("POST", "/v1/memory-tool", {"command": "create", "path": "/memories/a", "file_text": "x", "collection_id": "{col}"}),
         ("POST", "/v1/memories/process", {"content": "x", "collection_id": "{col}"}),
         ("POST", "/v1/memories", {"content": "x", "collection_id": "{col}", "infer": True}),
         ("POST", "/v1/memories/merge", {"keep": "{mem}", "duplicates": ["{mem}"]}),

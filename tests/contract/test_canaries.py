@@ -166,6 +166,7 @@ def live_with_memories(plant: Aviary) -> None:
     inserted = plant("memory_tools.insert", MEMORY)
     plant("memory_tools.replace", {"memory_id": inserted["id"], "old_content": inserted["content"], "new_content": "The * sings no more."})
     plant("memory_tools.rethink", {"memory_id": inserted["id"]})
+    live_with_files(plant)
     plant.service.embedder.down = True  # its index job stays in the queue, with its payload
     plant("memories.create", {"content": "Not indexed: *"})
     plant.service.embedder.down = False
@@ -177,6 +178,23 @@ def live_with_memories(plant: Aviary) -> None:
         plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
     documents(plant, dropped)
     plant("collections.delete", None, id=dropped)
+
+
+def live_with_files(plant: Aviary) -> None:
+    """Files of an agent: viewed, changed and moved; one stays, in a directory of its own."""
+
+    def file(command: str, **given: Any) -> str:
+        return plant("memory_files.execute", {"command": command, "user_id": user, "agent_id": agent, **given})["path"]
+
+    user, agent = (plant.word(f"memory_files.execute: {name}") for name in ("user_id", "agent_id"))
+    plant.places |= {f"memory_files.execute: {name}" for name in ("user_id", "agent_id")}
+    path = file("create", path="/memories/*/*.md", file_text="The * sings.")
+    file("view", path=path.rpartition("/")[0])
+    text = plant.word("memory_files.execute: text")
+    file("insert", path=path, insert_line=1, insert_text=f"The {text} and the * sing.")
+    file("str_replace", path=path, old_str=text, new_str="*")
+    file("rename", old_path=path, new_path="/memories/*/*.md")
+    file("delete", path=file("create", path="/memories/gone/*.md", file_text="The * flew away."))
 
 
 def live_with_a_model(plant: Aviary) -> None:

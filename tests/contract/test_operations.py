@@ -142,6 +142,7 @@ CREDITS = """
     POST  /v1/memory-tools/insert            1
     POST  /v1/memory-tools/replace           1
     POST  /v1/memory-tools/rethink           1
+    POST  /v1/memory-tool                    1
     POST  /v1/search                         1
     POST  /v1/search/advanced                2
     GET   /v1/search/similar/{id}            1
@@ -269,6 +270,8 @@ def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
         assert operation.scope == "admin", "the account as a whole"
     elif operation.kind is Kind.READ or operation.name in READING_FLOWS:
         assert operation.scope == "read"
+    elif operation.scope_of is not None:
+        assert (operation.scope, operation.scope_of(operation.body.model_validate(operation.example))) == ("read", "write")
     else:
         assert operation.scope in ("write", "admin")
 

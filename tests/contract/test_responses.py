@@ -128,6 +128,20 @@ def memories(call: Tour) -> None:
     call("memory_tools.rethink", {"memory_id": inserted["id"]})
 
 
+def files(call: Tour) -> None:
+    note = {"path": "/memories/people/ada.md"}
+    call("memory_files.execute", {"command": "create", **note, "file_text": "Ada lives in Lisbon.\n"})
+    call("memory_files.execute", {"command": "view", **note, "view_range": [1, -1]})
+    call("memory_files.execute", {"command": "view", "path": "/memories"})
+    call("memory_files.execute", {"command": "str_replace", **note, "old_str": "Lisbon", "new_str": "Porto"})
+    added = {"command": "insert", **note, "insert_line": 1, "insert_text": "Ada likes tea."}
+    call("memory_files.execute", added, headers={"Prefer": "respond-async"})
+    call("memory_files.execute", {"command": "rename", "old_path": note["path"], "new_path": "/memories/ada.md"})
+    call("memory_files.execute", {"command": "rename", "old_path": "/memories/ada.md", "new_path": "/memories/people/ada.md"})
+    call("memory_files.execute", {"command": "rename", "old_path": "/memories/people", "new_path": "/memories/friends"})
+    call("memory_files.execute", {"command": "delete", "path": "/memories/friends"})
+
+
 def search(call: Tour) -> None:
     query = {"query": "Where does Ada keep the spare key?"}
     found = call("search.search", {**query, "explain": True, "filters": {"tags": {"in": ["home"]}}})
@@ -339,6 +353,7 @@ TOURS: tuple[Callable[[Tour], None], ...] = (
     accounts,
     collections,
     memories,
+    files,
     search,
     documents,
     webhooks,
@@ -402,8 +417,8 @@ def test_pending_and_ready_writes_say_where_they_are(tour: Tour, operation: Oper
     """Rule W: searchable false goes with 202, and with 202 go Retry-After, Location, status_url and outbox_event_id."""
     for answer in tour.answers[operation.name]:
         body, pending = answer.json(), answer.status_code == 202
-        if not body.get("created", 1) or ("poll_url" in body and "searchable" not in body):
-            continue  # a batch of which every item was refused made nothing that could be looked at
+        if not body.get("created", 1) or ("poll_url" in body and "searchable" not in body) or body.get("searchable", 1) is None:
+            continue  # a batch of which every item was refused, or a look at a file, made nothing that could be looked at
         assert body["searchable"] is not pending
         assert body["processing_status"] == ("processing" if pending else "completed")
         assert ("Retry-After" in answer.headers) is pending

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plugins import accounts, collections, memories, memory_files, search
+from plugins import account_transfer, accounts, collections, memories, memory_files, search
 from plugins.memory_paths import directories_of, read_path
 from runtime import limits
 from runtime.errors import ApiError
@@ -15,7 +15,7 @@ from runtime.settings import Settings
 from tests.plugins import CHEAP, Answer, Desk
 from tests.plugins.embedding import WordEmbedder
 
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_files.plugin, search.plugin)
+PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, memory_files.plugin, search.plugin, account_transfer.plugin)
 NOTES = "/memories/notes.md"
 
 
@@ -32,11 +32,11 @@ def desk(tmp_path: Path, embedder: WordEmbedder) -> Iterator[Desk]:
 
 
 class Agent:
-    """Uses the memory tool of one account; `apart` names its tree."""
+    """Uses the memory tool of one account, in the tree that `apart` names."""
 
-    def __init__(self, desk: Desk, **apart: str):
-        self.desk, self.apart = desk, apart
-        self.token = desk.register()
+    def __init__(self, desk: Desk, email: str = "ada@example.com"):
+        self.desk, self.token = desk, desk.register(email)
+        self.apart: dict[str, str] = {}
 
     def ask(self, command: str, key: str | None = None, **given: Any) -> Answer:
         return self.desk("memory_files.execute", {"command": command, **self.apart, **given}, who=self.token, key=key)
@@ -274,6 +274,18 @@ def test_a_memory_s_end_is_its_file_s(agent: Agent) -> None:
     assert agent.paths() == []
 
 
+def test_an_import_brings_the_tree_along(desk: Desk) -> None:
+    agent, mover = Agent(desk), Agent(desk, "mover@example.com")
+    for name in ("a/one.md", "a/two.md", "three.md"):
+        agent("create", path=f"/memories/{name}", file_text=name)
+    agent("rename", old_path="/memories/a", new_path="/memories/b")
+    records = desk("account.export_part", who=agent.token).body["records"]
+    desk("account.import_part", {"records": records}, who=mover.token)
+    assert mover.paths() == agent.paths() == ["/memories/b/", "/memories/b/one.md", "/memories/b/two.md", "/memories/three.md"]
+    mover("delete", path="/memories/b")
+    assert mover.paths() == ["/memories/three.md"] and len(agent.paths()) == 4
+
+
 def test_trees_are_apart_by_user_agent_and_collection(desk: Desk) -> None:
     agent = Agent(desk)
     work = desk("collections.create", {"name": "work"}, who=agent.token).body["id"]
@@ -310,7 +322,7 @@ def test_a_late_index_is_told_and_made_later(agent: Agent, embedder: WordEmbedde
     assert (answer.status, answer.body["searchable"]) == (202, False)
     assert answer.headers["Location"] == answer.body["status_url"] and "Retry-After" in answer.headers
     embedder.down = False
-    agent.desk.until(lambda: agent.ask("view", path=NOTES).body["searchable"])
+    agent.desk.until(lambda: agent.memories()[0]["searchable"])
 
 
 def test_an_edit_that_overtakes_another_is_not_lost(agent: Agent) -> None:
