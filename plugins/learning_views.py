@@ -245,6 +245,15 @@ class OutcomeRecorded(View):
 # --- evidence ---------------------------------------------------------------------------------------------------------
 
 
+class Policy(View):
+    policy_key: str = Field(description="Which policy.")
+    policy_version: int = Field(description="How often its evidence has changed.")
+    decisions: int = Field(description="Decisions made under it.")
+    outcomes: int = Field(description="Of these, how many have an outcome.")
+    created_at: str = Field(description="When its first decision was made (ISO 8601).")
+    last_decision_at: str | None = Field(description="When its latest was; null when all were deleted with their collections.")
+
+
 class InsightsQuery(Query):
     action_key: list[ActionKey] | None = Field(None, max_length=limits.ACTIONS_ASKED_MAX, description="Only these actions; repeatable.")
     context: str | None = Field(None, max_length=limits.QUERY_STRING_CHARS_MAX, description="JSON: only decisions with these items.")

@@ -190,7 +190,11 @@ def delete_all(ctx: WriteContext, body: None) -> dict[str, Any]:
 
 
 def get_job(ctx: ReadContext, body: None) -> dict[str, Any]:
-    return jobs.view(jobs.get(ctx, ctx.path["job_id"], JOB_NAMES))
+    return _job_view(jobs.get(ctx, ctx.path["job_id"], JOB_NAMES))
+
+
+def _job_view(row: jobs.JobRow) -> dict[str, Any]:
+    return {"job_id": row.id, "kind": row.name, **jobs.view(row)}
 
 
 def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -200,7 +204,7 @@ def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
         found &= fields.of("status", ctx.query.status)
     page, following = newest_first(ctx, found)
     rows = ctx[jobs.JOBS].get_many([(ordinal,) for ordinal in page])
-    return envelope(ctx, [jobs.view(row) for row in rows], following, len(found))
+    return envelope(ctx, [_job_view(row) for row in rows], following, len(found))
 
 
 # --- privacy ----------------------------------------------------------------------------------------------------------
@@ -222,6 +226,7 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
 _JOB = "job_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j"
 _JOB_EXAMPLE = {
     "job_id": _JOB,
+    "kind": "memories.index",
     "status": "completed",
     "progress": 1.0,
     "created_at": "2026-05-08T13:56:00.000Z",

@@ -310,6 +310,7 @@ class AllDeleted(View):
 
 class JobView(View):
     job_id: str = Field(description="The job's id.")
+    kind: Literal["memories.index", "memories.process", "documents.process"] = Field(description="What it does.")
     status: Literal["queued", "processing", "completed", "failed"] = Field(description="Where it stands.")
     progress: float = Field(description="0 to 1.")
     created_at: str = Field(description="When it was accepted (ISO 8601).")

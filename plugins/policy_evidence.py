@@ -1,4 +1,5 @@
-"""What the decisions of a policy say: insights, which describe, and evaluation, which decides whether the evidence suffices.
+"""What the decisions of a policy say: insights, which describe, and evaluation, which decides whether the evidence suffices. And
+which policies there are.
 
 Insights come from the policy's cells, a few rows however many decisions there are; only a `context` filter walks over decisions, the
 newest of them. Evaluation walks over the newest decisions that have an outcome, in the order in which they were made.
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from plugins.learning_views import Evaluate, Evaluation, Insights, InsightsQuery, TargetAction, parsed_context
+from plugins.learning_views import Evaluate, Evaluation, Insights, InsightsQuery, Policy, TargetAction, parsed_context
 from plugins.policy_statistics import (
     Weighted,
     difference_bounds,
@@ -43,7 +44,9 @@ from plugins.policy_statistics import (
 )
 from plugins.receipts import (
     FOLDS,
+    POLICY_NAMES,
     RECEIPT_DETAILS,
+    RECEIPTS,
     WEIGHT_CAP,
     CellRow,
     ReceiptRow,
@@ -61,8 +64,35 @@ from plugins.receipts import (
 from runtime.inference import Models
 from runtime.limits import ACTIONS_SHOWN_MAX, DECISIONS_EVALUATED_MAX, POSTERIOR_DRAWS
 from runtime.operation import Call, Kind, Operation, ReadContext
+from runtime.pagination import Page, PageQuery, envelope, position
+from runtime.timestamps import iso
 
 CENSORED_SHARE_MAX = 0.5  # of the decisions; with more missing, the others say little of them
+
+# --- policies ---------------------------------------------------------------------------------------------------------
+
+
+def list_policies(ctx: ReadContext, body: None) -> dict[str, Any]:
+    """Newest first, by their first decision."""
+    limit = ctx.query.limit
+    found = list(ctx[POLICY_NAMES].scan(before=position(ctx), reverse=True, limit=limit + 1))
+    items = [_policy_view(ctx, name.policy_key) for _, name in found[:limit]]
+    return envelope(ctx, items, found[limit - 1][0] if len(found) > limit else None, ctx[POLICY_NAMES].count())
+
+
+def _policy_view(ctx: ReadContext, policy_key: str) -> dict[str, Any]:
+    policy = get_policy(ctx, policy_key)
+    decided = receipts_of(ctx, policy_key, number=None, user_id=None)
+    last = ctx[RECEIPTS].get(decided.max()) if decided else None
+    return {
+        "policy_key": policy_key,
+        "policy_version": policy.revision,
+        "decisions": len(decided),
+        "outcomes": len(receipts_of(ctx, policy_key, number=None, user_id=None, resolved=True)),
+        "created_at": iso(policy.created_at),
+        "last_decision_at": None if last is None else iso(last.created_at),
+    }
+
 
 # --- insights ---------------------------------------------------------------------------------------------------------
 
@@ -333,6 +363,30 @@ _KEY = "support.complaint"
 
 OPERATIONS = (
     Operation(
+        name="learning.policies",
+        method="GET",
+        path="/v1/learning/policies",
+        kind=Kind.READ,
+        handler=list_policies,
+        query=PageQuery,
+        response=Page[Policy],
+        stability="beta",
+        summary="List the policies decisions were made under",
+        description="Newest first. A policy begins with its first decision.",
+        spec=_SPEC + "; rule P",
+        example_reply={
+            "items": [
+                {
+                    "policy_key": _KEY, "policy_version": 40, "decisions": 50, "outcomes": 40, "created_at": "2026-05-08T13:56:00.000Z",
+                    "last_decision_at": "2026-05-12T09:30:00.000Z",
+                }
+            ],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
+    ),
+    Operation(
         name="learning.insights",
         method="GET",
         path="/v1/learning/policies/{key}/insights",
@@ -395,4 +449,4 @@ OPERATIONS = (
             "authorizes_action": False,
         },
     ),
-)
+)  # fmt: skip

@@ -12,7 +12,8 @@ Invariant: the cells of a policy equal what a walk over its receipts would sum u
     receipt_details   (ordinal,)                              -> DetailsRow     what only a reader of the one decision needs
     receipt_ids       (decision id,)                          -> ordinal, 8 bytes big endian
     observations      (ordinal, number)                       -> ObservationRow
-    policies          (policy key,)                           -> PolicyRow
+    policies          (policy key,)                           -> PolicyRow      the key as a 16-byte digest
+    policy_names      (place,)                                -> PolicyNameRow  in the order of their first decisions
     policy_cells      (policy key, user, action, number)      -> CellRow        user and action as 16-byte digests, b"" for all users
     receipt_fields    bitmaps of ordinals: policy, collection, user, resolved
     receipt_vectors   one vector of the context, where it has words
@@ -116,8 +117,15 @@ class ObservationRow(msgspec.Struct, omit_defaults=True):
 
 
 class PolicyRow(msgspec.Struct):
+    """place: where policy_names has its key; -1 for one of an older release, until its next decision or outcome."""
+
     created_at: int
     revision: int = 0
+    place: int = -1
+
+
+class PolicyNameRow(msgspec.Struct):
+    policy_key: str
 
 
 class CellRow(msgspec.Struct):
@@ -142,12 +150,13 @@ RECEIPT_DETAILS: Table[DetailsRow] = Table("receipt_details", key=("ordinal",), 
 RECEIPT_IDS: Table[bytes] = Table("receipt_ids", key=("decision_id",), row=bytes, doc="decision id to ordinal, 8 bytes big endian")
 OBSERVATIONS: Table[ObservationRow] = Table("observations", key=("ordinal", "number"), row=ObservationRow, doc="reported outcomes")
 POLICIES: Table[PolicyRow] = Table("policies", key=("policy",), row=PolicyRow, doc="policies and how often their evidence changed")
+POLICY_NAMES: Table[PolicyNameRow] = Table("policy_names", key=("place",), row=PolicyNameRow, doc="keys of the policies, to list them")
 POLICY_CELLS: Table[CellRow] = Table(
     "policy_cells", key=("policy", "user", "action", "number"), row=CellRow, doc="sums over the decisions of a policy"
 )
 RECEIPT_FIELDS = BitmapIndex("receipt_fields", fields=("policy", "collection", "user", "resolved"))
 RECEIPT_VECTORS = VectorIndex("receipt_vectors")
-TABLES = (RECEIPTS, RECEIPT_DETAILS, RECEIPT_IDS, OBSERVATIONS, POLICIES, POLICY_CELLS)
+TABLES = (RECEIPTS, RECEIPT_DETAILS, RECEIPT_IDS, OBSERVATIONS, POLICIES, POLICY_NAMES, POLICY_CELLS)
 INDEXES = (RECEIPT_FIELDS, RECEIPT_VECTORS)
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -331,8 +340,9 @@ def store_receipt(ctx: WriteContext, row: ReceiptRow, details: DetailsRow, vecto
     ctx[RECEIPTS].put((ordinal,), row)
     ctx[RECEIPT_DETAILS].put((ordinal,), details)
     ctx[RECEIPT_IDS].put((row.id,), ordinal.to_bytes(8, "big"))
-    if find_policy(ctx, row.policy_key) is None:
-        ctx[POLICIES].put((digest(ctx, "policy", row.policy_key),), PolicyRow(ctx.now))
+    policy = find_policy(ctx, row.policy_key)
+    if policy is None or policy.place < 0:
+        _put_policy(ctx, row.policy_key, policy or PolicyRow(ctx.now))
     fields = ctx.index(RECEIPT_FIELDS)
     for name, value in _marks(row):
         fields.add(ordinal, name, value)
@@ -352,9 +362,17 @@ def store_outcome(ctx: WriteContext, ordinal: int, row: ReceiptRow, changes: Map
     if after.reward is not None:
         _change_cells(ctx, ordinal, after, 1)
         ctx.index(RECEIPT_FIELDS).add(ordinal, "resolved", 1)
-    ctx[POLICIES].put((digest(ctx, "policy", row.policy_key),), policy)
+    _put_policy(ctx, row.policy_key, policy)
     ctx[RECEIPTS].put((ordinal,), after)
     return after
+
+
+def _put_policy(ctx: WriteContext, policy_key: str, policy: PolicyRow) -> None:
+    """Write the policy, in the list of all when it is not there yet."""
+    if policy.place < 0:
+        policy.place = ctx.next_ordinal("policies")
+        ctx[POLICY_NAMES].put((policy.place,), PolicyNameRow(policy_key))
+    ctx[POLICIES].put((digest(ctx, "policy", policy_key),), policy)
 
 
 def _marks(row: ReceiptRow) -> Iterator[tuple[str, int | str]]:

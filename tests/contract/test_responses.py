@@ -209,6 +209,7 @@ def outcomes(call: Tour) -> None:
         call("learning.decide", {**new, "mode": mode, "baseline_action_key": "voucher"})
     unknown = {**new, "mode": "observe", "chosen_action_key": "refund", "propensity_unknown": True}
     call("learning.decide", {**unknown, "policy_key": "unknown"})
+    call("learning.policies", query={"limit": 1})
     call("learning.insights", key="support")
     call("learning.evaluate", {}, key="support")
     told = call("learning.report", {"observations": [{"metric_key": "joy", "value": 0.5, "source": "survey"}]}, id=made["decision_id"])

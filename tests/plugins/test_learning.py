@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from plugins import accounts, collections, learning, memories
-from plugins.receipts import POLICY_CELLS, RECEIPTS, CellRow, folds_of
+from plugins.receipts import POLICIES, POLICY_CELLS, POLICY_NAMES, RECEIPTS, CellRow, folds_of
 from runtime.errors import ValidationFailed
 from runtime.inference import Models
 from runtime.operation import Call, ReadContext
@@ -286,6 +287,51 @@ def test_insights_can_be_asked_for_by_action_user_collection_and_context(office:
 def test_unknown_policies_are_not_there(office: Office) -> None:
     for call in (office.form("learning.insights", who=office.me), office.form("learning.evaluate", {}, who=office.me)):
         assert office.together([office.under(call, "never.seen")])[0].status == 404
+
+
+def test_policies_are_listed_newest_first_by_their_first_decision(office: Office) -> None:
+    def listed(**query: Any) -> dict[str, Any]:
+        return office("learning.policies", who=office.me, query=query).body
+
+    assert listed() == {"items": [], "next_cursor": None, "has_more": False, "total_count": 0}
+    first = office.decide(policy_key="first")["decision_id"]
+    for name in ("second", "third", "first"):
+        office.decide(policy_key=name)
+    office.report(first, success=True)
+    page = listed(limit=2)
+    assert [item["policy_key"] for item in page["items"]] == ["third", "second"] and page["total_count"] == 3
+    (oldest,) = listed(limit=2, cursor=page["next_cursor"])["items"]
+    assert {name: oldest[name] for name in ("policy_key", "policy_version", "decisions", "outcomes")} == {
+        "policy_key": "first", "policy_version": 1, "decisions": 2, "outcomes": 1,
+    }  # fmt: skip
+    assert oldest["created_at"] < page["items"][0]["created_at"] < oldest["last_decision_at"]
+    assert office("learning.policies", who=office.register("other@example.com")).body["items"] == []
+
+
+def test_a_policy_outlives_the_collection_of_its_decisions(office: Office) -> None:
+    collection = office("collections.create", {"name": "passing"}, who=office.me).body["id"]
+    office.decide(collection_id=collection)
+    office("collections.delete", who=office.me, id=collection)
+    (policy,) = office("learning.policies", who=office.me).body["items"]
+    assert (policy["policy_key"], policy["decisions"], policy["last_decision_at"]) == (POLICY, 0, None)
+
+
+def test_a_policy_of_an_older_store_is_listed_from_its_next_outcome_on(office: Office) -> None:
+    decision = office.decide()["decision_id"]
+
+    scope = office.scope_of(office.me)
+
+    def forget(transaction: Any) -> None:
+        policies = transaction.bind(POLICIES, scope)
+        ((key, row),) = policies.scan()
+        policies.put(key, msgspec.structs.replace(row, place=-1))
+        transaction.bind(POLICY_NAMES, scope).delete_prefix()
+
+    office.shard.store.write(forget)
+    assert office("learning.policies", who=office.me).body["items"] == []
+    office.report(decision, success=True)
+    (policy,) = office("learning.policies", who=office.me).body["items"]
+    assert (policy["policy_key"], policy["outcomes"]) == (POLICY, 1)
 
 
 def test_the_cells_are_the_sum_over_the_decisions(office: Office) -> None:
