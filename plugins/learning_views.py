@@ -261,9 +261,25 @@ class InsightsQuery(Query):
     user_id: ScopeName | None = Field(None, description="Only decisions of this end user.")
 
 
+class BetaParameters(View):
+    family: Literal["beta"]
+    a: float = Field(description="1 + the sum of the rewards.")
+    b: float = Field(description="1 + what they lack to 1 each.")
+
+
+class StudentParameters(View):
+    family: Literal["student_t"]
+    location: float
+    scale: float
+    degrees_of_freedom: float
+
+
 class Posterior(View):
     mean: float
     credible_interval_90: list[float] = Field(description="5 % and 95 % quantiles of the action's mean reward.")
+    distribution: BetaParameters | StudentParameters = Field(
+        description="beta for rewards between 0 and 1; else Student's t, which the reward range cuts."
+    )
 
 
 class Estimators(View):

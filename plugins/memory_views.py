@@ -310,7 +310,6 @@ class AllDeleted(View):
 
 class JobView(View):
     job_id: str = Field(description="The job's id.")
-    kind: Literal["memories.index", "memories.process", "documents.process"] = Field(description="What it does.")
     status: Literal["queued", "processing", "completed", "failed"] = Field(description="Where it stands.")
     progress: float = Field(description="0 to 1.")
     created_at: str = Field(description="When it was accepted (ISO 8601).")
@@ -319,6 +318,10 @@ class JobView(View):
     attempts: int = Field(description="Attempts so far.")
     result: dict[str, Any] | None = Field(description="What it did; for an indexing job the counts `indexed` and `skipped`.")
     error: str | None = Field(description="Why it failed, or why the last attempt did.")
+
+
+class MemoryJob(JobView):
+    kind: Literal["memories.index", "memories.process", "documents.process"] = Field(description="What it does.")
 
 
 class JobQuery(PageQuery):

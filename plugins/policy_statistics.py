@@ -83,6 +83,9 @@ class Beta:
     def draw(self, rng: np.random.Generator, count: int) -> Numbers:
         return rng.beta(self.a, self.b, count)
 
+    def parameters(self) -> dict[str, float | str]:
+        return {"family": "beta", "a": self.a, "b": self.b}
+
 
 @dataclass(frozen=True, slots=True)
 class Normal:
@@ -104,6 +107,9 @@ class Normal:
 
     def draw(self, rng: np.random.Generator, count: int) -> Numbers:
         return self.location + self.scale * rng.standard_t(self.freedom, count)
+
+    def parameters(self) -> dict[str, float | str]:
+        return {"family": "student_t", "location": self.location, "scale": self.scale, "degrees_of_freedom": self.freedom}
 
 
 def posterior(rewards: Rewards) -> Beta | Normal:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from scipy import stats
 
 from plugins import accounts, collections, learning, memories
 from plugins.receipts import POLICIES, POLICY_CELLS, POLICY_NAMES, RECEIPTS, CellRow, folds_of
@@ -128,6 +129,10 @@ def test_an_action_never_tried_is_measured_by_the_range_of_the_others(office: Of
     assert receipt["recommended_action_key"] == "refund"
     actions = {action["action_key"]: action for action in office.insights()["actions"]}
     assert actions["lawsuit"]["posterior"]["mean"] == 0.0
+    told = actions["refund"]["posterior"]["distribution"]
+    assert (told["family"], told["degrees_of_freedom"]) == ("student_t", 14)
+    half = told["scale"] * stats.t.ppf(0.95, told["degrees_of_freedom"])
+    assert actions["refund"]["posterior"]["credible_interval_90"] == pytest.approx([told["location"] - half, told["location"] + half])
 
 
 def test_shadow_lets_the_baseline_act_and_notes_the_recommendation(office: Office) -> None:
@@ -247,6 +252,7 @@ def test_insights_by_hand(office: Office) -> None:
     assert (found["policy_version"], found["action_count"], found["missingness"], found["max_weight"]) == (3, 2, 0.25, 4.0)
     assert (refund["action_key"], refund["count"], refund["outcomes"], refund["censored"]) == ("refund", 3, 2, 1)
     assert refund["posterior"]["mean"] == pytest.approx(2 / 4)
+    assert refund["posterior"]["distribution"] == {"family": "beta", "a": 2.0, "b": 2.0}
     assert refund["estimators"]["ips"] == pytest.approx(2 / 3)
     assert refund["estimators"]["snips"] == pytest.approx(2 / 6)
     assert refund["effective_sample_size"] == pytest.approx(36 / 20)
