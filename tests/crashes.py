@@ -54,6 +54,7 @@ class Books:
         self._chance = random.Random(seed)
         self._free: list[str] = []  # memories that nobody is changing just now
         self._written = 0
+        self._changed: set[str] = set()  # since the last audit
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -109,17 +110,22 @@ class Books:
             return
         if write.method == "PATCH":
             self.memories[write.target] = write.contents[0]
+            self._changed.add(write.target)
             self._free.append(write.target)
             return
         made = body.get("memory_ids") or [body["id"]]
         assert len(made) == len(write.contents)
         self.memories |= dict(zip(made, write.contents, strict=True))
+        self._changed |= set(made)
         self._free += made
 
     # --- after the crash ----------------------------------------------------------------------------------------------
 
-    async def audit(self) -> None:
-        """Compare everything with the books, settle the limbo, and compare again, search and counts included."""
+    async def audit(self, sample: int | None = None) -> None:
+        """Compare everything with the books, settle the limbo, and compare again, counts and search included.
+
+        sample  how many of the memories that no write since the last audit touched are searched for; None for all
+        """
         self.left_in_limbo = len(self.limbo)
         async with self._client() as client:
             await self._compare(client, await self._everything(client))
@@ -130,7 +136,11 @@ class Books:
             default = await self._get(client, "/v1/collections/default")
             assert default["memory_count"] == len(self.memories)
             await self._wait_until_indexed(client)
-            await self._each(client, list(self.memories), self._is_readable_and_found)
+            older = [memory_id for memory_id in self.memories if memory_id not in self._changed]
+            if sample is not None and sample < len(older):
+                older = self._chance.sample(older, sample)
+            await self._each(client, [*(self._changed & self.memories.keys()), *older], self._is_readable_and_found)
+            self._changed = set()
 
     async def _compare(self, client: httpx.AsyncClient, stored: dict[str, str]) -> None:
         """What was acknowledged is there; whatever else is there comes from a write in limbo, whole."""
