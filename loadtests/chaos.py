@@ -7,8 +7,9 @@ Each round sixteen writers write, and at a random moment something gets kill −
     gateway  a replica that was answering requests; the service goes on (ray)
 
 Then everything acknowledged is read back, what was written since the last round and a sample of the rest (in the last round all of it)
-is found by a search, every unanswered write is repeated under its Idempotency-Key and must have happened exactly once, and
-`mneme admin verify` finds every invariant of the store kept, after a kill of the whole service also before its next start. A difference ends the run with the failed comparison. `--seed` repeats the writes and the order of the kills.
+is found by a search, every unanswered write is repeated under its Idempotency-Key and must have happened exactly once, and `mneme admin
+verify` finds every invariant of the store kept, after a kill of the whole service also before its next start. A difference ends the run
+with the failed comparison. `--seed` repeats the writes and the order of the kills.
 """
 
 from __future__ import annotations
