@@ -359,9 +359,12 @@ def interact(
     settings = ctx.settings
     if prepared.word_vectors is None or not len(prepared.word_vectors) or not settings.search.interactions:
         return "ranking_fast"
-    promising = np.argsort(ranking.score(found, settings.ranking_fast.weights))[-settings.search.interactions :]
-    cues = cue_columns(ctx, candidates[promising])
-    sides = (candidates[promising], cues["previous"], cues["following"])
+    first = ranking.score(found, settings.ranking_fast.weights)
+    promising = np.arange(len(first))
+    if len(first) > settings.search.interactions:
+        promising = np.argpartition(first, -settings.search.interactions)[-settings.search.interactions :]
+    near = candidates[promising]
+    sides = (near, cue_column(ctx, "previous", near), cue_column(ctx, "following", near))
     pool = ascending(*sides)
     nearest = ctx.index(MEMORY_WORDS).nearest(prepared.space, pool, prepared.word_vectors)
     rarity = np.array([max(idf.get(term, 0.0) for term in word.terms) for word in prepared.words], np.float32)

@@ -67,10 +67,11 @@ def unpack_replies(message: bytes) -> list[Reply]:
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """One call in the lane: its pickle, who waits for the reply, and whether it was already sent once."""
+    """One call in the lane: its pickle, who waits for the reply, until when (loop seconds), and whether it was already sent once."""
 
     call: bytes
     reply: asyncio.Future[Reply]
+    deadline: float
     sent: bool = False
 
 
@@ -84,6 +85,8 @@ class CallLane:
         self._repeatable = "read" in name
         self._room = BATCHES_UNDER_WAY_MAX[name]
         self._queue: deque[_Waiting] = deque()
+        self._unanswered: deque[_Waiting] = deque()  # by deadline: one timer serves them all
+        self._expiry: asyncio.TimerHandle | None = None
         self._carriers: set[asyncio.Task[None]] = set()
         self._pump_due = False
         self._recovery: asyncio.Task[None] | None = None
@@ -93,17 +96,32 @@ class CallLane:
         if len(self._queue) >= LANE_QUEUE_MAX:
             raise Unavailable("The service has more requests waiting than it accepts. Retry in a moment.")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(pickle.dumps(call, PICKLE_PROTOCOL), loop.create_future())
+        waiting = _Waiting(pickle.dumps(call, PICKLE_PROTOCOL), loop.create_future(), loop.time() + CALL_SECONDS_MAX)
         self._queue.append(waiting)
+        self._unanswered.append(waiting)
+        while self._unanswered[0].reply.done():
+            self._unanswered.popleft()
+        if self._expiry is None:
+            self._expiry = loop.call_at(self._unanswered[0].deadline, self._expire)
         if not self._pump_due:
             # One turn of the loop later, so that calls which arrived in the same turn share the batch.
             self._pump_due = True
             loop.call_soon(self._pump)
-        try:
-            async with asyncio.timeout(CALL_SECONDS_MAX):
-                return await waiting.reply
-        except TimeoutError:
-            raise Unavailable(f"No answer within {CALL_SECONDS_MAX} seconds; the outcome is unknown. {_RETRY}") from None
+        return await waiting.reply
+
+    def _expire(self) -> None:
+        """Tell those who have waited long enough, and come back for the next."""
+        loop = asyncio.get_running_loop()
+        self._expiry = None
+        while self._unanswered:
+            waiting = self._unanswered[0]
+            if not waiting.reply.done():
+                if waiting.deadline > loop.time():
+                    self._expiry = loop.call_at(waiting.deadline, self._expire)
+                    return
+                told = f"No answer within {CALL_SECONDS_MAX} seconds; the outcome is unknown. {_RETRY}"
+                waiting.reply.set_exception(Unavailable(told))
+            self._unanswered.popleft()
 
     def _pump(self) -> None:
         self._pump_due = False

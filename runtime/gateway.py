@@ -20,13 +20,11 @@ server and the shard.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
@@ -37,6 +35,7 @@ from pydantic import Field
 
 from runtime import auth, bodies, openapi, validation
 from runtime.bodies import Arriving, ClientLeft, Headers, Receive, T, unless_left
+from runtime.callers import Callers
 from runtime.errors import (
     ApiError,
     BadRequest,
@@ -82,7 +81,6 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _HEADER_SAFE = "".join(map(chr, range(32, 127)))
 _UNMATCHED = "unmatched"
 _ENTROPY_BYTES = 16 + 32  # one request to the system for a request id and a call's seed
-_CLIENT_CHARS_MAX = 64
 BLOBS = "blobs"  # below the data directory
 _CLIENT_LEFT_STATUS = 499  # never sent: how metrics count a client that left before its body was whole
 _DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -122,10 +120,11 @@ def build_asgi(
 class _Route:
     """An operation with what is needed to read its requests, prepared once."""
 
-    __slots__ = ("body", "changes", "operation", "public", "query", "tenantless", "upload")
+    __slots__ = ("body", "changes", "is_own", "operation", "public", "query", "tenantless", "upload")
 
-    def __init__(self, operation: Operation, settings: Settings, blobs: BlobStore):
+    def __init__(self, operation: Operation, settings: Settings, blobs: BlobStore, *, is_own: bool = False):
         self.operation = operation
+        self.is_own = is_own  # the gateway answers it itself
         self.public = operation.scope == "public" and not operation.internal
         self.tenantless = self.public or operation.internal
         self.changes = operation.method in ("POST", "PUT", "PATCH", "DELETE")
@@ -142,18 +141,19 @@ class Gateway:
     ):
         self.version, self.build = service_version(), service_build()
         self._registry, self._shards, self._secrets, self._telemetry, self._models = registry, shards, secrets, telemetry, models
-        self._require_https = settings.http.require_https
+        self._callers = Callers(settings)
         self._offset = settings.clock.offset_seconds
-        networks = tuple(ipaddress.ip_network(text, strict=False) for text in settings.http.trusted_proxies)
-        self._trusts = lru_cache(maxsize=1024)(lambda address: _is_within(address, networks)) if networks else None
         self._was_ready = False
         self._described: tuple[bytes, bytes] | None = None
-        self._under_way = self._calls = 0  # requests being answered, and of them calls that a shard has
+        self._under_way = self._calls = 0  # requests whose answer is being made, and of them calls that a shard has
+        self._in_flight = 0  # requests whose answer is not all sent
+        telemetry.count_in_flight(lambda: self._in_flight)
         self._arriving = Arriving()
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
         self._blobs = BlobStore(settings.data_dir / BLOBS)
-        routes = [_Route(operation, settings, self._blobs) for operation in (*registry.operations.values(), *self._own)]
+        routes = [_Route(operation, settings, self._blobs) for operation in registry.operations.values()]
+        routes += [_Route(operation, settings, self._blobs, is_own=True) for operation in self._own]
         built = ((mount, mount.build(Door(self, self._arriving), settings)) for plugin in registry.plugins for mount in plugin.mounts)
         self._mounts = [(mount, application) for mount, application in built if application is not None]
         self._routes = Routes((r.operation.method, path, r) for r in routes for path in (r.operation.path, *r.operation.aliases))
@@ -168,6 +168,13 @@ class Gateway:
         if scope["type"] != "http":
             await _other_protocol(scope, receive, send)
             return
+        self._in_flight += 1
+        try:
+            await self._serve(scope, receive, send)
+        finally:
+            self._in_flight -= 1
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         pairs = scope["headers"]
         headers = dict(pairs)
@@ -178,38 +185,37 @@ class Gateway:
         reply: Reply | None = None
         status: int | None = None  # once something has been sent
         self._under_way += 1
-        with self._telemetry.in_flight():
-            try:
-                _check_sizes(scope, pairs)
-                if b"host" not in headers and scope.get("http_version") == "1.1":
-                    raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
-                mounted = self._mounted(scope, headers)
-                if mounted is not None:
-                    name, application = mounted
-                    status = await self._through(application, scope, headers, receive, send, request_id, started)
-                else:
-                    route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
-                    name = route.operation.name
-                    if route.operation not in self._own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
-                        raise _too_many()
-                    if len(headers) != len(pairs):
-                        _check_repeated(pairs, headers)
-                    now_ms = int((time.time() + self._offset) * 1000)
-                    call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
-                    reply = await self._answer(call, route, scope, headers, receive)
-            except ApiError as error:
-                reply = Reply(error=error)
-            except ClientLeft:
-                status = _CLIENT_LEFT_STATUS
-            except Exception:
-                log.exception("%s failed, request %s", name, request_id)
-                reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
-            finally:
-                self._under_way -= 1
-            if status is None and hasattr(reply.body, "__aiter__"):
-                status = await self._deliver_stream(send, receive, reply, request_id, started)
-            elif status is None:
-                status = await self._deliver(send, reply, method, request_id, started)
+        try:
+            _check_sizes(scope, pairs)
+            if b"host" not in headers and scope.get("http_version") == "1.1":
+                raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
+            mounted = self._mounted(scope, headers)
+            if mounted is not None:
+                name, application = mounted
+                status = await self._through(application, scope, headers, receive, send, request_id, started)
+            else:
+                route, path = self._routes.find(method, scope.get("raw_path") or quote(scope["path"]).encode())
+                name = route.operation.name
+                if not route.is_own and (self._under_way > GATEWAY_REQUESTS_MAX or self._calls >= GATEWAY_CALLS_MAX):
+                    raise _too_many()
+                if len(headers) != len(pairs):
+                    _check_repeated(pairs, headers)
+                now_ms = int((time.time() + self._offset) * 1000)
+                call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
+                reply = await self._answer(call, route, scope, headers, receive)
+        except ApiError as error:
+            reply = Reply(error=error)
+        except ClientLeft:
+            status = _CLIENT_LEFT_STATUS
+        except Exception:
+            log.exception("%s failed, request %s", name, request_id)
+            reply = Reply(error=InternalError("Something failed on our side. The request id finds the cause in the log."))
+        finally:
+            self._under_way -= 1
+        if status is None and hasattr(reply.body, "__aiter__"):
+            status = await self._deliver_stream(send, receive, reply, request_id, started)
+        elif status is None:
+            status = await self._deliver(send, reply, method, request_id, started)
         self._telemetry.request(name, method if method in _METHODS else "other", status, time.perf_counter() - started)
 
     # --- the request --------------------------------------------------------------------------------------------------
@@ -229,9 +235,7 @@ class Gateway:
             raise _too_many()
         if len(headers) != len(scope["headers"]):
             _check_repeated(scope["headers"], headers)
-        client, secure = self._caller(scope, headers)
-        if self._require_https and not secure:
-            raise _https_only()
+        client, secure = self._callers.of(scope, headers)
         sent = 0
 
         async def complete(message: MutableMapping[str, Any]) -> None:
@@ -256,7 +260,7 @@ class Gateway:
     async def _answer(self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive) -> Reply:
         """Fill in the call and have it done. Raises ApiError for what can be refused right here."""
         operation = route.operation
-        call.client = self._client(operation, scope, headers)
+        call.client, _ = self._callers.of(scope, headers, loopback_may_be_plain=operation.name == "service.health")
         if not route.public:
             call.credential, call.slot = self._credential(operation, headers, call.now_ms)
         if route.upload is not None:
@@ -316,29 +320,6 @@ class Gateway:
         if refused or "X-Idempotent-Replay" in reply.headers:
             await asyncio.to_thread(self._blobs.remove, owner, call.body.file.blob_name)
         return reply
-
-    def _caller(self, scope: Scope, headers: Headers) -> tuple[str, bool]:
-        """(the caller's address, whether it came over HTTPS). What proxies forward counts only when they are trusted."""
-        client = peer = scope["client"][0] if scope.get("client") else ""
-        secure = scope["scheme"] == "https"
-        if self._trusts is not None and self._trusts(peer):
-            protocol = headers.get(b"x-forwarded-proto")
-            if protocol is not None:
-                secure = protocol.rpartition(b",")[2].strip().lower() == b"https"
-            # Each proxy appends the address it saw: the last one that is none of ours is the caller.
-            for address in reversed(headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")):
-                client = address.strip()[:_CLIENT_CHARS_MAX] or client
-                if not self._trusts(client):
-                    break
-        return client, secure
-
-    def _client(self, operation: Operation, scope: Scope, headers: Headers) -> str:
-        """The caller's address. Raises BadRequest where HTTPS is missing."""
-        client, secure = self._caller(scope, headers)
-        peer = scope["client"][0] if scope.get("client") else ""
-        if self._require_https and not secure and not (operation.name == "service.health" and _is_loopback(peer)):
-            raise _https_only()
-        return client
 
     def _credential(self, operation: Operation, headers: Headers, now_ms: int) -> tuple[Credential, int]:
         header = headers.get(b"authorization")
@@ -532,10 +513,6 @@ async def _send_pieces(send: Send, pieces: Iterator[bytes]) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _https_only() -> BadRequest:
-    return BadRequest("This service answers over HTTPS only.")
-
-
 def _gone() -> NotFound:
     return NotFound("This file is gone.")
 
@@ -556,7 +533,7 @@ async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:
             return
 
 
-# --- errors and addresses ---------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 
 def answer_unread(error: ApiError) -> bytes:
@@ -597,16 +574,3 @@ def _error_answer(error: ApiError, request_id: str) -> tuple[int, bytes, dict[st
 def _header_value(text: str) -> bytes:
     """Visible ASCII as it is; anything else, line breaks above all, percent-encoded."""
     return (text if text.isascii() and text.isprintable() else quote(text, safe=_HEADER_SAFE)).encode()
-
-
-def _is_within(address: str, networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]) -> bool:
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return any((mapped or parsed) in network for network in networks)
-
-
-def _is_loopback(address: str) -> bool:
-    return _is_within(address, (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")))

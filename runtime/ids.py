@@ -23,6 +23,7 @@ import re
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 KEY_PREFIX = "mem_sk_"
 
+_KEY_CHARS = len(KEY_PREFIX) + 64
 _RFC4648 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _FROM_RFC4648 = bytes.maketrans(_RFC4648.encode(), ALPHABET.encode())
 _TO_RFC4648 = str.maketrans(ALPHABET, _RFC4648)
@@ -45,7 +46,8 @@ def id_tag(prefix: str, text: str) -> bytes | None:
     match = _SHAPE.fullmatch(text)
     if match is None or match[1] != prefix:
         return None
-    return base64.b32decode(match[2].translate(_TO_RFC4648))[6:10]
+    # Characters 8 to 15 of the text are bytes 5 to 9 of the id: base32 in eights is read by itself.
+    return base64.b32decode(match[2][8:16].translate(_TO_RFC4648))[1:]
 
 
 def retagged(text: str, tag: bytes) -> str | None:
@@ -63,13 +65,17 @@ def make_api_key(secret: bytes, slot: int, random: bytes) -> str:
     return KEY_PREFIX + (head + _key_mac(secret, head)).hex()
 
 
+def is_key_shaped(text: str) -> bool:
+    """Whether a text begins like an API key and is as long as one."""
+    return len(text) == _KEY_CHARS and text.startswith(KEY_PREFIX)
+
+
 def api_key_slot(secret: bytes, key: str) -> int | None:
     """The slot in a key whose MAC is right; None for anything else. Constant-time in the MAC."""
-    body = key.removeprefix(KEY_PREFIX)
-    if len(key) != len(KEY_PREFIX) + 64 or len(body) != 64:
+    if not is_key_shaped(key):
         return None
     try:
-        raw = bytes.fromhex(body)
+        raw = bytes.fromhex(key[len(KEY_PREFIX) :])
     except ValueError:
         return None
     if len(raw) != 32 or not hmac.compare_digest(raw[28:], _key_mac(secret, raw[:28])):

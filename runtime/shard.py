@@ -93,8 +93,8 @@ class Shard:
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so lanes keep slow calls apart."""
-        if len(calls) == 1:
-            return [await self.execute(calls[0])]
+        if all(self.registry.operations[call.operation].is_immediate for call in calls):
+            return [await self.execute(call) for call in calls]  # none of them waits, so tasks would only cost
         return list(await asyncio.gather(*(self.execute(call) for call in calls)))
 
     async def execute(self, call: Call) -> Reply:

@@ -19,8 +19,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -79,11 +78,9 @@ class Telemetry:
         requests.inc()
         latency.observe(seconds)
 
-    @contextmanager
-    def in_flight(self) -> Iterator[None]:
-        """Count one request as being answered for as long as the block runs."""
-        with self._in_flight.track_inprogress():
-            yield
+    def count_in_flight(self, count: Callable[[], int]) -> None:
+        """Whom to ask how many requests are being answered, whenever somebody reads the metrics."""
+        self._in_flight.set_function(count)
 
     def shards(self, statuses: Sequence[Mapping[str, Any]]) -> None:
         """Take the latest status of every shard: mappings with a "shard" number and any further, possibly nested, numbers."""

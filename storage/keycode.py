@@ -30,7 +30,7 @@ _NONE, _FALSE, _TRUE, _ZERO, _FLOAT, _BYTES, _STR = 0x05, 0x08, 0x09, 0x14, 0x21
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _POSITIVE = [bytes((_ZERO + size,)) for size in range(9)]
 _NEGATIVE = [bytes((_ZERO - size,)) for size in range(9)]
-_SMALL_INTS = 1024
+_SMALL_INTS = 65_536  # as bytes at hand: most ordinals, for 2 MB
 _CUT = "\uffff"  # a noncharacter: it marks shortened text and stands in no text that `short` leaves alone
 _DIGEST_CHARS = 64
 
@@ -38,7 +38,8 @@ _DIGEST_CHARS = 64
 def encode(parts: tuple[Any, ...]) -> bytes:
     """The key's bytes. TypeError for a part of another kind, ValueError for an int beyond signed 64 bits or a NaN."""
     if len(parts) == 1:
-        return _encode_part(parts[0])
+        part = parts[0]
+        return _SMALL[part] if type(part) is int and 0 <= part < _SMALL_INTS else _encode_part(part)
     return b"".join([_encode_part(part) for part in parts])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -36,10 +37,11 @@ class Scope:
     def __post_init__(self) -> None:
         object.__setattr__(self, "prefix", self.slot.to_bytes(2, "big") + self.tenant.to_bytes(4, "big"))
 
-    @classmethod
-    def of_slot(cls, slot: int) -> Scope:
+    @staticmethod
+    @cache
+    def of_slot(slot: int) -> Scope:
         """The scope of the slot's own rows."""
-        return cls(slot, 0)
+        return Scope(slot, 0)
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,9 @@ class SealedTable(BoundTable[Row]):
             raise self._reader._fault(error) from error
         return None if sealed is None else self._unseal(self._owner(key) if self._owned else self._scope, physical, sealed)
 
-    def get_many(self, keys: Sequence[Key]) -> list[Row | None]:
-        wanted = [self._prefix + encode_key(key) for key in keys]
+    def get_many(self, keys: Sequence[Key], prefix: Key = ()) -> list[Row | None]:
+        head = self._prefix + encode_key(prefix)
+        wanted = [head + encode_key(key) for key in keys]
         try:
             with self._lmdb.cursor() as cursor:
                 found = dict(cursor.getmulti(sorted(wanted)))
@@ -72,7 +73,7 @@ class SealedTable(BoundTable[Row]):
             raise self._reader._fault(error) from error
         decode, unseal, scopes = self._decode, self._unseal, itertools.repeat(self._scope)
         if self._owned:
-            scopes = map(self._owner, keys)
+            scopes = map(self._owner, keys) if not prefix else itertools.repeat(self._owner(prefix))
         return [
             decode(unseal(scope, physical, found[physical])) if physical in found else None
             for scope, physical in zip(scopes, wanted, strict=False)

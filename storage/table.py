@@ -99,9 +99,10 @@ class BoundTable(Generic[Row]):
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
 
-    def get_many(self, keys: Sequence[Key]) -> list[Row | None]:
-        """One entry per key, in the keys' order; read in key order with one cursor."""
-        wanted = [self._prefix + encode_key(key) for key in keys]
+    def get_many(self, keys: Sequence[Key], prefix: Key = ()) -> list[Row | None]:
+        """One entry per key, in the keys' order; read in key order with one cursor. prefix: parts that all keys begin with."""
+        head = self._prefix + encode_key(prefix)
+        wanted = [head + encode_key(key) for key in keys]
         try:
             with self._lmdb.cursor() as cursor:
                 found = dict(cursor.getmulti(sorted(wanted)))

@@ -208,7 +208,7 @@ class BoundVectors:
 
     def get_many(self, space: str, ordinals: NDArray[np.integer]) -> tuple[Vectors, NDArray[np.bool_]]:
         """(n, width) stored vectors aligned with `ordinals`, zeros where there is none, and which there are; (n, 0) without any."""
-        rows = self._rows.get_many([(space, ordinal) for ordinal in np.asarray(ordinals).tolist()])
+        rows = self._rows.get_many([(ordinal,) for ordinal in np.asarray(ordinals).tolist()], (space,))
         present = np.array([raw is not None for raw in rows], bool)
         width = next((len(raw) - SEQUENCE_BYTES for raw in rows if raw is not None), 0)
         raws = [bytes(width) if raw is None else raw[SEQUENCE_BYTES:] for raw in rows]
@@ -240,7 +240,7 @@ class BoundVectors:
         if self._reader.writable:  # what is not committed yet counts neither here nor in the resident state
             with self._reader.store.snapshot() as committed:
                 return self._index.bind(committed, self._scope)._exact(space, query, k, ordinals)
-        rows = self._rows.get_many([(space, ordinal) for ordinal in ordinals.tolist()])
+        rows = self._rows.get_many([(ordinal,) for ordinal in ordinals.tolist()], (space,))
         held = [(ordinal, raw[SEQUENCE_BYTES:]) for ordinal, raw in zip(ordinals.tolist(), rows, strict=True) if raw is not None]
         if not held:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)

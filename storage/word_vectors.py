@@ -54,7 +54,7 @@ class BoundWords:
     def nearest(self, space: str, ordinals: NDArray[np.integer], query: NDArray[np.int8]) -> NDArray[np.float32]:
         """(n, q): for each document and each word of the query (q, width) the highest cosine among the document's words, at least 0."""
         found = np.zeros((len(ordinals), len(query)), np.float32)
-        rows = [raw or b"" for raw in self._rows.get_many([(space, ordinal) for ordinal in ordinals.tolist()])]
+        rows = [raw or b"" for raw in self._rows.get_many([(ordinal,) for ordinal in ordinals.tolist()], (space,))]
         if len(query) and any(rows):
             ends = np.cumsum([len(raw) // query.shape[1] for raw in rows], dtype=np.int64)
             vectors = np.frombuffer(b"".join(rows), np.int8).reshape(-1, query.shape[1])
