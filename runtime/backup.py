@@ -42,7 +42,7 @@ SETTLED_SECONDS = 2
 COPY_MAP_FACTOR = 4  # how far a store may grow while it is copied
 
 _DERIVED = {LOCK_FILE, "logs", "models"}  # of the data directory
-_OF_LMDB = {DATA_FILE, "lock.mdb", STORE_LOCK_FILE, ".creating", ".rewritten", ".rewritten.partial"}  # of a store's directory
+_OF_LMDB = {DATA_FILE, "lock.mdb", STORE_LOCK_FILE, ".creating", ".rewritten", ".rewritten.partial", ".snapshot"}  # of a store's directory
 _UNFINISHED = (".new", ".partial", ".tmp")
 
 

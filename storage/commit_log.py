@@ -60,16 +60,24 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 class ShippingState(msgspec.Struct, frozen=True):
     """Where the shipped log ends, as far as this directory knows, and as whose owner it was shipped.
 
-    epoch, token  the epoch that this directory took last, and what it proves that with
+    epoch, token  the epoch that this directory took last, or was about to take, and what it proves that with
+    former        the token of the epoch it held before that
     number, hash  of the last stored segment
+    tail          epoch of that segment, which names the next one
     sequence      the last commit in it
+    ring          records of keys.ring in it and in those before
+    broken        whether what is shipped waits for a snapshot to be of use
     """
 
     epoch: int = 0
     token: str = ""
+    former: str = ""
     number: int = 0
     hash: bytes = b""
+    tail: int = 0
     sequence: int = 0
+    ring: int = 0
+    broken: bool = False
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -109,7 +117,7 @@ class CommitLog:
         self._saved: ShippingState | None = None
         self.epoch = 0
         self.grown = threading.Event()  # set by each recorded commit; whoever waits clears it
-        self.unread_bytes = 0  # recorded by this process since whoever ships last looked
+        self.recorded_bytes = 0  # by this process
 
     def hold(self, after: int | None = None) -> Hold:
         """Record from now on, and keep what comes after `after` (default: the last commit). Raises LogGap when it is gone."""
@@ -201,7 +209,7 @@ class CommitLog:
             raise StoreError(f"{self._store.directory}: the log holds commits later than {sequence}.")
         self._trim(transaction, min((hold.after for hold in self._holds), default=sequence))
         self._write_state(transaction)
-        self.unread_bytes += len(raw)
+        self.recorded_bytes += len(raw)
 
     def committed(self) -> None:
         """The transaction of the last append is on disk."""

@@ -79,6 +79,7 @@ class Keyring:
         self._epoch = b""
         self._count = itertools.count()
         self._creating = threading.Lock()
+        self._overwritten: set[int] = set()  # places that copies elsewhere have not heard of
 
     @classmethod
     def open(cls, path: Path, service_key: bytes, *, create: bool, readonly: bool = False) -> Keyring:
@@ -156,6 +157,7 @@ class Keyring:
             if number is None and scope in self._shredded:
                 return False
             self._write(self._records if number is None else number, _SHREDDED, scope, b"")
+            self._overwritten |= set() if number is None else {number}
             self._shredded.add(scope)
             self._places.pop(scope, None)
             self._secrets.pop(scope, None)
@@ -163,6 +165,23 @@ class Keyring:
             for name in [name for name in list(self._ciphers) if name.startswith(scope)]:
                 self._ciphers.pop(name, None)
             return number is not None
+
+    def changes(self, since: int, all_shredded: bool) -> list[tuple[int, bytes]]:
+        """(place, record) of every record from place `since` on, and of those before it that were overwritten and not yet `copied`.
+
+        all_shredded  of those before it every one that was ever overwritten
+        """
+        with self._creating:
+            known, places = self._records, {place for place in self._overwritten if place < since}
+        if all_shredded:
+            raw = os.pread(self._fd, since * RECORD_BYTES, 0)
+            places |= {place for place in range(since) if raw[place * RECORD_BYTES : place * RECORD_BYTES + 1] == _SHREDDED}
+        return [(place, os.pread(self._fd, RECORD_BYTES, place * RECORD_BYTES)) for place in (*sorted(places), *range(since, known))]
+
+    def copied(self, changes: list[tuple[int, bytes]]) -> None:
+        """A copy elsewhere has these."""
+        with self._creating:
+            self._overwritten -= {place for place, _ in changes}
 
     def copy(self, path: Path) -> None:
         """A copy of the ring in a new file, synced."""
@@ -269,6 +288,16 @@ class Keyring:
         except OSError as error:
             raise StoreFull(f"{self.path} cannot be written ({error}); the last write was not stored. Free space on its device.") from error
         self._records = max(self._records, number + 1)
+
+
+def write_records(path: Path, changes: list[tuple[int, bytes]]) -> None:
+    """Bring a copy of a ring, which nobody has open, up to these changes."""
+    with path.open("r+b") as file:
+        for place, record in changes:
+            file.seek(place * RECORD_BYTES)
+            file.write(record)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _sync(directory: Path) -> None:

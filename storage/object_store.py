@@ -1,0 +1,153 @@
+"""Object storage: a local directory, S3, GCS or Azure behind five verbs, through `obstore`.
+
+It owns paths below one URL and the meaning of their failures. It does not know what is stored. Everything but a whole file is
+written once: `put_new` makes an object only where there is none, which every backend decides atomically.
+
+    file:///var/lib/mneme-log     a directory; what is written there is synced
+    s3://bucket/prefix            also gs:// and az://; credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT, …)
+
+An attempt that was reported as failed may have succeeded. So whoever is told that a name is taken compares what lies there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import from_url
+
+REQUEST_SECONDS_MAX = 10
+CONNECT_SECONDS_MAX = 3
+RETRIES_MAX = 2
+PIECE_BYTES = 8 << 20
+NAMES_PER_DELETE_MAX = 500
+
+
+class ObjectStoreFailed(Exception):
+    """The object store did not do what was asked, or did not say so. Whether anything was written is unknown."""
+
+
+class ObjectStore:
+    """Objects below a URL. Its calls block; they are safe from any thread."""
+
+    def __init__(self, url: str, place: str = ""):
+        self.url = url
+        self._place = place
+        self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+        try:
+            self._store = from_url(url, mkdir=True) if self._directory else from_url(url, **_options(url))
+        except (BaseError, OSError, ValueError) as wrong:
+            raise ObjectStoreFailed(f"{url} cannot be used: {_sentence(wrong)}") from wrong
+
+    def below(self, place: str) -> ObjectStore:
+        """The same store, its paths counted from `place`."""
+        return type(self)(self.url, f"{self._place}{place}/")
+
+    def put_new(self, path: str, content: bytes) -> bool:
+        """Make the object; False when one of that name is there, perhaps through an attempt of our own. Raises ObjectStoreFailed."""
+        try:
+            self._call(obstore.put, self._place + path, content, mode="create")
+        except AlreadyExistsError:
+            return False
+        self._sync(path)
+        return True
+
+    def put_file(self, path: str, file: BinaryIO) -> None:
+        """Store a file's content in pieces, in place of what was there."""
+        self._call(obstore.put, self._place + path, file, chunk_size=PIECE_BYTES, max_concurrency=2)
+        self._sync(path)
+
+    def get(self, path: str) -> bytes | None:
+        """The content, or None when there is no such object."""
+        try:
+            return self._call(lambda store, at: bytes(obstore.get(store, at).bytes()), self._place + path)
+        except FileNotFoundError:
+            return None
+
+    def has(self, path: str) -> bool:
+        try:
+            self._call(obstore.head, self._place + path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def fetch(self, path: str, target: BinaryIO) -> bool:
+        """Write the content to a file; -> whether there is such an object."""
+
+        def copy(store: Any, at: str) -> None:
+            for piece in obstore.get(store, at).stream(PIECE_BYTES):
+                target.write(piece)
+
+        try:
+            self._call(copy, self._place + path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        """Paths below a folder, counted from it, in order."""
+        start = f"{self._place}{folder}/" if folder else self._place
+        found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
+        return sorted(each["path"].removeprefix(start) for each in found)
+
+    def folders(self) -> list[str]:
+        """Names of the folders right below."""
+        found = self._call(lambda store, at: obstore.list_with_delimiter(store, at.rstrip("/")), self._place)
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Remove objects; what is not there is fine."""
+        waiting = [self._place + path for path in paths]
+        if self._directory is not None:
+            for path in waiting:  # a directory stops at the first that is missing
+                (self._directory / path).unlink(missing_ok=True)
+            return
+        for start in range(0, len(waiting), NAMES_PER_DELETE_MAX):
+            self._call(obstore.delete, waiting[start : start + NAMES_PER_DELETE_MAX])
+
+    def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return verb(self._store, path, *arguments, **options)
+        except (AlreadyExistsError, FileNotFoundError):
+            raise
+        except (BaseError, OSError) as failed:
+            raise ObjectStoreFailed(f"{self.url}: {_sentence(failed)}") from failed
+
+    def _sync(self, path: str) -> None:
+        """Have a file of a local directory, and the names that lead to it, survive a power failure."""
+        if self._directory is None:
+            return
+        try:
+            at = self._directory / (self._place + path)
+            while True:
+                descriptor = os.open(at, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+                if at == self._directory:
+                    return
+                at = at.parent
+        except OSError as failed:
+            raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
+
+
+def _options(url: str) -> dict[str, Any]:
+    client = {
+        "timeout": timedelta(seconds=REQUEST_SECONDS_MAX),
+        "connect_timeout": timedelta(seconds=CONNECT_SECONDS_MAX),
+        "allow_http": True,  # an endpoint on this machine or network, named by the operator
+    }
+    retry = {"max_retries": RETRIES_MAX, "retry_timeout": timedelta(seconds=REQUEST_SECONDS_MAX)}
+    return {} if url.startswith("memory:") else {"client_options": client, "retry_config": retry}
+
+
+def _sentence(error: BaseException) -> str:
+    """The first line of what the library says; the rest is its own innards."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
