@@ -26,6 +26,7 @@ from plugins import (
     dashboard,
     decisions,
     documents,
+    dropin,
     feedback,
     graph,
     graph_search,
@@ -33,6 +34,7 @@ from plugins import (
     learning,
     memories,
     memory_files,
+    memory_lists,
     memory_tools,
     profile,
     search,
@@ -59,6 +61,7 @@ PLUGINS = (
     accounts.plugin,
     collections.plugin,
     memories.plugin,
+    memory_lists.plugin,
     memory_tools.plugin,
     memory_files.plugin,
     search.plugin,
@@ -84,6 +87,7 @@ PLUGINS = (
     ingestion.plugin,
     upkeep.plugin,
     dashboard.plugin,
+    dropin.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

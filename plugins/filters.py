@@ -5,6 +5,7 @@
 
 Fields are a memory's own, and `metadata.<path>` with the keys of nested objects joined by dots. What each takes:
 
+    id                                                                                      eq ne in nin
     collection_id, the scopes, session_id, speaker, tier, source_type, conflict_status      eq ne in nin exists
     tags                                                                                    the same, and contains
     source, source_reference, title          the same, gt gte lt lte, and contains, icontains on the text
@@ -34,7 +35,7 @@ from pyroaring import BitMap
 
 from plugins.collections import require_collection
 from plugins.memory_facets import metadata_number, metadata_numbers, metadata_value, metadata_values, number_text
-from plugins.memory_store import MEMORIES, MemoryRow
+from plugins.memory_store import MEMORIES, MemoryRow, find_ordinal
 from plugins.memory_times import told_between
 from runtime.errors import ValidationFailed
 from runtime.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX, TEXTS_READ_MAX
@@ -57,7 +58,7 @@ NAMES = {
 }
 TEXTS = ("source", "source_reference", "title")
 TIMES = ("created_at", "occurred_at", "updated_at", "expires_at")
-FIELDS = (*NAMES, *TEXTS, *TIMES, "importance", "conflict_status", "content", "metadata.<path>")
+FIELDS = ("id", *NAMES, *TEXTS, *TIMES, "importance", "conflict_status", "content", "metadata.<path>")
 METADATA = "metadata."
 COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
@@ -85,6 +86,16 @@ class Told:
 
     def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
         return told_between(self.ctx, universe, self.name, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Only:
+    """Exactly this memory; none, for None."""
+
+    ordinal: int | None
+
+    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
+        return BitMap() if self.ordinal is None else universe & BitMap((self.ordinal,))
 
 
 @dataclass(frozen=True)
@@ -172,6 +183,8 @@ class _Compiler:
             at = _instant(value, loc)
             return Told(self._ctx, name, at, at)
         text = _text(value, loc)
+        if name == "id":
+            return Only(find_ordinal(self._ctx, text))
         if name == "collection_id":
             return Equals("collection", require_collection(self._ctx, text).number)
         if name == "conflict_status":
@@ -240,6 +253,8 @@ def _operators_of(name: str) -> tuple[str, ...]:
     equality = ("eq", "ne", "in", "nin")
     if name == "content":
         return ("contains", "icontains")
+    if name == "id":
+        return equality
     if name == "importance":
         return (*equality, *COMPARISONS)
     if name in TIMES:

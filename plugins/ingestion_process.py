@@ -114,6 +114,9 @@ class Undone(View):
 # --- handlers ---------------------------------------------------------------------------------------------------------
 
 
+CARRIED = ("metadata", "tags", "expires_at")  # by each memory that is made of a conversation
+
+
 def conversation_of(body: Any, now: int) -> Conversation:
     """What a request asks to have ingested: a ProcessBody, or a create with `infer`."""
     messages = [("user", getattr(body, "speaker", None), body.content)] if body.messages is None else []
@@ -121,8 +124,7 @@ def conversation_of(body: Any, now: int) -> Conversation:
     fields = {name: value for name in SCOPES if (value := getattr(body, name, None)) is not None}
     if "run_id" in fields:
         fields.setdefault("session_id", fields["run_id"])
-    if body.metadata:
-        fields["metadata"] = body.metadata
+    fields |= {name: value for name in CARRIED if (value := getattr(body, name, None))}
     return Conversation(
         messages=messages,
         occurred_at=now if body.occurred_at is None else body.occurred_at,

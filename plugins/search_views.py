@@ -119,8 +119,10 @@ class Hit(View):
     user_id: str | None
     agent_id: str | None
     run_id: str | None
+    app_id: str | None
     occurred_at: str
     created_at: str
+    updated_at: str
     tier: str
     low_confidence: bool = Field(description="Whether the result is too weak to stand on its own.")
     highlights: list[Highlight] | None = None
@@ -183,8 +185,10 @@ def hit(
         "user_id": row.user_id,
         "agent_id": row.agent_id,
         "run_id": row.run_id,
+        "app_id": row.app_id,
         "occurred_at": iso(row.occurred_at),
         "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
         "tier": row.tier,
         "low_confidence": not stands,
     }
@@ -290,8 +294,10 @@ EXAMPLE_REPLY = {
             "user_id": "ada",
             "agent_id": None,
             "run_id": None,
+            "app_id": None,
             "occurred_at": "2026-05-08T13:56:00.000Z",
             "created_at": "2026-05-08T13:56:00.000Z",
+            "updated_at": "2026-05-08T13:56:00.000Z",
             "tier": "short_term",
             "low_confidence": False,
             "highlights": [{"start": 4, "end": 13}],

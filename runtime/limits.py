@@ -25,6 +25,9 @@ PAGE_ITEMS_DEFAULT = 50
 PAGE_ITEMS_MAX = 100
 BATCH_ITEMS_MAX = 100
 BULK_DELETE_MEMORIES_MAX = 500
+LIST_OFFSET_MAX = 1_000_000_000
+HISTORY_PAGES_MAX = 10  # of a memory's versions that a mount reads at once
+LISTED_SCOPES_MAX = 1_000  # users, agents, applications and runs on one page
 BULK_DELETE_COLLECTIONS_MAX = 100
 MESSAGES_MAX = 100
 

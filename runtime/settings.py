@@ -35,6 +35,7 @@ LOCAL_PROFILE: Mapping[str, Any] = {
     "auth": {"register_per_minute": 0, "login_per_minute": 0},
     "billing": {"default_tier": "enterprise"},
     "limits": {"endpoint_caps": False, "requests_per_minute": 0},
+    "dropin": {"enabled": True},
 }
 
 
@@ -329,6 +330,10 @@ class Webhooks(Section):
     )
 
 
+class Dropin(Section):
+    enabled: bool = Field(False, description="Answer clients of the mem0 API, which send `Authorization: Token`, in their own shapes.")
+
+
 class Log(Section):
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severity that is logged.")
     format: Literal["json", "text"] = Field("text", description="One JSON object per line, or text for people.")
@@ -372,6 +377,7 @@ class Settings(Section):
     secrets: SecretsGiven = SecretsGiven()
     jobs: Jobs = Jobs()
     webhooks: Webhooks = Webhooks()
+    dropin: Dropin = Dropin()
     log: Log = Log()
     clock: Clock = Clock()
     storage: Storage = Storage()

@@ -153,9 +153,9 @@ class BoundBitmaps:
         """How many ordinals carry the value."""
         return sum(len(BitMap.deserialize(raw)) for _, raw in self._table.scan(self._checked(field), self._stored(field, value)))
 
-    def each(self) -> Iterator[tuple[tuple[str, StoredValue], BitMap]]:
-        """Every ((field, value in its stored form), its ordinals), in order."""
-        for place, chunks in itertools.groupby(self._table.scan(), key=lambda entry: entry[0][:2]):
+    def each(self, *field: str) -> Iterator[tuple[tuple[str, StoredValue], BitMap]]:
+        """Every ((field, value in its stored form), its ordinals), in order; of one field, when it is given."""
+        for place, chunks in itertools.groupby(self._table.scan(*field), key=lambda entry: entry[0][:2]):
             yield place, _union(raw for _, raw in chunks)
 
     def assign(self, field: str, stored: StoredValue, ordinals: BitMap) -> None:

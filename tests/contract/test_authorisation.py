@@ -216,6 +216,7 @@ def test_a_foreign_id_in_the_path_is_forbidden(stage: Stage, operation: Operatio
         ("POST", "/v1/search/graph", {"entity": "{ent}"}),
         ("GET", "/v1/memories/audit?collection_id={col}", None),
         ("GET", "/v1/memories?collection_id={col}", None),
+        ("POST", "/v1/memories/query", {"filters": {"collection_id": "{col}"}}),
         ("POST", "/v1/search", {"query": "secret", "collection_id": "{col}"}),
         ("POST", "/v1/search/advanced", {"query": "secret", "filters": {"NOT": {"collection_id": "{col}"}}}),
         ("POST", "/v1/search", {"query": "secret", "filters": {"OR": [{"collection_id": "{col}"}, {"speaker": "Eve"}]}}),

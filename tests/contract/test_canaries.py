@@ -171,6 +171,7 @@ def live_with_memories(plant: Aviary) -> None:
     plant("memories.create", {"content": "Not indexed: *"})
     plant.service.embedder.down = False
     plant("search.search", {"query": "Where does the * sing?", **GROUP, "session_id": "*", "filters": {"tags": {"in": ["*"]}}})
+    plant("memories.query", {**GROUP, "session_id": "*", "filters": {"user_id": "*"}})
     boosts = {"tags": {"*": 1}, "metadata": [{"field": "*", "value": "*", "weight": 1}]}
     asked = {"query": "Where does the * sing?", **GROUP, "session_id": "*", "facets": ["metadata.*"], "boosts": boosts}
     plant("search.advanced", {**asked, "filters": {"tags": {"in": ["*"]}}})

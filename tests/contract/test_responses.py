@@ -30,7 +30,7 @@ OPERATIONS = list(serve_app.registry().operations.values())
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 ID = re.compile(r"(?:mem|col|doc|chk|job|evt|key|ses|usr|whk|dlv|sub|inv|fct|dec|obs|cor|fbk|ent|rel)_[0-9a-hjkmnp-tv-z]{32}")
 TIMES = {"created_at", "updated_at", "occurred_at", "started_at", "finished_at", "expires_at", "last_used_at", "last_accessed_at", "at"}
-TIMES |= {"last_delivery_at", "next_attempt_at", "previous_secret_expires_at"}
+TIMES |= {"first_memory_at", "last_memory_at", "last_delivery_at", "next_attempt_at", "previous_secret_expires_at"}
 TIMES |= {"issued_at", "paid_at", "period_start", "period_end", "effective_at"}
 STRIPE_SECRET = "whsec_of_a_test"
 IDS = {"id", "memory_id", "memory_ids", "evidence_ids", "collection_id", "job_id", "outbox_event_id"}
@@ -118,6 +118,8 @@ def memories(call: Tour) -> None:
     call.service.until(lambda: call("memories.jobs.get", job_id=job)["status"] == "completed")
     call("memories.jobs.list", query={"status": "completed", "limit": 1})
     call("memories.list", query={"user_id": "ada", "tier": "short_term", "limit": 1})
+    call("memories.query", {"filters": {"user_id": "ada"}, "limit": 2, "offset": 1})
+    call("memories.scopes", query={"kind": "user"})
     call("memories.get", id=made["id"])
     call("memories.update", {"content": "Ada keeps the key in the shed.", "title": None}, id=made["id"])
     call("memories.update", {"content": "Ada keeps the key nowhere."}, id=made["id"], headers={"Prefer": "respond-async"})
