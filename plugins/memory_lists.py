@@ -16,7 +16,7 @@ from pydantic import Field, StrictBool
 from plugins.filters import compile_filter
 from plugins.memory_store import MEMORIES, MEMORY_FIELDS, live_bitmap, memory_view, scope_filter
 from plugins.memory_views import EXAMPLE, Memory, Scoped
-from runtime.limits import LIST_OFFSET_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, LISTED_SCOPES_MAX
+from runtime.limits import LIST_OFFSET_MAX, LISTED_SCOPES_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX
 from runtime.operation import Kind, Operation, Query, ReadContext, View
 from runtime.plugin import Plugin
 from runtime.timestamps import iso
