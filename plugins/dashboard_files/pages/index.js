@@ -10,5 +10,13 @@ export const GROUPS = [
 export const PAGES = [
   { path: "/sign-in", title: "Sign in", load: () => import("./sign-in.js") },
   { path: "/", title: "Overview", group: "home", load: () => import("./overview.js") },
+  { path: "/graph", title: "Knowledge graph", group: "data", load: () => import("./graph.js") },
+  { path: "/jobs", title: "Jobs", group: "work", load: () => import("./jobs.js") },
+  { path: "/webhooks", title: "Webhooks", group: "work", load: () => import("./webhooks.js") },
+  { path: "/webhooks/:id", title: "Webhook", under: "/webhooks", load: () => import("./webhook.js") },
+  { path: "/policies", title: "Outcome policies", group: "work", load: () => import("./policies.js") },
+  { path: "/policy", title: "Outcome policy", under: "/policies", load: () => import("./policy.js") },
+  { path: "/usage", title: "Usage", group: "account", load: () => import("./usage.js") },
+  { path: "/billing", title: "Billing", group: "account", load: () => import("./billing.js") },
   { path: "/keys", title: "API keys", group: "account", load: () => import("./keys.js") },
 ];
