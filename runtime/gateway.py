@@ -453,14 +453,14 @@ class Gateway:
         return Reply(200, body, content_type=content_type)
 
     async def _document(self, call: Call, shards: Shards, models: Models | None) -> Reply:
-        document, _ = await self._description()
+        document, _ = await self.description()
         return Reply(200, document)
 
     async def _docs(self, call: Call, shards: Shards, models: Models | None) -> Reply:
-        _, page = await self._description()
+        _, page = await self.description()
         return Reply(200, page, {"Content-Security-Policy": _DOCS_POLICY}, "text/html; charset=utf-8")
 
-    async def _description(self) -> tuple[bytes, bytes]:
+    async def description(self) -> tuple[bytes, bytes]:
         """The OpenAPI document and its page, made at the first request and off the event loop: it takes a while and not everybody asks."""
         if self._described is None:
             document = await asyncio.to_thread(openapi.document, self._registry, self.version, self._own)

@@ -27,7 +27,8 @@ from pydantic.fields import FieldInfo
 from runtime.limits import ENDPOINT_CAPS, TIERS
 
 VARIABLE_PREFIX = "MNEME_"
-CONFIG_VARIABLE = "MNEME_CONFIG"  # the one variable that is no setting: it names the configuration file
+CONFIG_VARIABLE = "MNEME_CONFIG"  # no setting: it names the configuration file
+CLIENT_VARIABLES = ("MNEME_BASE_URL", "MNEME_API_KEY")  # no settings either: clients in the same shell read them
 CONFIG_BYTES_MAX = 1024 * 1024
 
 # What configs/local.yaml says, for an installation that came without that file.
@@ -500,7 +501,7 @@ def _read_yaml(path: Path) -> Any:
 
 def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     for variable in sorted(environ):
-        if variable.startswith(VARIABLE_PREFIX) and variable != CONFIG_VARIABLE:
+        if variable.startswith(VARIABLE_PREFIX) and variable not in (CONFIG_VARIABLE, *CLIENT_VARIABLES):
             origin = f"the environment variable {variable}"
             name = variable.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
             name = _known(name, origin, spelling=_variable)

@@ -1,0 +1,38 @@
+"""Mneme from Python: every operation, typed, for blocking and for `async` code. See client.py."""
+
+from . import errors, models
+from .client import AsyncMneme, Mneme
+from .errors import (
+    ApiError,
+    ConnectionFailed,
+    DeadlineExceeded,
+    MnemeError,
+    NotGenuine,
+    ProcessingFailed,
+)
+from .listing import AsyncListing, Listing, Page
+from .request import UNSET
+from .retries import Retries
+from .streams import AsyncStream, Stream
+from .webhooks import verify_webhook
+
+__all__ = [
+    "UNSET",
+    "ApiError",
+    "AsyncListing",
+    "AsyncMneme",
+    "AsyncStream",
+    "ConnectionFailed",
+    "DeadlineExceeded",
+    "Listing",
+    "Mneme",
+    "MnemeError",
+    "NotGenuine",
+    "Page",
+    "ProcessingFailed",
+    "Retries",
+    "Stream",
+    "errors",
+    "models",
+    "verify_webhook",
+]

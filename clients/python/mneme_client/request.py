@@ -1,0 +1,175 @@
+"""One call as data: what the operations of this package make, and the transports send."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+FileContent = str | os.PathLike[str] | bytes | IO[bytes]
+
+
+class Unset:
+    """The value of an argument that was not given, where None means something else: in a PATCH it clears the field."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNSET = Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A form with a file in it.
+
+    content  a path, the bytes themselves, or a binary stream, which is read from where it stands
+    """
+
+    content: FileContent
+    filename: str
+    form: Mapping[str, str]
+    start: int | None = None
+
+    @classmethod
+    def of(cls, content: FileContent, filename: str | None, form: Mapping[str, Any]) -> Upload:
+        """`filename` is taken from the path or the stream where it is None. Sequences are joined by commas, mappings become JSON."""
+        name = content if isinstance(content, (str, os.PathLike)) else getattr(content, "name", None)
+        filename = filename or (Path(name).name if isinstance(name, (str, os.PathLike)) else "")
+        if not filename:
+            raise ValueError("The file needs a filename; give one.")
+        start = content.tell() if not isinstance(content, (str, os.PathLike, bytes)) and content.seekable() else None
+        return cls(content, filename, {key: _form_text(value) for key, value in form.items()}, start)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be sent twice: a stream that does not rewind is gone after the first time."""
+        return isinstance(self.content, (str, os.PathLike, bytes)) or self.start is not None
+
+    def open(self) -> IO[bytes]:
+        """The content from its beginning, anew for each attempt."""
+        if isinstance(self.content, (str, os.PathLike)):
+            return open(self.content, "rb")
+        if isinstance(self.content, bytes):
+            return io.BytesIO(self.content)
+        if self.start is not None:
+            self.content.seek(self.start)
+        return self.content
+
+    def close(self, opened: IO[bytes]) -> None:
+        """End an attempt; a stream of the caller's stays open."""
+        if opened is not self.content:
+            opened.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call, apart from where to and with which credential.
+
+    body        what becomes JSON; None sends none
+    key         Idempotency-Key, kept over all attempts
+    repeatable  whether a second attempt is harmless
+    timeout     seconds for connecting, and between two pieces of the answer; None leaves it to the client
+    until       time.monotonic() after which no further attempt begins
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    upload: Upload | None = None
+    key: str | None = None
+    prefer: str | None = None
+    if_match: str | None = None
+    accept: str = "application/json"
+    repeatable: bool = True
+    timeout: float | None = None
+    until: float | None = None
+
+    def headers(self) -> dict[str, str]:
+        made = {"Accept": self.accept}
+        if self.body is not None:
+            made["Content-Type"] = "application/json"
+        for name, value in (("Idempotency-Key", self.key), ("Prefer", self.prefer), ("If-Match", self.if_match)):
+            if value is not None:
+                made[name] = value
+        return made
+
+    def content(self) -> bytes | None:
+        if self.body is None:
+            return None
+        return json.dumps(self.body, default=_encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """The query; a sequence is a repeated parameter."""
+        found: list[tuple[str, str]] = []
+        for name, value in self.query.items():
+            values = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+            found += [(name, _query_text(item)) for item in values]
+        return found
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The arguments that were given: neither None nor UNSET. A trailing underscore keeps a name from being a keyword."""
+    return {name.rstrip("_"): value for name, value in fields.items() if value is not None and value is not UNSET}
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    """The same where None clears a field: all but UNSET."""
+    return {name.rstrip("_"): value for name, value in fields.items() if value is not UNSET}
+
+
+def keyed(idempotency_key: str | None) -> str:
+    """The caller's Idempotency-Key, or a new one."""
+    return uuid.uuid4().hex if idempotency_key is None else idempotency_key
+
+
+def etag(version: int | str | None) -> str | None:
+    """The value of If-Match for a version's number; a text goes as it is, such as `*`."""
+    return f'"{version}"' if isinstance(version, int) else version
+
+
+def segment(value: str) -> str:
+    """A path parameter as it stands in the path. Raises ValueError for what would be another path."""
+    if value in ("", ".", ".."):
+        raise ValueError(f"{value!r} names nothing.")
+    return quote(value, safe="")
+
+
+def iso(moment: datetime) -> str:
+    """An instant as the service reads it. Raises ValueError without a time zone: whose noon is meant, nobody could tell."""
+    if moment.tzinfo is None:
+        raise ValueError("A datetime needs a time zone, such as datetime.now(timezone.utc).")
+    return moment.isoformat()
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} does not become JSON.")
+
+
+def _query_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return iso(value) if isinstance(value, datetime) else str(value)
+
+
+def _form_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return value if isinstance(value, str) else ",".join(value)
