@@ -58,7 +58,8 @@ class Train(Body):
 
 
 class Accepted(View):
-    job_id: str = Field(description="Where the training reports: `GET /v1/rl/jobs/{job_id}`.")
+    job_id: str = Field(description="The job that trains.")
+    status_url: str = Field(description="Where it reports.")
 
 
 class Rollback(Body):
@@ -124,8 +125,9 @@ TABLES = (RANKING_WEIGHTS, RANKING_VERSIONS, TRAINING_STATE)
 def train(ctx: WriteContext, body: Train) -> Reply:
     job_id = ctx.enqueue(JOB, {"policy": body.policy})
     ctx.emit(STARTED, {"id": job_id, "job_id": job_id, "policy": body.policy}, job_id)
-    headers = {"Location": f"/v1/rl/jobs/{job_id}", "Retry-After": str(RETRY_AFTER_SECONDS)}
-    return Reply(202, {"job_id": job_id}, headers, resource_id=job_id)
+    status_url = f"/v1/rl/jobs/{job_id}"
+    headers = {"Location": status_url, "Retry-After": str(RETRY_AFTER_SECONDS)}
+    return Reply(202, {"job_id": job_id, "status_url": status_url}, headers, resource_id=job_id)
 
 
 def get_job(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -395,7 +397,7 @@ OPERATIONS = (
         description="A job. What it learns is used only when it ranks held-out queries better beyond doubt.",
         spec=_SPEC,
         example={"policy": "ranking"},
-        example_reply={"job_id": _JOB},
+        example_reply={"job_id": _JOB, "status_url": f"/v1/rl/jobs/{_JOB}"},
     ),
     Operation(
         name="rl.jobs.get",

@@ -29,8 +29,8 @@ UNTHROTTLED = {"billing.default_tier": "enterprise", "limits.requests_per_minute
 PASSWORD = "correct horse battery staple"
 
 
-def command(data_dir: Path, engine: str, settings: Mapping[str, Any]) -> list[str]:
-    """The command line of a service on this directory, on a free port; settings by their dotted names."""
+def command(data_dir: Path, engine: str, settings: Mapping[str, Any], port: int = 0) -> list[str]:
+    """The command line of a service on this directory, on a free port unless one is named; settings by their dotted names."""
     given = [f"--set={name}={value}" for name, value in {**UNTHROTTLED, **settings}.items()]
     return [
         MNEME,
@@ -42,7 +42,7 @@ def command(data_dir: Path, engine: str, settings: Mapping[str, Any]) -> list[st
         "--data-dir",
         str(data_dir),
         "--port",
-        "0",
+        str(port),
         *given,
     ]
 
@@ -60,12 +60,12 @@ def refusal(data_dir: Path, engine: str = "local", **settings: Any) -> str:
 class Served:
     """A service that answers, from its announcement on. `errors` is its standard error so far."""
 
-    def __init__(self, data_dir: Path, engine: str = "local", settings: Mapping[str, Any] | None = None):
+    def __init__(self, data_dir: Path, engine: str = "local", settings: Mapping[str, Any] | None = None, port: int = 0):
         self.data_dir, self.engine = data_dir, engine
         self.error_file = data_dir.with_name(data_dir.name + ".stderr")
         with self.error_file.open("a") as errors:
             self.process = subprocess.Popen(
-                command(data_dir, engine, settings or {}), stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT
+                command(data_dir, engine, settings or {}, port), stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT
             )
         announcement = self.process.stdout.readline()
         if " at http" not in announcement:

@@ -65,6 +65,7 @@ def test_an_unknown_name_is_refused_with_its_source_and_the_nearest_name(tmp_pat
     config = written(tmp_path, "http: {prt: 1}\n")
     assert refusal(config=config) == f"http.prt in {config} is not a setting; the nearest is http.port."
     assert refusal(overrides=["port=1"]) == "port in the command line is not a setting; the nearest is http.port."
+    assert Settings.load(environ={"MNEME_BASE_URL": "http://x", "MNEME_API_KEY": "mem_sk_1"}) == Settings.load(environ={})
     assert refusal(environ={"MNEME_HTTP__PROT": "1"}) == (
         "http.prot in the environment variable MNEME_HTTP__PROT is not a setting; the nearest is MNEME_HTTP__PORT."
     )

@@ -2818,7 +2818,7 @@ class AsyncService:
         return await self._transport.text(request)
 
     async def health(self, *, timeout: float | None = None) -> models.Health:
-        """Is the service ready?.
+        """Is the service ready?
 
         Answers 503 until every shard is open.
         """

@@ -245,8 +245,8 @@ def _kinds(kind: type[ApiError] = ApiError) -> Iterator[type[ApiError]]:
         yield from _kinds(derived)
 
 
-BY_CODE: dict[str, type[ApiError]] = {code: kind for kind in _kinds() for code in kind.codes}
-BY_STATUS: dict[int, type[ApiError]] = {status: kind for kind in _kinds() for status in kind.statuses}
+BY_CODE: dict[str, type[ApiError]] = {code: kind for kind in _kinds() for code in vars(kind).get("codes", ())}
+BY_STATUS: dict[int, type[ApiError]] = {status: kind for kind in _kinds() for status in vars(kind).get("statuses", ())}
 
 
 def kind_of(status: int, code: str | None) -> type[ApiError]:

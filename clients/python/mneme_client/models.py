@@ -12,7 +12,9 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class Accepted(TypedDict):
     job_id: str
-    """Where the training reports: `GET /v1/rl/jobs/{job_id}`."""
+    """The job that trains."""
+    status_url: str
+    """Where it reports."""
 
 
 class Account(TypedDict):

@@ -2816,7 +2816,7 @@ class Service:
         return self._transport.text(request)
 
     def health(self, *, timeout: float | None = None) -> models.Health:
-        """Is the service ready?.
+        """Is the service ready?
 
         Answers 503 until every shard is open.
         """

@@ -56,20 +56,42 @@ class Upload:
         """Whether it can be sent twice: a stream that does not rewind is gone after the first time."""
         return isinstance(self.content, (str, os.PathLike, bytes)) or self.start is not None
 
-    def open(self) -> IO[bytes]:
-        """The content from its beginning, anew for each attempt."""
+    def open(self) -> Any:
+        """The content from its beginning, anew for each attempt: something httpx can read."""
         if isinstance(self.content, (str, os.PathLike)):
             return open(self.content, "rb")
         if isinstance(self.content, bytes):
             return io.BytesIO(self.content)
-        if self.start is not None:
-            self.content.seek(self.start)
-        return self.content
+        return _Once(self.content) if self.start is None else _Rest(self.content, self.start)
 
-    def close(self, opened: IO[bytes]) -> None:
+    def close(self, opened: Any) -> None:
         """End an attempt; a stream of the caller's stays open."""
-        if opened is not self.content:
+        if not isinstance(opened, _Once):
             opened.close()
+
+
+class _Once:
+    """A stream that can only be read. httpx finds no length, which of a pipe would be 0, and sends it in chunks."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size)
+
+
+class _Rest(_Once):
+    """What a stream holds from `start` on, as if it began there: httpx would go back to the beginning of the file."""
+
+    def __init__(self, stream: IO[bytes], start: int):
+        super().__init__(stream)
+        self._start = start
+
+    def tell(self) -> int:
+        return self._stream.tell() - self._start
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._stream.seek(offset + self._start if whence == os.SEEK_SET else offset, whence) - self._start
 
 
 @dataclass(frozen=True, slots=True)
