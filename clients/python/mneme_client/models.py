@@ -152,6 +152,14 @@ class BatchResult(TypedDict):
     """Why it failed."""
 
 
+class BetaParameters(TypedDict):
+    family: Literal["beta"]
+    a: float
+    """1 + the sum of the rewards."""
+    b: float
+    """1 + what they lack to 1 each."""
+
+
 class Boosts(TypedDict):
     recency: NotRequired[RecencyBoost | None]
     """Prefer what happened lately."""
@@ -1202,8 +1210,10 @@ class Hit(TypedDict):
     user_id: str | None
     agent_id: str | None
     run_id: str | None
+    app_id: str | None
     occurred_at: str
     created_at: str
+    updated_at: str
     tier: str
     low_confidence: bool
     """Whether the result is too weak to stand on its own."""
@@ -1286,6 +1296,8 @@ class IngestionEvent(TypedDict):
     """UPDATE, DELETE: the text that it supersedes."""
     previous_memory_id: NotRequired[str | None]
     """UPDATE, DELETE: the memory that it supersedes."""
+    merged_memory_id: NotRequired[str | None]
+    """NOOP: where its words are kept, superseded by `memory_id`; restoring that undoes the merge."""
     evidence: list[EvidenceSpan]
     """Where it was said."""
     reason: str
@@ -1458,6 +1470,13 @@ class LoggedDecision(TypedDict):
     created_at: str
 
 
+class MemoriesFound(TypedDict):
+    items: list[Memory]
+    """Newest first."""
+    total_count: int
+    """How many memories match."""
+
+
 class Memory(TypedDict):
     id: str
     """The memory's id."""
@@ -1545,6 +1564,48 @@ class MemoryDeleted(TypedDict):
     """The collection it belonged to."""
     deleted_at: str
     """When it ceased to be readable (ISO 8601)."""
+
+
+class MemoryJob(TypedDict):
+    job_id: str
+    """The job's id."""
+    status: Literal["queued", "processing", "completed", "failed"]
+    """Where it stands."""
+    progress: float
+    """0 to 1."""
+    created_at: str
+    """When it was accepted (ISO 8601)."""
+    started_at: str | None
+    """When its first attempt began (ISO 8601)."""
+    finished_at: str | None
+    """When it ended (ISO 8601)."""
+    attempts: int
+    """Attempts so far."""
+    result: dict[str, Any] | None
+    """What it did; for an indexing job the counts `indexed` and `skipped`."""
+    error: str | None
+    """Why it failed, or why the last attempt did."""
+    kind: Literal["memories.index", "memories.process", "documents.process"]
+    """What it does."""
+
+
+class MemoryOutput(TypedDict):
+    output: str
+    """What to tell the agent."""
+    path: str
+    """The file or directory, where it is now."""
+    memory_id: str | None
+    """The memory that is the file; null for directories and what was deleted."""
+    version: int | None
+    """That memory's version."""
+    processing_status: Literal["processing", "completed", "failed"] | None
+    """Of a file that was changed: `completed` exactly when it is searchable."""
+    searchable: bool | None
+    """Of a file that was changed: whether searches find its text."""
+    status_url: str | None
+    """Of a file that was changed: where to ask again."""
+    outbox_event_id: str | None
+    """Of a file that was changed: the event of its current version."""
 
 
 class MemoryUpdated(TypedDict):
@@ -1707,10 +1768,27 @@ class PendingChange(TypedDict):
     """When (ISO 8601)."""
 
 
+class Policy(TypedDict):
+    policy_key: str
+    """Which policy."""
+    policy_version: int
+    """How often its evidence has changed."""
+    decisions: int
+    """Decisions made under it."""
+    outcomes: int
+    """Of these, how many have an outcome."""
+    created_at: str
+    """When its first decision was made (ISO 8601)."""
+    last_decision_at: str | None
+    """When its latest was; null when all were deleted with their collections."""
+
+
 class Posterior(TypedDict):
     mean: float
     credible_interval_90: list[float]
     """5 % and 95 % quantiles of the action's mean reward."""
+    distribution: BetaParameters | StudentParameters
+    """beta for rewards between 0 and 1; else Student's t, which the reward range cuts."""
 
 
 class Primary(TypedDict):
@@ -1983,6 +2061,26 @@ class RotatedWebhook(TypedDict):
     """Until when the secret before signs as well (ISO 8601)."""
 
 
+class ScopeFound(TypedDict):
+    kind: Literal["user", "agent", "app", "run"]
+    """What it names: `user` stands for user_id, and so on."""
+    name: str
+    """The name that its memories were given."""
+    memory_count: int
+    """Memories that can be read now, superseded ones aside."""
+    first_memory_at: str
+    """When the oldest of them was stored (ISO 8601)."""
+    last_memory_at: str
+    """When the newest of them was stored (ISO 8601)."""
+
+
+class ScopesFound(TypedDict):
+    items: list[ScopeFound]
+    """The latest to appear first."""
+    total_count: int
+    """How many there are."""
+
+
 class SearchCompleted(TypedDict):
     id: str
     """The request's id, as in X-Request-ID."""
@@ -2139,6 +2237,13 @@ class Stored(TypedDict):
     """Documents."""
     bytes: int
     """Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many."""
+
+
+class StudentParameters(TypedDict):
+    family: Literal["student_t"]
+    location: float
+    scale: float
+    degrees_of_freedom: float
 
 
 class Subscription(TypedDict):

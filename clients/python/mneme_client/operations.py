@@ -1501,6 +1501,17 @@ class Learning:
         )
         return self._transport.json(request)
 
+    def policies(self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> Listing[models.Policy]:
+        """List the policies decisions were made under.
+
+        Newest first. A policy begins with its first decision. Needs the scope `read`.
+
+        limit   Items per page.
+        cursor  `next_cursor` of the page before.
+        """
+        request = Request("GET", "/v1/learning/policies", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        return Listing(self._transport, request)
+
     def report(
         self,
         id: str,
@@ -1537,7 +1548,7 @@ class MemoriesJobs:
     def __init__(self, transport: Transport):
         self._transport = transport
 
-    def get(self, job_id: str, *, timeout: float | None = None) -> models.JobView:
+    def get(self, job_id: str, *, timeout: float | None = None) -> models.MemoryJob:
         """Poll an indexing or ingestion job.
 
         Needs the scope `read`.
@@ -1554,7 +1565,7 @@ class MemoriesJobs:
         cursor: str | None = None,
         status: Literal["queued", "processing", "completed", "failed"] | None = None,
         timeout: float | None = None,
-    ) -> Listing[models.JobView]:
+    ) -> Listing[models.MemoryJob]:
         """List indexing and ingestion jobs.
 
         Needs the scope `read`.
@@ -1999,8 +2010,8 @@ class Memories:
     ) -> models.Merged:
         """Let one memory stand for its near duplicates.
 
-        The duplicates are superseded by the one that is kept; restoring them undoes it. Needs the scope `write`. A
-        repeated Idempotency-Key repeats the answer for 24 hours.
+        The duplicates are superseded by the one that is kept; restoring one of them undoes it. Ingestion merges by
+        itself. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         keep        The memory's id.
         duplicates  Memories that say the same.
@@ -2009,6 +2020,20 @@ class Memories:
             "POST", "/v1/memories/merge", body=given(keep=keep, duplicates=duplicates), key=keyed(idempotency_key), timeout=timeout
         )
         return self._transport.json(request)
+
+    def merged(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+    ) -> Listing[models.Memory]:
+        """List the near duplicates that a memory stands for.
+
+        Merged by ingestion or on request, by id; the history of each says when and why. Needs the scope `read`.
+
+        id      The id of the resource.
+        limit   Items per page.
+        cursor  `next_cursor` of the page before.
+        """
+        request = Request("GET", f"/v1/memories/{segment(id)}/merged", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        return Listing(self._transport, request)
 
     def process(
         self,
@@ -2072,6 +2097,55 @@ class Memories:
         )
         return self._transport.json(request)
 
+    def query(
+        self,
+        *,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        include_superseded: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        timeout: float | None = None,
+    ) -> models.MemoriesFound:
+        """List memories that pass a filter.
+
+        Newest first, from any offset on; the filter language of searches. Needs the scope `read`.
+
+        collection_id       The collection it belongs to; the default one when absent.
+        user_id             The caller's end user.
+        agent_id            The agent that remembers.
+        run_id              The run or conversation.
+        app_id              The application.
+        session_id          Only this session.
+        filters             Conditions on fields, with AND, OR and NOT, as in a search.
+        include_superseded  Include memories that newer ones have superseded.
+        limit               At most so many memories.
+        offset              Skip so many.
+        """
+        request = Request(
+            "POST",
+            "/v1/memories/query",
+            body=given(
+                collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                run_id=run_id,
+                app_id=app_id,
+                session_id=session_id,
+                filters=filters,
+                include_superseded=include_superseded,
+                limit=limit,
+                offset=offset,
+            ),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
     def restore(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.Memory:
         """Bring a superseded memory back.
 
@@ -2081,6 +2155,25 @@ class Memories:
         id  The id of the resource.
         """
         request = Request("POST", f"/v1/memories/{segment(id)}/restore", key=keyed(idempotency_key), timeout=timeout)
+        return self._transport.json(request)
+
+    def scopes(
+        self,
+        *,
+        kind: Literal["user", "agent", "app", "run"] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        timeout: float | None = None,
+    ) -> models.ScopesFound:
+        """List the users, agents, applications and runs that have memories.
+
+        With how many memories each has. Needs the scope `read`.
+
+        kind    Only this kind.
+        limit   At most so many.
+        offset  Skip so many.
+        """
+        request = Request("GET", "/v1/memories/scopes", query=given(kind=kind, limit=limit, offset=offset), timeout=timeout)
         return self._transport.json(request)
 
     def update(
@@ -2127,6 +2220,81 @@ class Memories:
             key=keyed(idempotency_key),
             prefer=prefer,
             if_match=etag(if_match),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+
+class MemoryFiles:
+    """Operations named `memory_files.…`."""
+
+    def __init__(self, transport: Transport):
+        self._transport = transport
+
+    def execute(
+        self,
+        command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
+        *,
+        path: str | None = None,
+        view_range: Sequence[int] | None = None,
+        file_text: str | None = None,
+        old_str: str | None = None,
+        new_str: str | None = None,
+        insert_line: int | None = None,
+        insert_text: str | None = None,
+        old_path: str | None = None,
+        new_path: str | None = None,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        wait_for_index: bool | None = None,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
+    ) -> models.MemoryOutput:
+        """Carry out a command of an agent's memory tool.
+
+        Six commands over a tree of files from `/memories` on; each file is a memory, so searches find it. `output`, or
+        the message of an error, is what to tell the agent. Everything but `view` needs the scope `write`, and costs 1
+        credit. Needs the scope `read`. A repeated Idempotency-Key repeats the answer for 24 hours.
+
+        command         What to do.
+        path            A file or directory, from `/memories` on. All commands but `rename` need it.
+        view_range      `view`: first and last line to show, from 1; -1 is the file's end.
+        file_text       `create`: the new file's text.
+        old_str         `str_replace`: occurs exactly once.
+        new_str         `str_replace`: stands in its place.
+        insert_line     `insert`: the line to insert after; 0 is the file's beginning.
+        insert_text     `insert`: the lines to insert.
+        old_path        `rename`: what to move, with everything in it.
+        new_path        `rename`: where to; there must be nothing yet.
+        collection_id   The collection the tree is in; the default one when absent.
+        user_id         The tree of this end user.
+        agent_id        The tree of this agent.
+        wait_for_index  Wait up to 30 seconds for a changed file to be searchable.
+        prefer          `respond-async`, or `wait=N` to wait up to N seconds for a job.
+        """
+        request = Request(
+            "POST",
+            "/v1/memory-tool",
+            body=given(
+                command=command,
+                path=path,
+                view_range=view_range,
+                file_text=file_text,
+                old_str=old_str,
+                new_str=new_str,
+                insert_line=insert_line,
+                insert_text=insert_text,
+                old_path=old_path,
+                new_path=new_path,
+                collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                wait_for_index=wait_for_index,
+            ),
+            key=keyed(idempotency_key),
+            prefer=prefer,
             timeout=timeout,
         )
         return self._transport.json(request)
@@ -3189,6 +3357,7 @@ class Operations:
         self.graph = Graph(transport)
         self.learning = Learning(transport)
         self.memories = Memories(transport)
+        self.memory_files = MemoryFiles(transport)
         self.memory_tools = MemoryTools(transport)
         self.profile = Profile(transport)
         self.rl = Rl(transport)
