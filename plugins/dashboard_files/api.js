@@ -6,7 +6,14 @@ export class ApiError extends Error {
   // status 0: the service was not reached.
   constructor(status, error = {}, retryAfter = null) {
     super(error.message || (status ? `The service answered ${status}.` : "The service cannot be reached."));
-    Object.assign(this, { status, code: error.code ?? null, param: error.param ?? null, details: error.details ?? [], requestId: error.request_id ?? null, retryAfter });
+    Object.assign(this, {
+      status,
+      code: error.code ?? null,
+      param: error.param ?? null,
+      details: error.details ?? [],
+      requestId: error.request_id ?? null,
+      retryAfter,
+    });
   }
 }
 
@@ -73,7 +80,9 @@ export class Api {
   // The address of something to download or open: <a href=... download>.
   href(path, query) {
     const given = Object.entries(query ?? {}).filter(([, value]) => value != null && value !== "");
-    const search = new URLSearchParams(given.flatMap(([name, value]) => (Array.isArray(value) ? value.map((one) => [name, one]) : [[name, value]])));
+    const search = new URLSearchParams(
+      given.flatMap(([name, value]) => (Array.isArray(value) ? value.map((one) => [name, one]) : [[name, value]])),
+    );
     return `/dashboard/api${path}${given.length ? "?" + search : ""}`;
   }
 
@@ -83,7 +92,12 @@ export class Api {
     const sent = { ...headers };
     if (method !== "GET") sent["X-Mneme-CSRF"] = this.#session.csrf ?? "";
     if (body !== undefined) sent["Content-Type"] = "application/json";
-    const answer = await reach(this.href(path, query), { method, headers: sent, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    const answer = await reach(this.href(path, query), {
+      method,
+      headers: sent,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
     this.#session.note(method, path, answer, Number(answer.headers.get("X-Process-Time")));
     if (!answer.ok) throw this.#judged(await refusal(answer));
     const text = await answer.text();

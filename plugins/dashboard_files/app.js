@@ -81,7 +81,15 @@ async function show() {
   }
   if (!found) {
     document.title = "Not found · Mneme";
-    replace(root, h("div", { class: "state" }, h("h1", { tabindex: "-1" }, "There is nothing here"), h("p", null, h("a", { href: BASE }, "To the overview"))));
+    replace(
+      root,
+      h(
+        "div",
+        { class: "state" },
+        h("h1", { tabindex: "-1" }, "There is nothing here"),
+        h("p", null, h("a", { href: BASE }, "To the overview")),
+      ),
+    );
     return;
   }
   replace(root, loading());
@@ -103,14 +111,34 @@ async function show() {
 
 function framed() {
   const main = h("main", { id: "main", tabindex: "-1" });
-  const links = new Map(PAGES.filter((page) => page.group).map((page) => [page, h("a", { href: BASE + (page.path === HOME ? "" : page.path) }, page.title)]));
+  const links = new Map(
+    PAGES.filter((page) => page.group).map((page) => [page, h("a", { href: BASE + (page.path === HOME ? "" : page.path) }, page.title)]),
+  );
   const nav = h(
     "nav",
     { id: "nav", "aria-label": "Views" },
-    GROUPS.filter((group) => PAGES.some((page) => page.group === group.name)).map((group) => h("div", { class: "nav-group" }, group.title && h("h2", null, group.title), h("ul", null, [...links].filter(([page]) => page.group === group.name).map(([, made]) => h("li", null, made))))),
+    GROUPS.filter((group) => PAGES.some((page) => page.group === group.name)).map((group) =>
+      h(
+        "div",
+        { class: "nav-group" },
+        group.title && h("h2", null, group.title),
+        h(
+          "ul",
+          null,
+          [...links].filter(([page]) => page.group === group.name).map(([, made]) => h("li", null, made)),
+        ),
+      ),
+    ),
   );
-  const menu = h("button", { type: "button", class: "button quiet menu", "aria-controls": "nav", "aria-expanded": "false", onclick: () => toggle() }, "Menu");
-  const toggle = (open = !nav.classList.contains("open")) => (nav.classList.toggle("open", open), menu.setAttribute("aria-expanded", String(open)));
+  const menu = h(
+    "button",
+    { type: "button", class: "button quiet menu", "aria-controls": "nav", "aria-expanded": "false", onclick: () => toggle() },
+    "Menu",
+  );
+  const toggle = (open = !nav.classList.contains("open")) => (
+    nav.classList.toggle("open", open),
+    menu.setAttribute("aria-expanded", String(open))
+  );
   const element = h(
     "div",
     { class: "frame" },
@@ -120,7 +148,13 @@ function framed() {
       { class: "top" },
       menu,
       h("a", { class: "brand", href: BASE }, h("img", { src: BASE + "/icon.svg", alt: "", width: 26, height: 26 }), "Mneme"),
-      h("div", { class: "who" }, h("span", { class: "email", title: session.account.email }, session.account.email), themeButton(), button("Sign out", () => session.signOut(), { kind: "quiet" })),
+      h(
+        "div",
+        { class: "who" },
+        h("span", { class: "email", title: session.account.email }, session.account.email),
+        themeButton(),
+        button("Sign out", () => session.signOut(), { kind: "quiet" }),
+      ),
     ),
     nav,
     main,
@@ -134,14 +168,20 @@ function framed() {
 }
 
 function themeButton() {
-  const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const dark = () =>
+    (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const turn = () => {
     const theme = dark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
     localStorage.setItem("mneme.theme", theme);
     document.dispatchEvent(new Event("themechange"));
   };
-  const half = svg("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" }, svg("circle", { cx: 8, cy: 8, r: 5.5 }), svg("path", { class: "solid", d: "M8 2.5a5.5 5.5 0 0 1 0 11z" }));
+  const half = svg(
+    "svg",
+    { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" },
+    svg("circle", { cx: 8, cy: 8, r: 5.5 }),
+    svg("path", { class: "solid", d: "M8 2.5a5.5 5.5 0 0 1 0 11z" }),
+  );
   return button(half, turn, { kind: "quiet", "aria-label": "Light or dark", title: "Light or dark" });
 }
 

@@ -23,7 +23,12 @@ async function draw(frame, { at, series, height, signal }) {
   const paint = () => {
     chart?.destroy();
     replace(frame);
-    if (frame.clientWidth) chart = new UPlot(options(UPlot, frame, series, height), [at.map((ms) => ms / 1_000), ...series.map(({ values }) => values)], frame);
+    if (frame.clientWidth)
+      chart = new UPlot(
+        options(UPlot, frame, at, series, height),
+        [at.map((ms) => ms / 1_000), ...series.map(({ values }) => values)],
+        frame,
+      );
   };
   let wide = 0;
   const watch = new ResizeObserver(() => {
@@ -43,7 +48,7 @@ async function draw(frame, { at, series, height, signal }) {
   });
 }
 
-function options(UPlot, frame, series, height) {
+function options(UPlot, frame, at, series, height) {
   // A canvas knows no variables: have the browser resolve them.
   const colour = (name) => {
     frame.style.color = `var(${name})`;
@@ -52,6 +57,7 @@ function options(UPlot, frame, series, height) {
     return resolved;
   };
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+  const half = series.some(({ kind }) => kind === "bars") && at.length > 1 ? (at[1] - at[0]) / 2_000 : 0; // so that no bar is cut at the edge
   const scales = [...new Set(series.map(({ scale = "y" }) => scale))];
   const plain = (value) => value.toLocaleString();
   return {
@@ -59,18 +65,29 @@ function options(UPlot, frame, series, height) {
     height,
     cursor: { points: { size: 6 } },
     legend: { live: true },
-    scales: Object.fromEntries(scales.map((scale) => [scale, { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] }])),
+    scales: {
+      x: { range: (_, first, last) => [first - half, last + half] },
+      ...Object.fromEntries(scales.map((scale) => [scale, { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] }])),
+    },
     axes: [
       { ...axis, grid: { show: false } },
       ...scales.map((scale, index) => {
         const { format = plain } = series.find((one) => (one.scale ?? "y") === scale);
-        return { ...axis, scale, side: index ? 1 : 3, size: 56, grid: index ? { show: false } : axis.grid, values: (_, splits) => splits.map((value) => (value == null ? "" : format(value))) };
+        return {
+          ...axis,
+          scale,
+          side: index ? 1 : 3,
+          size: 56,
+          grid: index ? { show: false } : axis.grid,
+          values: (_, splits) => splits.map((value) => (value == null ? "" : format(value))),
+        };
       }),
     ],
     series: [
       {},
       ...series.map(({ label, tone = 1, format = plain, kind = "line", scale = "y" }) => ({
-        label, scale,
+        label,
+        scale,
         stroke: colour(`--tone-${tone}`),
         fill: kind === "bars" ? colour(`--tone-${tone}`) : undefined,
         width: kind === "bars" ? 0 : 2,

@@ -5,15 +5,25 @@ const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumFra
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-const STEPS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
+const STEPS = [
+  ["year", 31_557_600],
+  ["month", 2_629_800],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
 const NOTHING = "–";
 
 export const number = (value) => (value == null ? NOTHING : whole.format(value));
 export const compact = (value) => (value == null ? NOTHING : short.format(value));
-export const decimal = (value, digits = 2) => (value == null ? NOTHING : value.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+export const decimal = (value, digits = 2) =>
+  value == null ? NOTHING : value.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 // A share of 0 to 1.
-export const percent = (share, digits = 0) => (share == null ? NOTHING : share.toLocaleString(undefined, { style: "percent", maximumFractionDigits: digits }));
-export const money = (cents, currency = "USD") => (cents == null ? NOTHING : (cents / 100).toLocaleString(undefined, { style: "currency", currency: currency.toUpperCase() }));
+export const percent = (share, digits = 0) =>
+  share == null ? NOTHING : share.toLocaleString(undefined, { style: "percent", maximumFractionDigits: digits });
+export const money = (cents, currency = "USD") =>
+  cents == null ? NOTHING : (cents / 100).toLocaleString(undefined, { style: "currency", currency: currency.toUpperCase() });
 // "1 memory", "2 memories".
 export const count = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one : many}`;
 

@@ -3,7 +3,18 @@
 import { ago, count, datetime, number, shortened } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "hidden", "required", "multiple", "open", "indeterminate", "readOnly"]);
+const PROPERTIES = new Set([
+  "value",
+  "checked",
+  "disabled",
+  "selected",
+  "hidden",
+  "required",
+  "multiple",
+  "open",
+  "indeterminate",
+  "readOnly",
+]);
 
 // --- elements ---------------------------------------------------------------------------------------------------------
 
@@ -48,10 +59,22 @@ export const identifier = (id) => h("span", { class: "identifier" }, mono(shorte
 export const meter = (share, label) => h("progress", { class: "meter", max: 1, value: Math.min(1, share || 0), "aria-label": label });
 
 // Names and what they are: facts([["Created", time(at)], ...]); null values are left out.
-export const facts = (pairs) => h("dl", { class: "facts" }, pairs.filter(([, value]) => value != null && value !== "").map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
+export const facts = (pairs) =>
+  h(
+    "dl",
+    { class: "facts" },
+    pairs
+      .filter(([, value]) => value != null && value !== "")
+      .map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
+  );
 
 export function pageHead(title, { subtitle, actions = [] } = {}) {
-  return h("header", { class: "page-head" }, h("div", null, h("h1", { tabindex: "-1" }, title), subtitle && h("p", { class: "subtitle" }, subtitle)), h("div", { class: "actions" }, actions));
+  return h(
+    "header",
+    { class: "page-head" },
+    h("div", null, h("h1", { tabindex: "-1" }, title), subtitle && h("p", { class: "subtitle" }, subtitle)),
+    h("div", { class: "actions" }, actions),
+  );
 }
 
 export function card(title, ...children) {
@@ -59,13 +82,21 @@ export function card(title, ...children) {
 }
 
 // A figure with its name, and what it says more exactly below: stat("Memories", "1,204", "in 3 collections").
-export const stat = (name, figure, note) => h("div", { class: "stat" }, h("span", { class: "stat-name" }, name), h("strong", null, figure), note && h("span", { class: "note" }, note));
+export const stat = (name, figure, note) =>
+  h(
+    "div",
+    { class: "stat" },
+    h("span", { class: "stat-name" }, name),
+    h("strong", null, figure),
+    note && h("span", { class: "note" }, note),
+  );
 
 // --- states -----------------------------------------------------------------------------------------------------------
 
 export const loading = (text = "Loading…") => h("div", { class: "state", role: "status" }, h("span", { class: "spinner" }), text);
 
-export const empty = (title, text, ...actions) => h("div", { class: "state empty" }, h("strong", null, title), text && h("p", null, text), actions);
+export const empty = (title, text, ...actions) =>
+  h("div", { class: "state empty" }, h("strong", null, title), text && h("p", null, text), actions);
 
 export function failure(error, retry) {
   const wait = error.retryAfter ? ` Wait ${error.retryAfter} seconds.` : "";
@@ -89,7 +120,10 @@ export async function load(root, work, show, { signal } = {}) {
     if (!signal?.aborted) replace(root, await show(value));
   } catch (error) {
     if (isAbort(error) || signal?.aborted) return;
-    replace(root, failure(error, () => load(root, work, show, { signal })));
+    replace(
+      root,
+      failure(error, () => load(root, work, show, { signal })),
+    );
   }
 }
 
@@ -120,7 +154,11 @@ export function copyButton(text, label = "Copy") {
     else copyBySelection(text);
     toast("Copied.");
   };
-  return button(svg("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" }, svg("path", { d: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" })), copy, { kind: "quiet small", title: label, "aria-label": label });
+  return button(
+    svg("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" }, svg("path", { d: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" })),
+    copy,
+    { kind: "quiet small", title: label, "aria-label": label },
+  );
 }
 
 // Browsers open the clipboard on HTTPS and on this machine only.
@@ -149,9 +187,18 @@ export function dialog(title, body, { wide = false } = {}) {
   return new Promise((resolve) => {
     const heading = newId("dialog");
     const close = (value) => (made.close(), resolve(value));
-    const made = h("dialog", { class: wide ? "wide" : "", "aria-labelledby": heading, oncancel: (event) => (event.preventDefault(), close(undefined)) });
+    const made = h("dialog", {
+      class: wide ? "wide" : "",
+      "aria-labelledby": heading,
+      oncancel: (event) => (event.preventDefault(), close(undefined)),
+    });
     made.append(
-      h("header", null, h("h2", { id: heading }, title), button("✕", () => close(undefined), { kind: "quiet small", "aria-label": "Close" })),
+      h(
+        "header",
+        null,
+        h("h2", { id: heading }, title),
+        button("✕", () => close(undefined), { kind: "quiet small", "aria-label": "Close" }),
+      ),
       typeof body === "function" ? body(close) : body,
     );
     made.addEventListener("close", () => (made.remove(), resolve(undefined)));
@@ -162,12 +209,26 @@ export function dialog(title, body, { wide = false } = {}) {
 
 // -> promise of whether it was confirmed. typed: what has to be typed first.
 export async function confirm(title, text, { label = "Delete", typed } = {}) {
-  return true === (await dialog(title, (close) => {
-    const word = h("input", { "aria-label": typed && `Type ${typed} to confirm`, autocomplete: "off", spellcheck: "false" });
-    const yes = button(label, () => close(true), { kind: "danger", disabled: !!typed });
-    word.addEventListener("input", () => (yes.disabled = word.value.trim() !== typed));
-    return h("div", { class: "stack" }, h("p", null, text), typed && h("label", { class: "field" }, h("span", null, "Type ", mono(typed), " to confirm"), word), h("div", { class: "row end" }, button("Cancel", () => close(false)), yes));
-  }));
+  return (
+    true ===
+    (await dialog(title, (close) => {
+      const word = h("input", { "aria-label": typed && `Type ${typed} to confirm`, autocomplete: "off", spellcheck: "false" });
+      const yes = button(label, () => close(true), { kind: "danger", disabled: !!typed });
+      word.addEventListener("input", () => (yes.disabled = word.value.trim() !== typed));
+      return h(
+        "div",
+        { class: "stack" },
+        h("p", null, text),
+        typed && h("label", { class: "field" }, h("span", null, "Type ", mono(typed), " to confirm"), word),
+        h(
+          "div",
+          { class: "row end" },
+          button("Cancel", () => close(false)),
+          yes,
+        ),
+      );
+    }))
+  );
 }
 
 // --- tabs -------------------------------------------------------------------------------------------------------------
@@ -185,13 +246,21 @@ export function tabs(views, chosen = 0) {
     if (focus) heads[index].focus();
   };
   const heads = views.map(([label], index) =>
-    h("button", {
-      type: "button", role: "tab", id: `${id}-${index}`, "aria-controls": `${id}-panel`, onclick: () => choose(index),
-      onkeydown: (event) => {
-        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-        if (step) choose((index + step + views.length) % views.length, true);
+    h(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `${id}-${index}`,
+        "aria-controls": `${id}-panel`,
+        onclick: () => choose(index),
+        onkeydown: (event) => {
+          const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+          if (step) choose((index + step + views.length) % views.length, true);
+        },
       },
-    }, label),
+      label,
+    ),
   );
   choose(chosen);
   return h("div", { class: "tabs" }, h("div", { role: "tablist" }, heads), panel);
@@ -203,16 +272,17 @@ export function tabs(views, chosen = 0) {
 //   type   any of <input>'s, or "textarea", "select" (options: [[value, label], ...]), "checks" (several of the options), "check", "tags"
 // onsubmit gets {name: value}: numbers as numbers or null, check as boolean, checks and tags as lists, everything else as text. What the
 // service finds wrong with a field is shown there, everything else above the button. The element has .values() and .control(name).
-export function form(fields, { submit = "Save", kind = "primary", onsubmit, cancel, inline = false }) {
+//   arrange  (row: name -> element, button, problem) -> nodes, for another order than one below the other
+export function form(fields, { submit = "Save", kind = "primary", onsubmit, cancel, inline = false, arrange }) {
   const controls = new Map(fields.map((field) => [field.name, control(field)]));
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const send = h("button", { type: "submit", class: `button ${kind}` }, submit);
   const made = h(
     "form",
     { class: inline ? "inline" : "stack", novalidate: true },
-    [...controls.values()].map((one) => one.row),
-    problem,
-    h("div", { class: "row end" }, cancel && button("Cancel", cancel), send),
+    arrange
+      ? arrange((name) => controls.get(name).row, send, problem)
+      : [[...controls.values()].map((one) => one.row), problem, h("div", { class: "row end" }, cancel && button("Cancel", cancel), send)],
   );
   made.values = () => Object.fromEntries([...controls].map(([name, one]) => [name, one.read()]));
   made.control = (name) => controls.get(name).input;
@@ -256,7 +326,12 @@ function control({ name, label, type = "text", value, options = [], help, ...att
   let input, row, read;
   if (type === "checks") {
     const boxes = choices.map(([option]) => h("input", { type: "checkbox", value: option, checked: (value ?? []).includes(option) }));
-    input = h("fieldset", { id }, h("legend", null, label), choices.map(([, text], index) => h("label", { class: "check" }, boxes[index], h("span", null, text))));
+    input = h(
+      "fieldset",
+      { id },
+      h("legend", null, label),
+      choices.map(([, text], index) => h("label", { class: "check" }, boxes[index], h("span", null, text))),
+    );
     row = h("div", { class: "field" }, input, explained, said);
     read = () => boxes.filter((box) => box.checked).map((box) => box.value);
   } else if (type === "check") {
@@ -264,12 +339,26 @@ function control({ name, label, type = "text", value, options = [], help, ...att
     row = h("div", { class: "field" }, h("label", { class: "check" }, input, h("span", null, label)), explained, said);
     read = () => input.checked;
   } else {
-    if (type === "select") input = h("select", shared, choices.map(([option, text]) => h("option", { value: option, selected: option === value }, text)));
+    if (type === "select")
+      input = h(
+        "select",
+        shared,
+        choices.map(([option, text]) => h("option", { value: option, selected: option === value }, text)),
+      );
     else if (type === "textarea") input = h("textarea", { rows: 4, ...shared, value });
-    else input = h("input", { type: type === "tags" ? "text" : type, ...shared, value: type === "tags" ? (value ?? []).join(", ") : value });
+    else
+      input = h("input", { type: type === "tags" ? "text" : type, ...shared, value: type === "tags" ? (value ?? []).join(", ") : value });
     row = h("div", { class: "field" }, h("label", { for: id }, label), input, explained, said);
     read = () => {
-      if (type === "tags") return [...new Set(input.value.split(",").map((one) => one.trim()).filter(Boolean))];
+      if (type === "tags")
+        return [
+          ...new Set(
+            input.value
+              .split(",")
+              .map((one) => one.trim())
+              .filter(Boolean),
+          ),
+        ];
       if (type === "number" || type === "range") return input.value === "" ? null : Number(input.value);
       return input.value;
     };
@@ -302,11 +391,42 @@ export function pages({ columns, row, fetch, empty: nothing, noun = ["row", "row
           shown += page.items.length;
           body.append(...page.items.map((item) => (columns ? tableRow(columns, item) : h("li", null, row(item)))));
           const total = page.total_count ?? (page.next_cursor ? null : shown);
-          const told = total == null ? `${count(shown, ...noun)} shown` : shown < total ? `${number(shown)} of ${count(total, ...noun)}` : count(total, ...noun);
-          replace(foot, h("span", { class: "note", role: "status" }, told), page.next_cursor && button("Show more", async () => add(await fetch(page.next_cursor))));
+          const told =
+            total == null
+              ? `${count(shown, ...noun)} shown`
+              : shown < total
+                ? `${number(shown)} of ${count(total, ...noun)}`
+                : count(total, ...noun);
+          replace(
+            foot,
+            h("span", { class: "note", role: "status" }, told),
+            page.next_cursor && button("Show more", async () => add(await fetch(page.next_cursor))),
+          );
         };
         add(first);
-        return [columns ? h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": noun[1] }, h("table", null, h("thead", null, h("tr", null, columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label)))), body)) : body, foot];
+        return [
+          columns
+            ? h(
+                "div",
+                { class: "table-frame", tabindex: "0", role: "region", "aria-label": noun[1] },
+                h(
+                  "table",
+                  null,
+                  h(
+                    "thead",
+                    null,
+                    h(
+                      "tr",
+                      null,
+                      columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label)),
+                    ),
+                  ),
+                  body,
+                ),
+              )
+            : body,
+          foot,
+        ];
       },
       { signal },
     );
@@ -315,10 +435,35 @@ export function pages({ columns, row, fetch, empty: nothing, noun = ["row", "row
 }
 
 function tableRow(columns, item) {
-  return h("tr", null, columns.map(({ cell, kind, label }) => h("td", { class: kind, dataset: { label } }, cell(item))));
+  return h(
+    "tr",
+    null,
+    columns.map(({ cell, kind, label }) => h("td", { class: kind, dataset: { label } }, cell(item))),
+  );
 }
 
 // A table of rows that are all here.
 export function table(columns, rows) {
-  return h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", null, h("thead", null, h("tr", null, columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label)))), h("tbody", null, rows.map((item) => tableRow(columns, item)))));
+  return h(
+    "div",
+    { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Table" },
+    h(
+      "table",
+      null,
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label)),
+        ),
+      ),
+      h(
+        "tbody",
+        null,
+        rows.map((item) => tableRow(columns, item)),
+      ),
+    ),
+  );
 }

@@ -10,6 +10,11 @@ export const GROUPS = [
 export const PAGES = [
   { path: "/sign-in", title: "Sign in", load: () => import("./sign-in.js") },
   { path: "/", title: "Overview", group: "home", load: () => import("./overview.js") },
+  { path: "/memories", title: "Memories", group: "data", load: () => import("./memories.js") },
+  { path: "/memories/:id", title: "Memory", under: "/memories", load: () => import("./memory.js") },
+  { path: "/collections", title: "Collections", group: "data", load: () => import("./collections.js") },
+  { path: "/documents", title: "Documents", group: "data", load: () => import("./documents.js") },
+  { path: "/documents/:id", title: "Document", under: "/documents", load: () => import("./document.js") },
   { path: "/graph", title: "Knowledge graph", group: "data", load: () => import("./graph.js") },
   { path: "/jobs", title: "Jobs", group: "work", load: () => import("./jobs.js") },
   { path: "/webhooks", title: "Webhooks", group: "work", load: () => import("./webhooks.js") },
@@ -19,4 +24,5 @@ export const PAGES = [
   { path: "/usage", title: "Usage", group: "account", load: () => import("./usage.js") },
   { path: "/billing", title: "Billing", group: "account", load: () => import("./billing.js") },
   { path: "/keys", title: "API keys", group: "account", load: () => import("./keys.js") },
+  { path: "/settings", title: "Settings", group: "account", load: () => import("./settings.js") },
 ];

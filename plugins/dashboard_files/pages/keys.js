@@ -5,7 +5,11 @@ import { badge, button, confirm, copyButton, dialog, form, h, mono, pageHead, pa
 
 export const title = "API keys";
 
-const SCOPES = [["read", "read: search and look"], ["write", "write: store and change as well"], ["admin", "admin: keys, billing, export and erasure as well"]];
+const SCOPES = [
+  ["read", "read: search and look"],
+  ["write", "write: store and change as well"],
+  ["admin", "admin: keys, billing, export and erasure as well"],
+];
 
 export async function render(root, { api, signal }) {
   const list = pages({
@@ -13,14 +17,22 @@ export async function render(root, { api, signal }) {
     noun: ["API key", "API keys"],
     fetch: (cursor) => api.get("/v1/auth/api-keys", { cursor, limit: 50 }, { signal }),
     columns: [
-      { label: "Name", kind: "wide", cell: (key) => h("div", null, h("strong", null, key.name), h("div", { class: "note" }, mono(key.prefix + "…"))) },
+      {
+        label: "Name",
+        kind: "wide",
+        cell: (key) => h("div", null, h("strong", null, key.name), h("div", { class: "note" }, mono(key.prefix + "…"))),
+      },
       { label: "Scopes", cell: (key) => key.scopes.map((scope) => [badge(scope, scope === "admin" ? "warn" : "plain"), " "]) },
       { label: "Created", cell: (key) => time(key.created_at) },
       { label: "Last used", cell: (key) => (key.last_used_at ? time(key.last_used_at) : h("span", { class: "note" }, "never")) },
       { label: "Requests", kind: "number", cell: (key) => compact(key.usage.requests) },
       { label: "Credits", kind: "number", cell: (key) => compact(key.usage.credits) },
       { label: "Expires", cell: (key) => (key.expires_at ? time(key.expires_at) : "never") },
-      { label: "", kind: "actions", cell: (key) => button("Delete", () => remove(key), { kind: "danger small", "aria-label": `Delete ${key.name}` }) },
+      {
+        label: "",
+        kind: "actions",
+        cell: (key) => button("Delete", () => remove(key), { kind: "danger small", "aria-label": `Delete ${key.name}` }),
+      },
     ],
   });
 
@@ -43,23 +55,35 @@ export async function render(root, { api, signal }) {
         {
           submit: "Create key",
           cancel: () => close(null),
-          onsubmit: async ({ name, scopes, expires_at }) => close(await api.post("/v1/auth/api-keys", { name, scopes, ...(expires_at && { expires_at: new Date(expires_at).toISOString() }) })),
+          onsubmit: async ({ name, scopes, expires_at }) =>
+            close(
+              await api.post("/v1/auth/api-keys", { name, scopes, ...(expires_at && { expires_at: new Date(expires_at).toISOString() }) }),
+            ),
         },
       ),
     );
     if (!made) return;
     list.reload();
     await dialog("Your new API key", (close) =>
-      h("div", { class: "stack" },
+      h(
+        "div",
+        { class: "stack" },
         h("p", null, "Copy it now. It is shown this once, and nobody can look it up later."),
         h("div", { class: "secret row between" }, mono(made.key), copyButton(made.key, "Copy the key")),
-        h("div", { class: "row end" }, button("I have copied it", () => close(), { kind: "primary" })),
+        h(
+          "div",
+          { class: "row end" },
+          button("I have copied it", () => close(), { kind: "primary" }),
+        ),
       ),
     );
   };
 
   root.append(
-    pageHead("API keys", { subtitle: "Each application should have a key of its own, with no more scope than it needs.", actions: [button("New key", create, { kind: "primary" })] }),
+    pageHead("API keys", {
+      subtitle: "Each application should have a key of its own, with no more scope than it needs.",
+      actions: [button("New key", create, { kind: "primary" })],
+    }),
     list,
   );
 }

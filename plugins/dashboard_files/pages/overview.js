@@ -7,7 +7,11 @@ import { badge, card, empty, h, isAbort, link, load, meter, pageHead, replace, s
 export const title = "Overview";
 
 const HOUR_MS = 3_600_000;
-const SPANS = { day: { label: "24 hours", granularity: "hour", step: HOUR_MS, items: 24 }, week: { label: "7 days", granularity: "hour", step: HOUR_MS, items: 168 }, month: { label: "30 days", granularity: "day", step: 24 * HOUR_MS, items: 30 } };
+const SPANS = {
+  day: { label: "24 hours", granularity: "hour", step: HOUR_MS, items: 24 },
+  week: { label: "7 days", granularity: "hour", step: HOUR_MS, items: 168 },
+  month: { label: "30 days", granularity: "day", step: 24 * HOUR_MS, items: 30 },
+};
 const PAGE_MAX = 100;
 const REFRESH_MS = 15_000;
 
@@ -20,12 +24,25 @@ export async function render(root, { api, session, signal }) {
   root.append(
     pageHead("Overview", { subtitle: `Hello, ${session.account.full_name}.` }),
     figures,
-    card("Requests and credits", spanPicker((span) => showActivity(activity, api, SPANS[span], signal)), activity),
+    card(
+      h(
+        "div",
+        { class: "row between" },
+        "Requests and credits",
+        spanPicker((span) => showActivity(activity, api, SPANS[span], signal)),
+      ),
+      activity,
+    ),
     h("div", { class: "grid two" }, card("What waits", queues), card("Latency", latency)),
     card("Newest memories", recent),
   );
   await Promise.all([
-    load(figures, () => Promise.all([api.get("/v1/usage", null, { signal }), api.get("/v1/collections", { limit: 1 }, { signal })]), ([usage, collections]) => showFigures(usage, collections.total_count), { signal }),
+    load(
+      figures,
+      () => Promise.all([api.get("/v1/usage", null, { signal }), api.get("/v1/collections", { limit: 1 }, { signal })]),
+      ([usage, collections]) => showFigures(usage, collections.total_count),
+      { signal },
+    ),
     showActivity(activity, api, SPANS.day, signal),
     load(queues, () => waiting(api, signal), showQueues, { signal }),
     load(recent, () => api.get("/v1/memories", { limit: 5 }, { signal }), showRecent, { signal }),
@@ -47,7 +64,7 @@ function showFigures({ credits, requests, storage, tier, period_end, rate_limit_
   const limited = credits.limit >= 0;
   return h(
     "div",
-    { class: "grid" },
+    { class: "grid stats" },
     stat("Memories", number(storage.memories), [`in ${count(collections, "collection")}, `, bytes(storage.bytes)]),
     stat("Documents", number(storage.documents), link("/documents", "Upload more")),
     h(
@@ -56,15 +73,29 @@ function showFigures({ credits, requests, storage, tier, period_end, rate_limit_
       h("span", { class: "stat-name" }, "Credits this month"),
       h("strong", null, number(credits.used)),
       limited && meter(credits.percentage / 100, "Credits used"),
-      h("span", { class: "note" }, limited ? `${percent(credits.percentage / 100, 1)} of ${compact(credits.limit)}, anew ${ago(period_end)}` : `unlimited in the tier ${tier}`),
+      h(
+        "span",
+        { class: "note" },
+        limited
+          ? `${percent(credits.percentage / 100, 2)} of ${compact(credits.limit)}, anew ${ago(period_end)}`
+          : `unlimited in the tier ${tier}`,
+      ),
     ),
-    stat("Requests this month", number(requests.used), `${number(requests.refused)} refused; ${rate_limit_per_minute < 0 ? "no limit" : `${number(rate_limit_per_minute)} a minute at most`}`),
+    stat(
+      "Requests this month",
+      number(requests.used),
+      `${number(requests.refused)} refused; ${rate_limit_per_minute < 0 ? "no limit" : `${number(rate_limit_per_minute)} a minute at most`}`,
+    ),
   );
 }
 
 function spanPicker(choose) {
-  const made = h("select", { "aria-label": "Span of time", onchange: () => choose(made.value) }, Object.entries(SPANS).map(([name, { label }]) => h("option", { value: name }, `Last ${label}`)));
-  return h("div", { class: "picker" }, made);
+  const made = h(
+    "select",
+    { class: "picker", "aria-label": "Span of time", onchange: () => choose(made.value) },
+    Object.entries(SPANS).map(([name, { label }]) => h("option", { value: name }, `Last ${label}`)),
+  );
+  return made;
 }
 
 async function showActivity(root, api, { granularity, step, items, label }, signal) {
@@ -75,7 +106,11 @@ async function showActivity(root, api, { granularity, step, items, label }, sign
       const found = new Map();
       let cursor;
       do {
-        const page = await api.get("/v1/usage/history", { granularity, from: new Date(first).toISOString(), limit: PAGE_MAX, cursor }, { signal });
+        const page = await api.get(
+          "/v1/usage/history",
+          { granularity, from: new Date(first).toISOString(), limit: PAGE_MAX, cursor },
+          { signal },
+        );
         for (const item of page.items) found.set(Date.parse(item.period_start), item);
         cursor = page.next_cursor;
       } while (cursor);
@@ -88,7 +123,15 @@ async function showActivity(root, api, { granularity, step, items, label }, sign
       const said = `${count(total("requests"), "request")} and ${count(total("credits"), "credit")} in the last ${label}`;
       if (!total("requests")) return empty("Nothing yet", "Requests appear here as they come.");
       return [
-        timeChart({ at, says: said, signal, series: [{ label: "Requests", values: values("requests"), kind: "bars", tone: 1, format: compact }, { label: "Credits", values: values("credits"), tone: 3, scale: "credits", format: compact }] }),
+        timeChart({
+          at,
+          says: said,
+          signal,
+          series: [
+            { label: "Requests", values: values("requests"), kind: "bars", tone: 1, format: compact },
+            { label: "Credits", values: values("credits"), tone: 3, scale: "credits", format: compact },
+          ],
+        }),
         h("p", { class: "note" }, said + "."),
       ];
     },
@@ -104,8 +147,16 @@ function showLatency(root, session, signal) {
   const said = `Half of this visit's ${count(sorted.length, "request")} took at most ${duration(quantile(0.5))} in the service, nine in ten at most ${duration(quantile(0.9))}`;
   replace(
     root,
-    h("div", { class: "stack" },
-      timeChart({ at: timings.map(({ at }, index) => at + index / 1_000), says: said, height: 160, signal, series: [{ label: "In the service", values: timings.map(({ seconds }) => 1_000 * seconds), tone: 2, format: duration }] }),
+    h(
+      "div",
+      { class: "stack" },
+      timeChart({
+        at: timings.map(({ at }, index) => at + index / 1_000),
+        says: said,
+        height: 160,
+        signal,
+        series: [{ label: "In the service", values: timings.map(({ seconds }) => 1_000 * seconds), tone: 2, format: duration }],
+      }),
       h("p", { class: "note" }, said + ". What all callers see is in the operator's metrics, at /metrics."),
     ),
   );
@@ -115,7 +166,13 @@ function showLatency(root, session, signal) {
 async function waiting(api, signal) {
   const queue = async (name, path, view, query) => {
     const page = await api.get(path, { ...query, limit: PAGE_MAX }, { signal });
-    return { name, view, waiting: page.total_count ?? page.items.length, oldest: page.items.at(-1)?.created_at ?? null, more: Boolean(page.next_cursor) };
+    return {
+      name,
+      view,
+      waiting: page.total_count ?? page.items.length,
+      oldest: page.items.at(-1)?.created_at ?? null,
+      more: Boolean(page.next_cursor),
+    };
   };
   return Promise.all([
     queue("Memory jobs, queued", "/v1/memories/jobs", "/jobs", { status: "queued" }),
@@ -139,7 +196,27 @@ function showQueues(queues) {
 
 function showRecent({ items }) {
   if (!items.length) {
-    return empty("Nothing is stored yet", "Store a memory here, or make an API key and let your application do it.", h("div", { class: "row" }, link("/memories", "Store a memory"), link("/keys", "Make an API key")));
+    return empty(
+      "Nothing is stored yet",
+      "Store a memory here, or make an API key and let your application do it.",
+      h("div", { class: "row" }, link("/memories", "Store a memory"), link("/keys", "Make an API key")),
+    );
   }
-  return h("ul", { class: "list plain" }, items.map((memory) => h("li", null, h("a", { class: "row-link", href: `/dashboard/memories/${memory.id}` }, h("span", { class: "clamped text" }, memory.content)), h("span", { class: "note" }, memory.speaker ? `${memory.speaker}, ` : "", h("time", { datetime: memory.created_at, title: datetime(memory.created_at) }, ago(memory.created_at))))));
+  return h(
+    "ul",
+    { class: "list plain" },
+    items.map((memory) =>
+      h(
+        "li",
+        null,
+        h("a", { class: "row-link", href: `/dashboard/memories/${memory.id}` }, h("span", { class: "clamped" }, memory.content)),
+        h(
+          "span",
+          { class: "note" },
+          memory.speaker ? `${memory.speaker}, ` : "",
+          h("time", { datetime: memory.created_at, title: datetime(memory.created_at) }, ago(memory.created_at)),
+        ),
+      ),
+    ),
+  );
 }

@@ -15,7 +15,11 @@ export async function render(root, { session, route }) {
       await route.go(next.startsWith("/") && !next.startsWith("//") ? next : "/", { replaced: true });
     };
     const fields = signingUp
-      ? [{ name: "full_name", label: "Name", required: true, maxlength: 255, autocomplete: "name" }, EMAIL, { ...PASSWORD, autocomplete: "new-password", minlength: 10, help: "At least 10 characters." }]
+      ? [
+          { name: "full_name", label: "Name", required: true, maxlength: 255, autocomplete: "name" },
+          EMAIL,
+          { ...PASSWORD, autocomplete: "new-password", minlength: 10, help: "At least 10 characters." },
+        ]
       : [EMAIL, { ...PASSWORD, autocomplete: "current-password" }];
     replace(
       root,
@@ -25,7 +29,12 @@ export async function render(root, { session, route }) {
         h("img", { src: "/dashboard/icon.svg", alt: "", width: 40, height: 40 }),
         h("h1", { tabindex: "-1" }, signingUp ? "Create your account" : "Sign in to Mneme"),
         form(fields, { submit: signingUp ? "Sign up" : "Sign in", onsubmit: enter }),
-        h("p", { class: "note" }, signingUp ? "You have an account? " : "No account yet? ", h("button", { type: "button", class: "as-link", onclick: () => show(!signingUp) }, signingUp ? "Sign in" : "Sign up")),
+        h(
+          "p",
+          { class: "note" },
+          signingUp ? "You have an account? " : "No account yet? ",
+          h("button", { type: "button", class: "as-link", onclick: () => show(!signingUp) }, signingUp ? "Sign in" : "Sign up"),
+        ),
       ),
     );
     root.querySelector("input").focus();

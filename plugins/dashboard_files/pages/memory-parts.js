@@ -1,0 +1,79 @@
+// What several views have of a memory: a line in a list, the form to write one, the names of the collections.
+
+import { datetime } from "../format.js";
+import { badge, h, tags, time } from "../kit.js";
+
+const COLLECTIONS_OFFERED_MAX = 100;
+
+// [[id, name], ...], the newest hundred.
+export async function collectionChoices(api, signal) {
+  const page = await api.get("/v1/collections", { limit: COLLECTIONS_OFFERED_MAX }, { signal });
+  return page.items.map(({ id, name }) => [id, name]);
+}
+
+export function memoryLine(memory, collections = []) {
+  return h(
+    "article",
+    { class: "stack tight" },
+    h(
+      "a",
+      { class: "row-link", href: `/dashboard/memories/${memory.id}` },
+      memory.title && h("strong", null, memory.title),
+      h("span", { class: "clamped" }, memory.content),
+    ),
+    memoryLine.about(memory, collections),
+  );
+}
+
+// Who, where and when, on one line.
+memoryLine.about = (memory, collections = []) => {
+  const collection = collections.find(([id]) => id === memory.collection_id);
+  return h(
+    "p",
+    { class: "about note" },
+    memory.speaker && h("span", null, memory.speaker),
+    h("span", null, time(memory.created_at, datetime(memory.created_at))),
+    collection && h("span", null, `in ${collection[1]}`),
+    memory.user_id && h("span", null, `user ${memory.user_id}`),
+    memory.session_id && h("span", null, `session ${memory.session_id}`),
+    memory.conflict_status && memory.conflict_status !== "none" && badge(memory.conflict_status, "warn"),
+    memory.superseded_by_id && badge("superseded", "warn"),
+    memory.searchable === false && badge("being indexed", "warn"),
+    memory.tags?.length > 0 && h("span", null, tags(memory.tags)),
+  );
+};
+
+// The fields of a new memory, or, with one, those of it that can be changed.
+export function memoryFields(memory, collections) {
+  const isNew = !memory.id;
+  return [
+    { name: "content", label: "Content", type: "textarea", rows: 5, required: true, maxlength: 100_000, value: memory.content },
+    { name: "title", label: "Title", maxlength: 255, value: memory.title ?? "" },
+    isNew && { name: "collection_id", label: "Collection", type: "select", options: [["", "Default collection"], ...collections] },
+    { name: "tags", label: "Tags", type: "tags", value: memory.tags, help: "With commas between them." },
+    { name: "importance", label: "Importance, 0 to 1", type: "number", min: 0, max: 1, step: 0.05, value: memory.importance ?? 0.5 },
+    isNew && { name: "user_id", label: "User", maxlength: 255 },
+    isNew && { name: "session_id", label: "Session", maxlength: 255 },
+    isNew && { name: "speaker", label: "Speaker", maxlength: 255 },
+    {
+      name: "metadata",
+      label: "Metadata, as JSON",
+      type: "textarea",
+      rows: 3,
+      spellcheck: "false",
+      value: JSON.stringify(memory.metadata ?? {}, null, 2),
+    },
+  ].filter(Boolean);
+}
+
+// What a form says, as the API takes it: empty texts are absent.
+export function sentMemory(values) {
+  const { metadata, ...rest } = values;
+  let parsed;
+  try {
+    parsed = JSON.parse(metadata.trim() || "{}");
+  } catch (wrong) {
+    throw Object.assign(new Error(`This is not JSON: ${wrong.message}`), { param: "metadata" });
+  }
+  return { ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== "" && value != null)), metadata: parsed };
+}

@@ -1,0 +1,241 @@
+// One memory: what it says, who said it and when, its versions, what took its place, and what is like it.
+
+import { count, datetime, decimal, duration, number } from "../format.js";
+import {
+  badge,
+  button,
+  card,
+  confirm,
+  dialog,
+  empty,
+  facts,
+  form,
+  h,
+  identifier,
+  link,
+  load,
+  meter,
+  pageHead,
+  pages,
+  replace,
+  table,
+  tabs,
+  tags,
+  time,
+  toast,
+} from "../kit.js";
+import { collectionChoices, memoryFields, memoryLine, sentMemory } from "./memory-parts.js";
+
+export const title = "Memory";
+
+const CHAIN_MAX = 50;
+const OLDER_LOOKED_AT = 10;
+const QUERY_CHARS = 1_000;
+const CHANGES = { ADD: ["stored", "good"], UPDATE: ["changed", "accent"], SUPERSEDE: ["superseded", "warn"], DELETE: ["ended", "bad"] };
+
+export async function render(root, { api, route, signal }) {
+  const path = `/v1/memories/${encodeURIComponent(route.params.id)}`;
+  const show = async () => {
+    const [{ body: memory, headers }, collections] = await Promise.all([
+      api.get(path, null, { signal, whole: true }),
+      collectionChoices(api, signal),
+    ]);
+    const again = async () => show();
+    replace(root, head(memory, headers.get("ETag"), { api, route, path, again }), ...body(memory, collections, { api, path, signal }));
+  };
+  await show();
+}
+
+function head(memory, version, { api, route, path, again }) {
+  const edit = async () => {
+    const save = (close) => async (values) => {
+      const { title, ...changed } = sentMemory(values);
+      close(
+        await api.patch(
+          path,
+          { ...changed, title: title ?? null, wait_for_index: true },
+          { headers: version ? { "If-Match": version } : {} },
+        ),
+      );
+    };
+    const changed = await dialog(
+      "Edit memory",
+      (close) => form(memoryFields(memory, []), { submit: "Save", cancel: () => close(), onsubmit: save(close) }),
+      { wide: true },
+    );
+    if (!changed) return;
+    toast("Saved. The version before is in its history.");
+    await again();
+  };
+  const remove = async () => {
+    if (!(await confirm("Delete this memory?", "It goes with its history and all that was derived from it, and cannot be brought back.")))
+      return;
+    await api.delete(path);
+    toast("The memory is deleted.");
+    await route.go("/memories");
+  };
+  const restore = async () => {
+    await api.post(`${path}/restore`);
+    toast("It counts again.");
+    await again();
+  };
+  return h(
+    "div",
+    { class: "stack tight" },
+    h("p", null, link("/memories", "← Memories")),
+    pageHead(memory.title ?? "Memory", {
+      actions: [memory.superseded_by_id && button("Restore", restore), button("Edit", edit), button("Delete", remove, { kind: "danger" })],
+    }),
+  );
+}
+
+function body(memory, collections, { api, path, signal }) {
+  const collection = collections.find(([id]) => id === memory.collection_id);
+  const metadata = Object.keys(memory.metadata ?? {}).length > 0;
+  return [
+    card(
+      null,
+      h("p", { class: "text content" }, memory.content),
+      h(
+        "p",
+        { class: "row" },
+        memory.searchable ? badge("searchable", "good") : badge(memory.processing_status, "warn"),
+        memory.conflict_status !== "none" && badge(memory.conflict_status, "warn"),
+        tags(memory.tags),
+      ),
+      facts([
+        ["Id", identifier(memory.id)],
+        ["Collection", link(`/memories?collection_id=${memory.collection_id}`, collection?.[1] ?? memory.collection_id)],
+        ["Speaker", memory.speaker],
+        ["Happened", time(memory.occurred_at, datetime(memory.occurred_at))],
+        ["Stored", time(memory.created_at, datetime(memory.created_at))],
+        ["Changed", memory.updated_at !== memory.created_at ? time(memory.updated_at, datetime(memory.updated_at)) : null],
+        ["Expires", memory.expires_at && time(memory.expires_at, datetime(memory.expires_at))],
+        ["Version", number(memory.version)],
+        ["Importance", decimal(memory.importance)],
+        ["Tier", memory.tier.replaceAll("_", " ")],
+        ["Found", memory.access_count ? count(memory.access_count, "time") : "never"],
+        ["User", memory.user_id],
+        ["Session", memory.session_id && link(`/memories?session_id=${encodeURIComponent(memory.session_id)}`, memory.session_id)],
+        ["Agent", memory.agent_id],
+        ["Run", memory.run_id],
+        ["Application", memory.app_id],
+        ["Source", [memory.source, memory.source_reference].filter(Boolean).join(", ")],
+      ]),
+      metadata && h("div", { class: "stack tight" }, h("h3", null, "Metadata"), h("pre", null, JSON.stringify(memory.metadata, null, 2))),
+    ),
+    tabs([
+      ["History", () => history(api, path, signal)],
+      ["Supersession", () => supersession(memory, api, signal)],
+      ["Similar", () => similar(memory, api, signal)],
+    ]),
+  ];
+}
+
+function history(api, path, signal) {
+  return pages({
+    signal,
+    noun: ["version", "versions"],
+    fetch: (cursor) => api.get(`${path}/history`, { cursor }, { signal }),
+    row: (version) => {
+      const [said, tone] = CHANGES[version.event];
+      return h(
+        "article",
+        { class: "stack tight" },
+        h(
+          "p",
+          { class: "about note" },
+          h("strong", null, `Version ${number(version.version)}`),
+          badge(said, tone),
+          time(version.at, datetime(version.at)),
+          version.actor &&
+            h(
+              "span",
+              null,
+              "by ",
+              version.actor.startsWith("key_")
+                ? link("/keys", "an API key")
+                : version.actor.startsWith("usr_")
+                  ? "a signed-in person"
+                  : version.actor,
+            ),
+          version.reason && h("span", null, version.reason),
+        ),
+        h("p", { class: "text" }, version.content),
+      );
+    },
+  });
+}
+
+// Newer ones link by link; older ones, which nothing links to, among the superseded memories nearest to this one.
+async function chain(memory, api, signal) {
+  const newer = [];
+  for (let next = memory.superseded_by_id; next && newer.length < CHAIN_MAX; next = newer.at(-1).superseded_by_id) {
+    if (next === memory.id || newer.some(({ id }) => id === next)) break;
+    newer.push(await api.get(`/v1/memories/${next}`, null, { signal }));
+  }
+  const nearest = await api.post(
+    "/v1/search",
+    {
+      query: memory.content.slice(0, QUERY_CHARS),
+      filters: { conflict_status: "superseded" },
+      include_superseded: true,
+      include_low_confidence: true,
+      limit: OLDER_LOOKED_AT,
+    },
+    { signal },
+  );
+  const candidates = await Promise.all(nearest.results.map(({ id }) => api.get(`/v1/memories/${id}`, null, { signal })));
+  const older = candidates.filter((one) => one.superseded_by_id === memory.id);
+  return [
+    ...older.map((one) => [one, "was superseded by this one"]),
+    [memory, "this memory"],
+    ...newer.map((one) => [one, "took its place"]),
+  ];
+}
+
+function supersession(memory, api, signal) {
+  const root = h("div");
+  const step = ([one, said]) =>
+    h(
+      "li",
+      { "aria-current": one === memory ? "true" : null },
+      one === memory
+        ? h("p", { class: "text" }, one.content)
+        : h("a", { class: "row-link text", href: `/dashboard/memories/${one.id}` }, one.content),
+      h("p", { class: "note" }, said, ", ", time(one.created_at, datetime(one.created_at))),
+    );
+  const nothing = empty(
+    "Nothing superseded it, and it superseded nothing",
+    "When a newer memory takes the place of an older one, the chain of them stands here.",
+  );
+  const note = h(
+    "p",
+    { class: "note" },
+    `Older ones are looked for among the ${OLDER_LOOKED_AT} superseded memories nearest in meaning, which costs a credit.`,
+  );
+  load(
+    root,
+    () => chain(memory, api, signal),
+    (found) => [found.length > 1 ? h("ol", { class: "chain" }, found.map(step)) : nothing, note],
+    { signal },
+  );
+  return root;
+}
+
+function similar(memory, api, signal) {
+  const root = h("div");
+  const columns = [
+    { label: "Memory", kind: "wide", cell: (hit) => memoryLine(hit) },
+    {
+      label: "Nearness",
+      cell: (hit) => h("div", { class: "nearness" }, meter(hit.normalized_score, "Nearness"), decimal(hit.normalized_score)),
+    },
+  ];
+  const show = (reply) =>
+    reply.results.length
+      ? [table(columns, reply.results), h("p", { class: "note" }, `Nearest in meaning, in ${duration(reply.processing_time_ms)}.`)]
+      : empty("Nothing is like it");
+  load(root, () => api.get(`/v1/search/similar/${memory.id}`, { limit: 10 }, { signal }), show, { signal });
+  return root;
+}
