@@ -8,7 +8,7 @@ UNIT := $(wildcard tests/test_house.py tests/storage tests/runtime tests/plugins
 FAST := -m "not ray and not slow"
 ARGS ?=
 
-.PHONY: build run test test-fast check docs client clean
+.PHONY: build run test test-fast test-browser check docs client clean
 
 build: $(STAMP)
 
@@ -28,6 +28,13 @@ run: build
 
 test: build
 	@$(BIN)/python -m pytest $(ARGS)
+
+# The dashboard in Chromium, which Debian and its kin get from their packages, as root.
+test-browser: build
+	@command -v chromedriver >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } || { \
+		echo "The browser tests need Chromium and its chromedriver (as root on Debian: apt install chromium chromium-driver)." >&2; exit 1; }
+	@$(BIN)/python -m pytest tests/browser $(ARGS)
 
 test-fast: build
 	@$(BIN)/python -m pytest $(FAST) $(ARGS)

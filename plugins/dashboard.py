@@ -51,7 +51,7 @@ PAGE_POLICY = (
 )
 ANSWER_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
-_FILES = Path(__file__).with_name("dashboard_files")
+FILES = Path(__file__).with_name("dashboard_files")
 _TYPES = {".html": b"text/html", ".js": b"text/javascript", ".css": b"text/css", ".svg": b"image/svg+xml"}
 _SAFE_METHODS = ["GET", "HEAD"]
 _SMALLER_AT_LEAST = 0.9  # a file that gzip leaves larger than this share of itself is sent as it is
@@ -96,7 +96,7 @@ class Dashboard:
 
     def __init__(self, door: Door, settings: Settings):
         self._door = door
-        self._assets = {f"{PREFIX}/{path.relative_to(_FILES).as_posix()}": Asset.of(path) for path in _FILES.glob("**/*") if path.is_file()}
+        self._assets = {f"{PREFIX}/{path.relative_to(FILES).as_posix()}": Asset.of(path) for path in FILES.glob("**/*") if path.is_file()}
         self._page = self._assets[f"{PREFIX}/index.html"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,7 +8,7 @@
 // signal  is aborted when the view is left: pass it to api calls, and stop timers with it
 
 import { Api, Session } from "./api.js";
-import { button, failure, h, isAbort, loading, replace, svg, toast } from "./kit.js";
+import { button, failure, h, isAbort, loading, pageHead, replace, svg, toast } from "./kit.js";
 import { GROUPS, PAGES } from "./pages/index.js";
 
 const BASE = "/dashboard";
@@ -20,6 +20,7 @@ const api = new Api(session);
 const app = document.getElementById("app");
 let frame = null;
 let left = new AbortController();
+let arrived = false; // from the second view on, its heading takes the focus, so that it is read out
 
 // --- addresses --------------------------------------------------------------------------------------------------------
 
@@ -99,11 +100,12 @@ async function show() {
     if (signal.aborted) return;
     replace(root);
     await module.render(root, { api, session, signal, route: { path, params: found.params, query, go, note } });
-    if (!signal.aborted && document.activeElement === document.body) root.querySelector("h1")?.focus({ preventScroll: true });
+    if (arrived && !signal.aborted && document.activeElement === document.body) root.querySelector("h1")?.focus({ preventScroll: true });
+    arrived = true;
   } catch (error) {
     if (isAbort(error) || signal.aborted) return;
     if (!("status" in error)) console.error(error);
-    replace(root, failure(error, show));
+    replace(root, pageHead(found.page.title), failure(error, show));
   }
 }
 

@@ -133,16 +133,14 @@ export async function load(root, work, show, { signal } = {}) {
 export function button(label, onclick, { kind = "", type = "button", title, disabled = false, ...further } = {}) {
   const made = h("button", { type, class: `button ${kind}`, title, disabled, ...further }, label);
   made.addEventListener("click", async (event) => {
-    if (!onclick) return;
+    if (!onclick || made.hasAttribute("aria-busy")) return; // not disabled: it keeps the focus, and gets it back from a dialog
     made.setAttribute("aria-busy", "true");
-    made.disabled = true;
     try {
       await onclick(event);
     } catch (error) {
       if (!isAbort(error)) toast(error.message, { tone: "bad" });
     } finally {
       made.removeAttribute("aria-busy");
-      made.disabled = false;
     }
   });
   return made;

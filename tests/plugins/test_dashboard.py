@@ -15,7 +15,7 @@ from plugins import dashboard
 from tests.in_process import PASSWORD, InProcess, in_process
 
 ADA = {"email": "ada@example.com", "password": PASSWORD}
-FILES = [path.relative_to(dashboard._FILES).as_posix() for path in dashboard._FILES.glob("**/*") if path.is_file()]
+FILES = [path.relative_to(dashboard.FILES).as_posix() for path in dashboard.FILES.glob("**/*") if path.is_file()]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_files_are_served_with_their_type_their_version_and_a_strict_policy(serv
     types = {"js": "text/javascript", "css": "text/css", "html": "text/html", "svg": "image/svg+xml"}
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == types.get(path.rpartition(".")[2], "text/plain") + "; charset=utf-8"
-    assert answer.content == (dashboard._FILES / path).read_bytes()
+    assert answer.content == (dashboard.FILES / path).read_bytes()
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
@@ -72,7 +72,7 @@ def test_files_are_served_with_their_type_their_version_and_a_strict_policy(serv
 
 @pytest.mark.parametrize("path", FILES)
 def test_files_bring_everything_with_them_and_never_write_markup(path: str) -> None:
-    text = (dashboard._FILES / path).read_text()
+    text = (dashboard.FILES / path).read_text()
     if path.endswith(".html"):
         assert not re.search(r"<style|style=|<script(?![^>]*\bsrc=)|\bon\w+=", text)
     if path.endswith((".js", ".css", ".html")):
@@ -83,7 +83,7 @@ def test_files_bring_everything_with_them_and_never_write_markup(path: str) -> N
 @pytest.mark.parametrize("path", ["", "/", "/memories", "/memories/mem_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "/no/such/view"])
 def test_every_view_is_the_page(service: InProcess, path: str) -> None:
     answer = service.request("GET", f"/dashboard{path}")
-    assert answer.status_code == 200 and answer.content == (dashboard._FILES / "index.html").read_bytes()
+    assert answer.status_code == 200 and answer.content == (dashboard.FILES / "index.html").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_the_first_view_needs_is_small(service: InProcess) -> None:
     """All scripts of the shell, the sign-in form and the overview with its chart, as they travel."""
     first = ["theme.js", "app.js", "api.js", "kit.js", "format.js", "charts.js", "vendor/uplot/uplot.js"]
     first += ["pages/index.js", "pages/sign-in.js", "pages/overview.js"]
-    assert sum(len(gzip.compress((dashboard._FILES / path).read_bytes())) for path in first) < 50_000
+    assert sum(len(gzip.compress((dashboard.FILES / path).read_bytes())) for path in first) < 50_000
 
 
 # --- the session ------------------------------------------------------------------------------------------------------

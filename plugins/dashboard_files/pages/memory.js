@@ -167,25 +167,22 @@ function history(api, path, signal) {
   });
 }
 
-// Newer ones link by link; older ones, which nothing links to, among the superseded memories nearest to this one.
+// Newer ones link by link. Of older ones, those merged into it are on record; others are looked for among the superseded ones nearest to it.
 async function chain(memory, api, signal) {
   const newer = [];
   for (let next = memory.superseded_by_id; next && newer.length < CHAIN_MAX; next = newer.at(-1).superseded_by_id) {
     if (next === memory.id || newer.some(({ id }) => id === next)) break;
     newer.push(await api.get(`/v1/memories/${next}`, null, { signal }));
   }
-  const nearest = await api.post(
-    "/v1/search",
-    {
-      query: memory.content.slice(0, QUERY_CHARS),
-      filters: { conflict_status: "superseded" },
-      include_superseded: true,
-      include_low_confidence: true,
-      limit: OLDER_LOOKED_AT,
-    },
-    { signal },
-  );
-  const candidates = await Promise.all(nearest.results.map(({ id }) => api.get(`/v1/memories/${id}`, null, { signal })));
+  const query = memory.content.slice(0, QUERY_CHARS);
+  const looked = { query, filters: { conflict_status: "superseded" }, include_superseded: true, include_low_confidence: true };
+  const [merged, nearest] = await Promise.all([
+    api.get(`/v1/memories/${memory.id}/merged`, { limit: 100 }, { signal }),
+    api.post("/v1/search", { ...looked, limit: OLDER_LOOKED_AT }, { signal }),
+  ]);
+  const known = new Map(merged.items.map((one) => [one.id, one]));
+  const further = nearest.results.filter(({ id }) => !known.has(id)).map(({ id }) => api.get(`/v1/memories/${id}`, null, { signal }));
+  const candidates = [...known.values(), ...(await Promise.all(further))];
   const older = candidates.filter((one) => one.superseded_by_id === memory.id);
   return [
     ...older.map((one) => [one, "was superseded by this one"]),
@@ -212,7 +209,7 @@ function supersession(memory, api, signal) {
   const note = h(
     "p",
     { class: "note" },
-    `Older ones are looked for among the ${OLDER_LOOKED_AT} superseded memories nearest in meaning, which costs a credit.`,
+    `Older ones: those merged into this one, and what it superseded of the ${OLDER_LOOKED_AT} superseded memories nearest in meaning. Looking costs a credit.`,
   );
   load(
     root,
