@@ -6,6 +6,7 @@ Owns the checks. Each looks at one thing, changes nothing that stays, and gives 
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import importlib.util
@@ -14,18 +15,24 @@ import re
 import resource
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
+from cryptography import x509
 
 from runtime.client import CallFailed, Client, local_base_url
+from runtime.layout import FORMAT_VERSION, LAYOUT_FILE, Layout, LayoutError
 from runtime.layout import LOCK_FILE as SERVE_LOCK_FILE
+from runtime.secrets import NAMES as SECRETS
 from runtime.settings import Settings
 from storage.directory import LOCK_FILE as STORE_LOCK_FILE
 
@@ -35,6 +42,11 @@ FREE_BYTES_ADVISED = 2 * 1024**3
 MEMORY_BYTES_ADVISED = {"ray": 3 * 1024**3, "local": 1024**3}
 OPEN_FILES_ADVISED = {"ray": 8_192, "local": 1_024}
 PROBE_SECONDS_MAX = 10
+CONNECT_SECONDS_MAX = 3
+TIMEX_BYTES = 1_024  # room for struct timex
+CLOCK_AHEAD_SECONDS_MAX = 120
+CERTIFICATE_DAYS_ADVISED = 14
+CLOCK_UNSYNCHRONISED = 5  # what adjtimex(2) returns then
 WEIGHTS_FILE = "model.safetensors"
 FETCH_REMEDY = "run `mneme models fetch`, or set embedder.model_path to a directory with a sound copy"
 
@@ -185,6 +197,106 @@ def open_files(settings: Settings) -> Finding:
     return Finding("ok", f"open files: at most {'any number' if soft == resource.RLIM_INFINITY else soft}")
 
 
+def https(settings: Settings) -> Finding:
+    """Whether anybody can be answered at all, and whether the certificate will do so for a while."""
+    http = settings.http
+    if http.tls_certfile is not None:
+        return _certificate(http.tls_certfile, http.tls_keyfile)
+    if http.require_https and not http.trusted_proxies:
+        remedy = "set http.tls_certfile and http.tls_keyfile, or name your TLS terminator in http.trusted_proxies"
+        return Finding("wrong", "HTTPS: required, and nobody provides it: the service starts and answers every request with 400", remedy)
+    if http.require_https:
+        return Finding("ok", f"HTTPS: left to a proxy at {', '.join(http.trusted_proxies)}")
+    if http.host in ("127.0.0.1", "::1", "localhost"):
+        return Finding("ok", "HTTPS: not asked for, and only this machine reaches the address")
+    remedy = "set http.require_https, and http.tls_certfile or a TLS terminator in http.trusted_proxies"
+    return Finding("advice", f"HTTPS: plain requests to {http.host} are accepted from everywhere", remedy)
+
+
+def _certificate(certificate: Path, key: Path) -> Finding:
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        ends = x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc.timestamp()
+    except (OSError, ValueError) as unusable:
+        return Finding("wrong", f"HTTPS: {certificate} with {key}: {unusable}", "give a PEM certificate chain and its private key")
+    days = int((ends - time.time()) // 86_400)
+    if days < CERTIFICATE_DAYS_ADVISED:
+        return Finding("wrong" if days < 0 else "advice", f"HTTPS: {certificate} ends in {days} days", "renew it and restart the service")
+    return Finding("ok", f"HTTPS: {certificate}, {days} days left")
+
+
+def service_secrets(settings: Settings) -> Finding:
+    """In production they are given, so that whoever has the disk has not the keys as well."""
+    kept = [name for name in SECRETS if getattr(settings.secrets, name) is None]
+    if not kept:
+        return Finding("ok", "secrets: all are given")
+    if settings.environment != "production":
+        return Finding("ok", f"secrets: {', '.join(kept)} lie in the data directory, readable by its user only")
+    remedy = " ".join(f"MNEME_SECRETS__{name.upper()}" for name in kept)
+    if settings.secrets.allow_generated:
+        what = f"secrets: {', '.join(kept)} lie beside the data they protect: a copy of the disk is a copy of the keys"
+        return Finding("advice", what, f"move them into the environment ({remedy}) and keep a copy elsewhere")
+    what = f"secrets: {', '.join(kept)} are not given, so the service refuses to start"
+    return Finding("wrong", what, f"give {remedy}, or set secrets.allow_generated")
+
+
+def store_format(settings: Settings) -> Finding:
+    """What the data directory was written by."""
+    if not (settings.data_dir / LAYOUT_FILE).exists():
+        return Finding("ok", "store: none yet; the first start makes it")
+    try:
+        layout = Layout.load(settings.data_dir)
+    except LayoutError as unusable:
+        return Finding("wrong", f"store: {unusable}", "install the release that wrote it, or restore a backup")
+    if layout.format_version < FORMAT_VERSION:
+        what = (
+            f"store: format {layout.format_version}; the next start brings it to {FORMAT_VERSION}, and older releases cannot read it then"
+        )
+        return Finding("advice", what, "run `mneme admin backup DIR` first")
+    return Finding("ok", f"store: format {layout.format_version}, {layout.shards} shards")
+
+
+def remote_models(settings: Settings) -> Finding:
+    """Every model that is asked over the network has somebody listening."""
+    asked = [settings.llm, settings.reranker, settings.transcriber, settings.ocr]
+    asked += [settings.embedder] if settings.embedder.backend == "openai" else []
+    bases = sorted({section.base_url for section in asked if section.base_url})
+    silent = [base for base in bases if not _listens(base)]
+    if silent:
+        remedy = "start it, or mend its base_url; until then the service does without"
+        return Finding("advice", f"models: nobody listens at {', '.join(silent)}", remedy)
+    return Finding("ok", f"models: {', '.join(bases)} can be reached" if bases else "models: none is asked over the network")
+
+
+def clock(settings: Settings) -> Finding:
+    """Ids, expiry, limits and signatures go by it."""
+    stores = (path.stat().st_mtime for path in settings.data_dir.glob("shards/*/data.mdb"))
+    ahead = max(stores, default=0.0) - time.time()
+    remedy = "set the clock, and keep it with NTP (`timedatectl set-ntp true`)"
+    if ahead > CLOCK_AHEAD_SECONDS_MAX:
+        return Finding("wrong", f"clock: {int(ahead)} seconds behind what the stores were last written at", remedy)
+    if _clock_state() == CLOCK_UNSYNCHRONISED:
+        return Finding("advice", "clock: the system does not keep it in step with others", remedy)
+    return Finding("ok", f"clock: {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}")
+
+
+def _clock_state() -> int:
+    """What adjtimex(2) says of the clock; 0 where it cannot be asked."""
+    try:
+        return ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.create_string_buffer(TIMEX_BYTES))
+    except (OSError, AttributeError):
+        return 0
+
+
+def _listens(base_url: str) -> bool:
+    parts = urlsplit(base_url)
+    try:
+        with socket.create_connection((parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)), CONNECT_SECONDS_MAX):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
 def _modules_by_distribution() -> dict[str, list[str]]:
     """Distribution -> its importable modules, leaving out what packages list but do not have, or spread beside themselves."""
     found: dict[str, list[str]] = {}
@@ -226,8 +338,13 @@ CHECKS: tuple[Callable[[Settings], Finding], ...] = (
     weights,
     haproxy,
     data_directory,
+    store_format,
     holder,
     port,
+    https,
+    service_secrets,
+    remote_models,
+    clock,
     memory,
     open_files,
 )

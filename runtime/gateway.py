@@ -216,6 +216,8 @@ class Gateway:
             status = await self._deliver_stream(send, receive, reply, request_id, started)
         elif status is None:
             status = await self._deliver(send, reply, method, request_id, started)
+        if reply is not None and reply.error is not None:
+            self._telemetry.error(reply.error.code or reply.error.type)
         self._telemetry.request(name, method if method in _METHODS else "other", status, time.perf_counter() - started)
 
     # --- the request --------------------------------------------------------------------------------------------------
@@ -308,6 +310,7 @@ class Gateway:
         bytes_max = route.upload.body_bytes_max
         chunks = bodies.pieces(headers, receive, bytes_max, UPLOAD_SECONDS_MAX, route.upload.too_large)
         call.body = await route.upload.read(headers.get(b"content-type"), chunks, owner)
+        self._telemetry.uploaded(call.body.file.size_bytes)
         try:
             await self._read(call, route, scope, headers, receive)
             reply = await self._to_the_end(self._execute(call))
@@ -449,6 +452,7 @@ class Gateway:
 
     async def _metrics(self, call: Call, shards: Shards, models: Models | None) -> Reply:
         self._telemetry.shards(await self._statuses())
+        self._telemetry.load(self._calls, self._arriving.size)
         body, content_type = self._telemetry.exposition()
         return Reply(200, body, content_type=content_type)
 

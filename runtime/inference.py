@@ -90,6 +90,10 @@ class Embedder(Protocol):
         """Whether the model has met this word as one; of a remote model nobody can tell, and it counts as known."""
         ...
 
+    def stats(self) -> dict[str, float]:
+        """Figures for metrics; counters end in `_total`."""
+        ...
+
     async def close(self) -> None:
         """Give up what still waits and free what is held. May be called twice."""
         ...
@@ -193,6 +197,7 @@ class _BoundedEmbedder(ABC):
         self._queue_max = queue_max
         self._texts_waiting = 0
         self._recent = _RecentReadings(cache_entries)
+        self._stats = {"texts_total": 0, "known_total": 0, "refused_total": 0, "late_total": 0, "seconds_total": 0.0}
         self._closed = False
 
     @property
@@ -213,12 +218,19 @@ class _BoundedEmbedder(ABC):
     async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
         return await self._read([(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)])
 
+    def stats(self) -> dict[str, float]:
+        """Texts asked for and those among them that the cache knew, requests refused by a full queue and late ones, seconds that requests
+        took, and texts that wait now."""
+        return {**self._stats, "waiting": self._texts_waiting}
+
     async def _read(self, asked: list[_Asked]) -> list[Reading]:
         if self._closed:
             raise InferenceUnavailable("the embedder is closed")
         is_small = len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
         known = self._recent.of(asked) if is_small else {}
         missing = [each for each in dict.fromkeys(asked) if each not in known]
+        self._stats["texts_total"] += len(asked)
+        self._stats["known_total"] += len(known)
         if missing:
             computed = await self._within_bounds(missing)
             known.update(zip(missing, computed, strict=True))
@@ -229,18 +241,22 @@ class _BoundedEmbedder(ABC):
     async def _within_bounds(self, texts: list[_Asked]) -> list[Reading]:
         if self._texts_waiting + len(texts) > self._queue_max:
             waiting, more = self._texts_waiting, len(texts)
+            self._stats["refused_total"] += 1
             raise InferenceUnavailable(
                 f"the embedder's queue is full: {waiting} texts wait and {more} more pass its limit of {self._queue_max}"
             )
-        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        started = asyncio.get_running_loop().time()
+        deadline = started + self._timeout_seconds
         self._texts_waiting += len(texts)
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._compute(texts, deadline)
         except TimeoutError as error:
+            self._stats["late_total"] += 1
             raise InferenceUnavailable(f"the embedder took longer than {self._timeout_seconds:g} seconds") from error
         finally:
             self._texts_waiting -= len(texts)
+            self._stats["seconds_total"] += asyncio.get_running_loop().time() - started
 
 
 def _cleaned(text: str) -> str:

@@ -14,6 +14,7 @@ import heapq
 import logging
 import os
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from runtime.errors import ApiError, Unavailable
 from runtime.job_lanes import Due, JobLanes
 from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, JOBS_WAITING_SECONDS, LANE_STOP_SECONDS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
+from runtime.telemetry import REQUEST_ID
 from storage.table import Scope, Snapshot
 
 log = logging.getLogger("mneme.jobs")
@@ -56,6 +58,8 @@ class JobLoop:
         self._running: dict[asyncio.Task, Due] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task | None = None
+        self._runs: Counter[str] = Counter(dict.fromkeys(definitions, 0))
+        self._failures: Counter[str] = Counter(dict.fromkeys(definitions, 0))
         self._stopping = False
 
     def start(self) -> None:
@@ -83,6 +87,10 @@ class JobLoop:
     def lanes(self) -> dict[str, int]:
         """Figures of the named lanes."""
         return self._lanes.stats(self._now_ms())
+
+    def attempts(self) -> dict[str, dict[str, int]]:
+        """Attempts begun, and those that failed, by the job's name."""
+        return {"attempts_total_by_job": dict(self._runs), "failures_total_by_job": dict(self._failures)}
 
     async def stop(self) -> None:
         """Take no further job; let the running ones reach their commit, as far as they can soon."""
@@ -124,6 +132,7 @@ class JobLoop:
             self.add([due._replace(run_at=self._now_ms() + JOB_PUT_BACK_MS)])
 
     async def _run_one(self, slot: int, number: int, job_id: str) -> None:
+        REQUEST_ID.set(job_id)  # in what is logged from here on
         with self._snapshot() as snapshot:
             found = self._tenant(snapshot, slot, number)
         if found is None:
@@ -139,11 +148,13 @@ class JobLoop:
         if row is None:
             return
         call = self._call(slot, job_id, row)
+        self._runs[row.name] += 1
         try:
             await self._attempt(scope, principal, call, row)
         except asyncio.CancelledError:
             raise
         except Exception as error:
+            self._failures[row.name] += 1
             reason = error.message if isinstance(error, ApiError) else f"{type(error).__name__}: {error}"
             log.warning("job %s (%s) attempt %d failed: %s", row.name, job_id, row.attempts, reason)
             await self._write(

@@ -227,6 +227,7 @@ class _OwnRay:
             configure_logging=False,
             _temp_dir=str(self._run_directory.path / "ray"),
             _node_ip_address="127.0.0.1",
+            _metrics_export_port=self.settings.ray.metrics_port or None,
         )
         self._pillars = [child for child in psutil.Process().children() if child.name() in ("raylet", "gcs_server")]
 

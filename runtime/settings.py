@@ -81,6 +81,7 @@ class Shards(Section):
 class Ray(Section):
     address: str | None = Field(None, description="Ray cluster to join, such as auto or host:6379; null starts one on this machine.")
     object_store_bytes: int = Field(150_000_000, ge=80_000_000, description="Bytes of shared memory for Ray's object store.")
+    metrics_port: int = Field(0, ge=0, le=65_535, description="Port of Ray's own metrics, open on all addresses; 0 takes a free one.")
     gateway_replicas: int = Field(0, ge=0, le=256, description="Gateway replicas; 0 takes one per two cores, at least one.")
 
     @property

@@ -33,6 +33,7 @@ from runtime.plugin import Registry
 from runtime.read_pool import ReadPool
 from runtime.secrets import Secrets
 from runtime.settings import Settings
+from runtime.telemetry import REQUEST_ID
 from runtime.usage_buffer import Tenant, UsageBuffer
 from runtime.write_lane import Ended, Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
@@ -60,7 +61,7 @@ class Shard:
         self._usage = UsageBuffer(self._write_usage)
         self._running: dict[flow.Held, bytes] = {}
         self._flows = flow.Holds(self._running)
-        self._slow = 0
+        self._slow = self._calls = self._batches = 0
         self._announcing: set[asyncio.Task] = set()
         self._draining = False
         self.store: Store
@@ -93,6 +94,7 @@ class Shard:
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so lanes keep slow calls apart."""
+        self._batches += 1
         if all(self.registry.operations[call.operation].is_immediate for call in calls):
             return [await self.execute(call) for call in calls]  # none of them waits, so tasks would only cost
         return list(await asyncio.gather(*(self.execute(call) for call in calls)))
@@ -100,6 +102,8 @@ class Shard:
     async def execute(self, call: Call) -> Reply:
         """Answer one call. Raises StorageFailed only."""
         operation = self.registry.operations[call.operation]
+        self._calls += 1
+        REQUEST_ID.set(call.request_id)
         try:
             if self._draining:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
@@ -160,6 +164,12 @@ class Shard:
             "jobs_waiting": self._jobs.depth,
             "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
             "lanes": self._jobs.lanes(),
+            "jobs": self._jobs.attempts(),
+            "calls_total": self._calls,
+            "batches_total": self._batches,
+            "write": self._lane.stats(),
+            "usage_unwritten": self._usage.unwritten,
+            "embedder": {} if self.models is None else self.models.embedder.stats(),
             "outbound": self.environment.outbound.stats(),
             "store": self.store.stat(),
             "residents": self.store.residents.stats(),
@@ -339,6 +349,7 @@ class Shard:
                     ctx = WriteContext(transaction, found[1], call, self.environment, found[0])
                     record(ctx)
                     outcome.due += ctx.due
+                    outcome.metered += ctx.metered
             return outcome
 
         await self._lane.submit(run, "usage")

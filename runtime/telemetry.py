@@ -5,8 +5,13 @@ Owns the metric names and the log format. Knows nothing of operations or shards:
     mneme_requests_total{operation,method,status,gateway}     counter; status is a class, "2xx" … "5xx"
     mneme_request_seconds{operation,method,status,gateway}    histogram
     mneme_requests_in_flight{gateway}                         gauge
-    mneme_shard_<name>{shard}                                 gauge; every number of the last known shard status, nested names joined
+    mneme_calls_in_flight{gateway}                            gauge; calls that shards have, or that wait in a lane for one
+    mneme_body_bytes_arriving{gateway}                        gauge; bytes of bodies that are being read
+    mneme_errors_total{code,gateway}                          counter; by the error's code, or its type where it has none
+    mneme_upload_bytes_total{gateway}                         counter; bytes of files put into the blob store
+    mneme_shard_<name>{shard}                                 every number of the last known shard status, nested names joined
 
+A name of a status that ends in `_total` is a counter, any other a gauge; `<name>_by_<label>` holds a number for each value of a label.
 Labels take few values: the operation's declared name, never a path or a tenant. `gateway` keeps the series of several
 gateway replicas apart, since each counts only the requests that it answered itself.
 
@@ -26,7 +31,7 @@ from typing import Any, TextIO
 
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from runtime.settings import Settings
 
@@ -62,6 +67,12 @@ class Telemetry:
         )
         in_flight = Gauge("mneme_requests_in_flight", "Requests being answered.", ("gateway",), registry=self._registry)
         self._in_flight = in_flight.labels(gateway)
+        calls = Gauge("mneme_calls_in_flight", "Calls that shards have or will get.", ("gateway",), registry=self._registry)
+        arriving = Gauge("mneme_body_bytes_arriving", "Bytes of bodies being read.", ("gateway",), registry=self._registry)
+        self._calls, self._arriving = calls.labels(gateway), arriving.labels(gateway)
+        self._errors = Counter("mneme_errors", "Answers that are errors.", ("code", "gateway"), registry=self._registry)
+        uploads = Counter("mneme_upload_bytes", "Bytes of files put into the blob store.", ("gateway",), registry=self._registry)
+        self._uploads = uploads.labels(gateway)
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._shards = _ShardGauges()
         self._registry.register(self._shards)
@@ -82,6 +93,19 @@ class Telemetry:
         """Whom to ask how many requests are being answered, whenever somebody reads the metrics."""
         self._in_flight.set_function(count)
 
+    def error(self, code: str) -> None:
+        """Count one answer that is an error, by its code or else its type."""
+        self._errors.labels(code, self._gateway).inc()
+
+    def uploaded(self, size: int) -> None:
+        """Count the bytes of one file that was put into the blob store."""
+        self._uploads.inc(size)
+
+    def load(self, calls: int, arriving_bytes: int) -> None:
+        """What the gateway has under way just now."""
+        self._calls.set(calls)
+        self._arriving.set(arriving_bytes)
+
     def shards(self, statuses: Sequence[Mapping[str, Any]]) -> None:
         """Take the latest status of every shard: mappings with a "shard" number and any further, possibly nested, numbers."""
         self._shards.statuses = statuses
@@ -92,27 +116,35 @@ class Telemetry:
 
 
 class _ShardGauges:
-    """Turns the last known statuses into gauges when they are read."""
+    """Turns the last known statuses into metrics when they are read."""
 
     def __init__(self) -> None:
         self.statuses: Sequence[Mapping[str, Any]] = ()
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        families: dict[str, GaugeMetricFamily] = {}
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
         for status in self.statuses:
-            for name, value in _numbers(status):
-                if name != "shard":
-                    family = families.setdefault(name, GaugeMetricFamily(f"mneme_shard_{name}", f"{name} of a shard.", labels=("shard",)))
-                    family.add_metric((str(status["shard"]),), value)
+            for name, label, value in _numbers(status):
+                if name == "shard":
+                    continue
+                if name not in families:
+                    kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+                    labels = ("shard", label[0]) if label else ("shard",)
+                    families[name] = kind(f"mneme_shard_{name}", f"{name} of a shard.", labels=labels)
+                families[name].add_metric((str(status["shard"]), *label[1:]), value)
         yield from families.values()
 
 
-def _numbers(status: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+def _numbers(status: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, tuple[str, ...], float]]:
+    """(name, () or (label, its value), number) of every number in a status."""
     for name, value in status.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and "_by_" in name:
+            joined, _, label = f"{prefix}{name}".rpartition("_by_")
+            yield from ((joined, (label, str(key)), float(number)) for key, number in value.items())
+        elif isinstance(value, Mapping):
             yield from _numbers(value, f"{prefix}{name}_")
         elif isinstance(value, (bool, int, float)):
-            yield re.sub(r"\W", "_", f"{prefix}{name}"), float(value)
+            yield re.sub(r"\W", "_", f"{prefix}{name}"), (), float(value)
 
 
 def mask_secrets(text: str) -> str:

@@ -40,6 +40,11 @@ class UsageBuffer:
         self._alarm: asyncio.TimerHandle | None = None
         self._task: asyncio.Task | None = None
 
+    @property
+    def unwritten(self) -> int:
+        """Charges that are not on disk yet."""
+        return self._charged
+
     def request(self, principal: Principal | None, operation: str, now_ms: int) -> None:
         """Count one request; those without a tenant are nobody's."""
         if principal is None:

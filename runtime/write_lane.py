@@ -14,6 +14,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from runtime.job_lanes import Due
 from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
 from runtime.operation import Reply
 from runtime.plugin import Registry
+from runtime.telemetry import REQUEST_ID
 from storage.directory import StoreError, StoreFull
 from storage.table import Committed, Store, Transaction
 
@@ -52,6 +54,7 @@ Ended = Callable[[Outcome | None], None]
 class _Waiting:
     work: Callable[[Transaction], Outcome]
     label: str
+    request_id: str
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
     ended: Ended | None = None
@@ -68,6 +71,8 @@ class WriteLane:
         self._on_due = on_due
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
+        self._stats = {"commits_total": 0, "calls_total": 0, "seconds_total": 0.0, "disk_full_total": 0}
+        self._stats |= {"credits_metered_total": 0, "credits_released_total": 0}
         self._thread = threading.Thread(target=self._run, name="mneme-writer", daemon=True)
         self._thread.start()
 
@@ -75,6 +80,11 @@ class WriteLane:
     def depth(self) -> int:
         """Tasks not yet answered."""
         return self._waiting
+
+    def stats(self) -> dict[str, float]:
+        """Commits, the calls in them and the seconds they took; groups that a full disk refused; credits that were charged or held, and
+        of those given back. For metrics."""
+        return dict(self._stats)
 
     async def submit(self, work: Callable[[Transaction], Outcome], label: str, ended: Ended | None = None) -> Reply:
         """Run `work` in the next group commit. Raises Unavailable when the queue is full, StorageFailed on a storage fault.
@@ -87,7 +97,7 @@ class WriteLane:
                 ended(None)
             raise Unavailable("Too many writes are waiting. Retry in a moment with the same Idempotency-Key.")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(work, label, loop, loop.create_future(), ended)
+        waiting = _Waiting(work, label, REQUEST_ID.get(), loop, loop.create_future(), ended)
         self._waiting += 1
         try:
             self._queue.put(waiting)
@@ -120,11 +130,13 @@ class WriteLane:
                 return
 
     def _commit(self, group: list[_Waiting]) -> None:
+        started = time.perf_counter()
         try:
             committed = self._store.write(lambda transaction: [self._run_alone(transaction, waiting) for waiting in group])
             self._feed(committed)
         except StoreFull as full:
             log.error("write refused: %s", full)
+            self._stats["disk_full_total"] += 1
             for waiting in group:
                 waiting.outcome = None
                 waiting.fault = Unavailable(
@@ -136,11 +148,20 @@ class WriteLane:
                 waiting.outcome = None
                 waiting.fault = StorageFailed(str(fault))
         else:
+            self._count(group, time.perf_counter() - started)
             due = [item for waiting in group if waiting.outcome is not None for item in waiting.outcome.due]
             if due:
                 group[0].loop.call_soon_threadsafe(self._on_due, due)
         for loop in {waiting.loop for waiting in group}:
             loop.call_soon_threadsafe(_answer, [waiting for waiting in group if waiting.loop is loop])
+
+    def _count(self, group: list[_Waiting], seconds: float) -> None:
+        metered = [waiting.outcome.metered for waiting in group if waiting.outcome is not None]
+        self._stats["commits_total"] += 1
+        self._stats["calls_total"] += len(group)
+        self._stats["seconds_total"] += seconds
+        self._stats["credits_metered_total"] += sum(credits for credits in metered if credits > 0)
+        self._stats["credits_released_total"] -= sum(credits for credits in metered if credits < 0)
 
     def _run_alone(self, transaction: Transaction, waiting: _Waiting) -> None:
         """One task in a child transaction: what it refuses or breaks stays its own."""
@@ -153,7 +174,7 @@ class WriteLane:
         except (StoreError, MemoryError):
             raise
         except Exception as error:
-            log.error("write handler failed: %s", waiting.label, exc_info=error)
+            log.error("write handler failed: %s", waiting.label, exc_info=error, extra={"request_id": waiting.request_id})
             waiting.fault = InternalError("Something failed on our side; nothing was written. The request id finds the cause in the log.")
         else:
             outcome.sequence = transaction.sequence

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -570,10 +571,11 @@ class Store:
             self.keys.copy(directory / KEYS_FILE)  # after the rows, so that it has every key they need
 
     def stat(self) -> dict[str, Any]:
-        """Sizes in bytes and counts: data file, map, rows, tables, open snapshots, sequence."""
+        """Sizes in bytes and counts: data file, map, what is free on its disk, rows, tables, open snapshots, sequence."""
         with self.snapshot() as snapshot:
             return {
                 "data_bytes": self.data_file.stat().st_size,
+                "disk_free_bytes": shutil.disk_usage(self.data_file.parent).free,
                 "map_bytes": self._env.info()["map_size"],
                 "rows": snapshot._lmdb.stat(self._main)["entries"],
                 "tables": len(self._places),

@@ -82,6 +82,10 @@ class Desk:
         """Execute calls at the same time."""
         return [_answer(reply) for reply in self._runner.run(self._together(calls))]
 
+    def status(self) -> dict[str, Any]:
+        """What the shard says of itself."""
+        return self._runner.run(self.shard.status())
+
     async def _together(self, calls: list[Call | ApiError]) -> list[Reply]:
         return await asyncio.gather(*(self._reply(call) for call in calls))
 

@@ -50,6 +50,9 @@ class WordEmbedder:
                 row[zlib.crc32(word.encode()) % self.width] += 1
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
+    def stats(self) -> dict[str, float]:
+        return {"texts_total": len(self.texts)}
+
     def knows(self, word: str) -> bool:
         return "qx" not in word
 

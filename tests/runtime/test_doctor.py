@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from runtime import doctor
-from runtime.layout import held
+from runtime.layout import FORMAT_VERSION, Layout, held
 from runtime.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def settings(tmp_path: Path, *overrides: str) -> Settings:
@@ -83,3 +92,82 @@ def open_files_at_most():
 def test_few_open_files_are_worth_advice(tmp_path, open_files_at_most):
     open_files_at_most(256)
     assert doctor.open_files(settings(tmp_path)).verdict == "advice"
+
+
+def production(tmp_path: Path, *overrides: str) -> Settings:
+    return Settings.load(ROOT / "configs/production.yaml", [f"data_dir={tmp_path / 'data'}", *overrides])
+
+
+def certificate(directory: Path, days: int) -> list[str]:
+    """The settings of a certificate that ends in so many days."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mneme.test")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - timedelta(400), now + timedelta(days))
+    (directory / "cert.pem").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (directory / "key.pem").write_bytes(key.private_bytes(*form))
+    return [f"http.tls_certfile={directory / 'cert.pem'}", f"http.tls_keyfile={directory / 'key.pem'}"]
+
+
+def test_a_production_service_that_would_refuse_every_request_is_wrong(tmp_path):
+    finding = doctor.https(production(tmp_path))
+    assert finding.verdict == "wrong" and "every request" in finding.what and "http.trusted_proxies" in finding.remedy
+    assert doctor.https(production(tmp_path, "http.trusted_proxies=10.0.0.1")).verdict == "ok"
+    assert doctor.https(production(tmp_path, "http.require_https=false")).verdict == "advice"
+    assert doctor.https(settings(tmp_path)).verdict == "ok"
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(90, "ok"), (3, "advice"), (-3, "wrong")])
+def test_a_certificate_is_judged_by_what_is_left_of_it(tmp_path, days, verdict):
+    assert doctor.https(production(tmp_path, *certificate(tmp_path, days))).verdict == verdict
+
+
+def test_a_certificate_of_another_key_is_wrong(tmp_path):
+    given = production(tmp_path, *certificate(tmp_path, 90))
+    (tmp_path / "other").mkdir()
+    certificate(tmp_path / "other", 90)
+    (tmp_path / "other" / "key.pem").replace(tmp_path / "key.pem")
+    assert doctor.https(given).verdict == "wrong"
+
+
+def test_secrets_beside_the_data_are_told_apart_in_production(tmp_path):
+    missing = doctor.service_secrets(production(tmp_path))
+    assert missing.verdict == "wrong" and "MNEME_SECRETS__PEPPER" in missing.remedy
+    assert doctor.service_secrets(production(tmp_path, "secrets.allow_generated=true")).verdict == "advice"
+    given = [f"secrets.{name}={'0' * 64}" for name in ("service", "pepper", "operator_token")]
+    told = doctor.service_secrets(production(tmp_path, *given))
+    assert told.verdict == "ok" and "0" * 64 not in str(told)
+    assert doctor.service_secrets(settings(tmp_path)).verdict == "ok"
+
+
+def test_the_format_of_the_store_is_told(tmp_path):
+    asked = settings(tmp_path)
+    assert doctor.store_format(asked).verdict == "ok"
+    layout = Layout.load_or_create(asked.data_dir, 2)
+    assert doctor.store_format(asked).what.endswith("2 shards")
+    for version, verdict in ((FORMAT_VERSION - 1, "advice"), (FORMAT_VERSION + 1, "wrong")):
+        replace(layout, format_version=version)._save(asked.data_dir)
+        assert doctor.store_format(asked).verdict == verdict
+    (asked.data_dir / "layout.json").write_text("{")
+    assert doctor.store_format(asked).verdict == "wrong"
+
+
+def test_models_that_nobody_serves_are_worth_advice(tmp_path):
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        base = f"llm.base_url=http://127.0.0.1:{server.getsockname()[1]}/v1"
+        assert doctor.remote_models(settings(tmp_path, base)).verdict == "ok"
+    silent = doctor.remote_models(settings(tmp_path, base))
+    assert silent.verdict == "advice" and "127.0.0.1" in silent.what
+    assert doctor.remote_models(settings(tmp_path)).what == "models: none is asked over the network"
+
+
+def test_a_clock_behind_the_stores_is_wrong(tmp_path):
+    asked = settings(tmp_path)
+    store = asked.data_dir / "shards/0000/data.mdb"
+    store.parent.mkdir(parents=True)
+    store.touch()
+    assert doctor.clock(asked).verdict in ("ok", "advice")
+    os.utime(store, (time.time() + 3_600,) * 2)
+    assert doctor.clock(asked).verdict == "wrong"

@@ -45,7 +45,7 @@ def test_credentials_scopes_and_foreign_ids(desk: Desk) -> None:
     assert desk("bookmarks.list", who=reader["key"]).status == 401
 
 
-def test_a_failing_handler_takes_back_only_itself(tmp_path: Path) -> None:
+def test_a_failing_handler_takes_back_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     example = example_plugin()
     create = next(o for o in example.operations if o.name == "bookmarks.create")
 
@@ -70,8 +70,26 @@ def test_a_failing_handler_takes_back_only_itself(tmp_path: Path) -> None:
         assert {answer.status for answer in answers[1::4]} == {409}
         assert {answer.status for answer in answers[3::4]} == {500}
         assert "a bug" not in answers[3].body["message"]
+        told = [record.request_id for record in caplog.records if record.message.startswith("write handler failed")]
+        assert sorted(told) == sorted(call.request_id for call in calls[3::4]), "the log leads from a request id to the cause"
         assert desk("bookmarks.list", who=me).body["total_count"] == 10
         assert desk("bookmarks.create", {"url": "u1", "label": "known"}, who=me, key="k1").status == 201, "a failure releases its key"
+
+
+def test_the_status_counts_what_was_done(desk: Desk) -> None:
+    me = desk.register()
+    before = desk.status()
+    calls = [desk.form("bookmarks.create", {"url": f"u{i}"}, who=me) for i in range(20)]
+    assert {reply.status for reply in desk.together(calls)} == {201}
+    desk.settle()
+    after = desk.status()
+    assert after["calls_total"] - before["calls_total"] == 20
+    write, earlier = after["write"], before["write"]
+    assert write["calls_total"] - earlier["calls_total"] >= 20 > write["commits_total"] - earlier["commits_total"] - 20
+    assert write["seconds_total"] > earlier["seconds_total"] and write["disk_full_total"] == 0
+    assert after["jobs"]["attempts_total_by_job"]["bookmarks.check"] == 20
+    assert after["jobs"]["failures_total_by_job"]["bookmarks.check"] == 0
+    assert after["store"]["disk_free_bytes"] > 0
 
 
 def test_an_error_found_before_the_shard_comes_after_authentication(desk: Desk) -> None:

@@ -77,6 +77,30 @@ def test_every_number_of_a_shard_status_becomes_a_gauge():
     }
 
 
+def test_totals_of_a_status_are_counters_and_what_goes_by_something_has_a_label():
+    telemetry = Telemetry()
+    telemetry.shards([{"shard": 0, "calls_total": 3, "jobs": {"attempts_total_by_job": {"memories.index": 2, "x": 0}}}])
+    found = {name: value for name, value in samples(telemetry).items() if name[0].startswith("mneme_shard_")}
+    assert found == {
+        ("mneme_shard_calls_total", (("shard", "0"),)): 3,
+        ("mneme_shard_jobs_attempts_total", (("job", "memories.index"), ("shard", "0"))): 2,
+        ("mneme_shard_jobs_attempts_total", (("job", "x"), ("shard", "0"))): 0,
+    }
+    assert "# TYPE mneme_shard_calls_total counter" in telemetry.exposition()[0].decode()
+
+
+def test_errors_uploads_and_load_are_told():
+    telemetry = Telemetry("g1")
+    telemetry.error("rate_limit_exceeded")
+    telemetry.uploaded(300)
+    telemetry.uploaded(5)
+    telemetry.load(7, 1024)
+    found, of_g1 = samples(telemetry), ("gateway", "g1")
+    assert found[("mneme_errors_total", (("code", "rate_limit_exceeded"), of_g1))] == 1
+    assert found[("mneme_upload_bytes_total", (of_g1,))] == 305
+    assert found[("mneme_calls_in_flight", (of_g1,))] == 7 and found[("mneme_body_bytes_arriving", (of_g1,))] == 1024
+
+
 def test_two_gateways_in_one_process_do_not_share_numbers():
     first, second = Telemetry("a"), Telemetry("b")
     first.request("x", "GET", 200, 0.1)
