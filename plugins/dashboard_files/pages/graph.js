@@ -112,6 +112,8 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
     showEntity(inside, id, { api, contested, signal, on: { open, focus, select: (other) => (select(other), drawn(other) ? drawing.centre(other) : open(other)) } });
   }
 
+  // In a small window the panel is below everything else.
+  const toPanel = () => getComputedStyle(panel).position === "static" && panel.scrollIntoView();
   const drawn = (id) => shown.entities.some((entity) => entity.id === id);
 
   async function open(id) {
@@ -149,7 +151,7 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
   const drawnView = () => h("div", { class: "stack" }, h("div", { class: "drawing-frame" }, h("div", { class: "row between" }, finder, legend(types, tone, asked.hidden, paint)), around, drawing.element, chosen, told), h("div", { class: "clocks" }, valid, known));
   const views = tabs([
     ["Drawing", drawnView],
-    ["List", () => entityList({ api, types, onselect: select, signal })],
+    ["List", () => entityList({ api, types, onselect: (id) => (select(id), toPanel()), signal })],
     [`Contradictions (${number(stats.contradictions)})`, () => contradictions({ api, onshow: showNamed, signal })],
   ]);
   views.choose = (index) => views.querySelectorAll("[role=tab]")[index].click();
