@@ -206,12 +206,12 @@ export function dialog(title, body, { wide = false } = {}) {
 }
 
 // -> promise of whether it was confirmed. typed: what has to be typed first.
-export async function confirm(title, text, { label = "Delete", typed } = {}) {
+export async function confirm(title, text, { label = "Delete", kind = "danger", typed } = {}) {
   return (
     true ===
     (await dialog(title, (close) => {
       const word = h("input", { "aria-label": typed && `Type ${typed} to confirm`, autocomplete: "off", spellcheck: "false" });
-      const yes = button(label, () => close(true), { kind: "danger", disabled: !!typed });
+      const yes = button(label, () => close(true), { kind, disabled: !!typed });
       word.addEventListener("input", () => (yes.disabled = word.value.trim() !== typed));
       return h(
         "div",

@@ -15,7 +15,8 @@ from tests.served import Served, served
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    settings = {"billing__default_tier": "pro", "webhooks__allow_private_networks": True}
+    hooks = {"webhooks__allow_private_networks": True, "webhooks__backoff_seconds_min": 0.05}
+    settings = {"billing__default_tier": "pro", **hooks}
     with served(tmp_path_factory.mktemp("browser") / "data", "local", **settings) as service:
         yield service
 

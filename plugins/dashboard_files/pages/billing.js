@@ -1,7 +1,24 @@
 // Billing: the tier, what another one would cost, and the invoices.
 
 import { date, datetime, money, number } from "../format.js";
-import { badge, button, card, confirm, dialog, empty, facts, h, identifier, load, pageHead, pages, replace, table, time, toast } from "../kit.js";
+import {
+  badge,
+  button,
+  card,
+  confirm,
+  dialog,
+  empty,
+  facts,
+  h,
+  identifier,
+  load,
+  pageHead,
+  pages,
+  replace,
+  table,
+  time,
+  toast,
+} from "../kit.js";
 
 export const title = "Billing";
 
@@ -17,7 +34,11 @@ export async function render(root, { api, signal }) {
     fetch: (cursor) => api.get("/v1/billing/invoices", { cursor, limit: PAGE_ITEMS }, { signal }),
     empty: empty("No invoices yet", "One is issued when a month with a fee ends, and when the tier is raised."),
     columns: [
-      { label: "Number", kind: "wide", cell: (invoice) => h("button", { type: "button", class: "as-link", onclick: () => openInvoice(api, invoice) }, invoice.number) },
+      {
+        label: "Number",
+        kind: "wide",
+        cell: (invoice) => h("button", { type: "button", class: "as-link", onclick: () => openInvoice(api, invoice) }, invoice.number),
+      },
       { label: "Issued", cell: ({ issued_at }) => date(issued_at) },
       { label: "Period", cell: (invoice) => period(invoice) },
       { label: "Status", cell: ({ kind, status }) => badge(kind === "credit_note" ? "credit note" : status, STATUS_TONES[status]) },
@@ -25,7 +46,11 @@ export async function render(root, { api, signal }) {
       { label: "", kind: "actions", cell: (invoice) => pageLink(api, invoice) },
     ],
   });
-  root.append(pageHead("Billing", { subtitle: "Your tier, and what it costs." }), plan, h("div", { class: "stack" }, h("h2", null, "Invoices"), invoices));
+  root.append(
+    pageHead("Billing", { subtitle: "Your tier, and what it costs." }),
+    plan,
+    h("div", { class: "stack" }, h("h2", null, "Invoices"), invoices),
+  );
 
   const showPlan = () =>
     load(
@@ -38,20 +63,27 @@ export async function render(root, { api, signal }) {
         ]);
         return { subscription, tiers, currency: latest.items[0]?.currency ?? "usd" };
       },
-      ({ subscription, tiers, currency }) => [subscriptionCard(subscription, tiers), h("div", { class: "tiers" }, tiers.map((tier, rank) => tierCard(tier, rank, { subscription, tiers, currency, change })))],
+      ({ subscription, tiers, currency }) => [
+        subscriptionCard(subscription, tiers),
+        h(
+          "div",
+          { class: "tiers" },
+          tiers.map((tier, rank) => tierCard(tier, rank, { subscription, tiers, currency, change })),
+        ),
+      ],
       { signal },
     );
 
   const change = {
     async upgrade(tier, consequence) {
-      if (!(await confirm(`Upgrade to ${tier.display_name}?`, consequence, { label: "Upgrade" }))) return;
+      if (!(await confirm(`Upgrade to ${tier.display_name}?`, consequence, { label: "Upgrade", kind: "primary" }))) return;
       const { invoice } = await api.post("/v1/billing/upgrade", { tier: tier.name });
       toast(`You have ${tier.display_name} now.`, { action: { label: "See the invoice", run: () => openInvoice(api, invoice) } });
       invoices.reload();
       await showPlan();
     },
     async downgrade(tier, consequence) {
-      if (!(await confirm(`Downgrade to ${tier.display_name}?`, consequence, { label: "Downgrade" }))) return;
+      if (!(await confirm(`Downgrade to ${tier.display_name}?`, consequence, { label: "Downgrade", kind: "primary" }))) return;
       await api.post("/v1/billing/downgrade", { tier: tier.name });
       toast(`It will be ${tier.display_name} when the month ends.`);
       await showPlan();
@@ -63,13 +95,24 @@ export async function render(root, { api, signal }) {
 const said = (value, unit) => (value < 0 ? `unlimited ${unit}` : `${number(value)} ${unit}`);
 const perMinute = ({ requests_per_minute: rate }) => (rate ? `${number(rate)} requests a minute` : "no limit a minute");
 const period = ({ period_start, period_end }) => `${date(period_start)} – ${date(new Date(Date.parse(period_end) - 1).toISOString())}`;
-const pageLink = (api, { html_url, number: name }) => h("a", { class: "button small", href: api.href(html_url), target: "_blank", rel: "noopener", "aria-label": `${name} as a page, in a new tab` }, "Page");
+const pageLink = (api, { html_url, number: name }) =>
+  h(
+    "a",
+    { class: "button small", href: api.href(html_url), target: "_blank", rel: "noopener", "aria-label": `${name} as a page, in a new tab` },
+    "Page",
+  );
 
 function subscriptionCard({ id, tier, period_end, pending_change, provider }, tiers) {
   const following = pending_change && tiers.find(({ name }) => name === pending_change.tier);
   return card(
     `You have ${tier.display_name}`,
-    following && h("p", null, badge("changes soon", "warn"), ` It becomes ${following.display_name} on ${date(pending_change.effective_at)}. An upgrade before then takes that back.`),
+    following &&
+      h(
+        "p",
+        null,
+        badge("changes soon", "warn"),
+        ` It becomes ${following.display_name} on ${date(pending_change.effective_at)}. An upgrade before then takes that back.`,
+      ),
     facts([
       ["Price", tier.price],
       ["Credits", said(tier.credits, "a month")],
@@ -90,11 +133,24 @@ function tierCard(tier, rank, { subscription, tiers, currency, change }) {
     : rank > current
       ? tier.price_cents == null
         ? h("p", { class: "note" }, "By agreement: talk to the operator.")
-        : button("Upgrade", () => change.upgrade(tier, upgradeConsequence(subscription, tier, currency)), { kind: "primary", "aria-label": `Upgrade to ${tier.display_name}` })
+        : button("Upgrade", () => change.upgrade(tier, upgradeConsequence(subscription, tier, currency)), {
+            kind: "primary",
+            "aria-label": `Upgrade to ${tier.display_name}`,
+          })
       : next
         ? h("p", { class: "note" }, "From next month on")
-        : button("Downgrade", () => change.downgrade(tier, downgradeConsequence(subscription, tier)), { "aria-label": `Downgrade to ${tier.display_name}` });
-  return h("section", { class: own ? "tier current" : "tier", "aria-label": tier.display_name }, h("h3", null, tier.display_name), h("strong", null, tier.price), h("span", { class: "note" }, said(tier.credits, "credits a month")), h("span", { class: "note" }, perMinute(tier)), action);
+        : button("Downgrade", () => change.downgrade(tier, downgradeConsequence(subscription, tier)), {
+            "aria-label": `Downgrade to ${tier.display_name}`,
+          });
+  return h(
+    "section",
+    { class: own ? "tier current" : "tier", "aria-label": tier.display_name },
+    h("h3", null, tier.display_name),
+    h("strong", null, tier.price),
+    h("span", { class: "note" }, said(tier.credits, "credits a month")),
+    h("span", { class: "note" }, perMinute(tier)),
+    action,
+  );
 }
 
 function upgradeConsequence({ tier: old, period_start, period_end }, tier, currency) {
@@ -104,17 +160,27 @@ function upgradeConsequence({ tier: old, period_start, period_end }, tier, curre
   return `It takes effect at once. For the ${left} of ${days} days that are left of this month, today included, an invoice of about ${money(cents, currency)} is issued; from ${date(period_end)} on it is ${tier.price}. You then have ${said(tier.credits, "credits a month")} and ${perMinute(tier)}.`;
 }
 
-const downgradeConsequence = ({ tier: old, period_end }, tier) => `${old.display_name} stays until ${date(period_end)}, and nothing is paid back. From then on it is ${tier.display_name}, ${tier.price}: ${said(tier.credits, "credits a month")} and ${perMinute(tier)}. Features that only ${old.display_name} has are closed then.`;
+const downgradeConsequence = ({ tier: old, period_end }, tier) =>
+  `${old.display_name} stays until ${date(period_end)}, and nothing is paid back. From then on it is ${tier.display_name}, ${tier.price}: ${said(tier.credits, "credits a month")} and ${perMinute(tier)}. Features that only ${old.display_name} has are closed then.`;
 
 // An invoice in a dialog; the page to print opens in a tab of its own.
-function openInvoice(api, { number: name, kind, status, currency, lines, total_cents, credited_cents, issued_at, paid_at, billed_to, payment_url, ...invoice }) {
+function openInvoice(
+  api,
+  { number: name, kind, status, currency, lines, total_cents, credited_cents, issued_at, paid_at, billed_to, payment_url, ...invoice },
+) {
   const sum = (label, cents) => [h("span", { class: "note" }, label), h("span", null, money(cents, currency))];
   return dialog(
     `${kind === "credit_note" ? "Credit note" : "Invoice"} ${name}`,
     h(
       "div",
       { class: "stack" },
-      facts([["Status", badge(status, STATUS_TONES[status])], ["Issued", datetime(issued_at)], ["Period", period(invoice)], ["Paid", paid_at && datetime(paid_at)], ["Billed to", `${billed_to.name}, ${billed_to.email}`]]),
+      facts([
+        ["Status", badge(status, STATUS_TONES[status])],
+        ["Issued", datetime(issued_at)],
+        ["Period", period(invoice)],
+        ["Paid", paid_at && datetime(paid_at)],
+        ["Billed to", `${billed_to.name}, ${billed_to.email}`],
+      ]),
       table(
         [
           { label: "For", kind: "wide", cell: ({ description }) => description },
@@ -124,8 +190,18 @@ function openInvoice(api, { number: name, kind, status, currency, lines, total_c
         ],
         lines,
       ),
-      h("div", { class: "totals" }, sum("Total", total_cents), credited_cents ? [sum("Credited", -credited_cents), sum("Due", total_cents - credited_cents)] : null),
-      h("div", { class: "row end" }, payment_url && h("a", { class: "button primary", href: payment_url, target: "_blank", rel: "noopener" }, "Pay"), pageLink(api, { ...invoice, number: name })),
+      h(
+        "div",
+        { class: "totals" },
+        sum("Total", total_cents),
+        credited_cents ? [sum("Credited", -credited_cents), sum("Due", total_cents - credited_cents)] : null,
+      ),
+      h(
+        "div",
+        { class: "row end" },
+        payment_url && h("a", { class: "button primary", href: payment_url, target: "_blank", rel: "noopener" }, "Pay"),
+        pageLink(api, { ...invoice, number: name }),
+      ),
     ),
     { wide: true },
   );

@@ -38,7 +38,8 @@ export function clock({ label, help, onchange }) {
     if (next != null) choose(next);
     else if (direction > 0) choose(null);
   };
-  const stepper = (sign, name, direction) => button(sign, () => step(direction), { kind: "small", title: name, "aria-label": `${name}: ${label.toLowerCase()}` });
+  const stepper = (sign, name, direction) =>
+    button(sign, () => step(direction), { kind: "small", title: name, "aria-label": `${name}: ${label.toLowerCase()}` });
   slider.addEventListener("input", () => {
     const ms = Math.round(low + ((high - low) * slider.value) / STEPS);
     made.chosen = Math.abs(ms - Date.now()) <= (high - low) / STEPS ? null : ms;
@@ -53,7 +54,14 @@ export function clock({ label, help, onchange }) {
     h("div", { class: "row between" }, h("label", { for: id }, label), told),
     h("div", { class: "clock-slider" }, strip, slider),
     ends,
-    h("div", { class: "row clock-tools" }, stepper("‹", "Earlier change", -1), stepper("›", "Later change", 1), button("Now", () => choose(null), { kind: "small" }), exact),
+    h(
+      "div",
+      { class: "row clock-tools" },
+      stepper("‹", "Earlier change", -1),
+      stepper("›", "Later change", 1),
+      button("Now", () => choose(null), { kind: "small" }),
+      exact,
+    ),
     h("p", { class: "note", id: `${id}-help` }, help),
   );
   made.chosen = null;
@@ -66,7 +74,11 @@ export function clock({ label, help, onchange }) {
     [low, high] = [first - margin, last > now ? last + margin : now];
     const at = (ms) => ((STEPS * (ms - low)) / (high - low)).toFixed(1);
     const shown = marks.filter((_, index) => index % Math.ceil(marks.length / MARKS_MAX) === 0);
-    replace(strip, shown.map((mark) => svg("path", { d: `M${at(mark)} 0V8` })), high > now && svg("path", { class: "now", d: `M${at(now)} 0V8` }));
+    replace(
+      strip,
+      shown.map((mark) => svg("path", { d: `M${at(mark)} 0V8` })),
+      high > now && svg("path", { class: "now", d: `M${at(now)} 0V8` }),
+    );
     replace(ends, h("span", null, date(low)), h("span", null, high > now ? date(high) : "now"));
     place();
     say();

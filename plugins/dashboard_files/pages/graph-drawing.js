@@ -38,15 +38,34 @@ export class Drawing {
       "div",
       { class: "drawing" },
       this.canvas,
-      h("div", { class: "drawing-buttons" }, act("+", "Zoom in", () => this.zoom(ZOOM_STEP)), act("−", "Zoom out", () => this.zoom(1 / ZOOM_STEP)), act("Fit", "Fit the drawing to the window", () => this.fit())),
+      h(
+        "div",
+        { class: "drawing-buttons" },
+        act("+", "Zoom in", () => this.zoom(ZOOM_STEP)),
+        act("−", "Zoom out", () => this.zoom(1 / ZOOM_STEP)),
+        act("Fit", "Fit the drawing to the window", () => this.fit()),
+      ),
     );
     Object.assign(this, { onselect, onopen });
     this.simulation = forceSimulation([])
-      .force("link", forceLink([]).id((node) => node.id).distance((link) => 60 + 4 * Math.min(10, Math.sqrt(link.source.degree + link.target.degree))))
-      .force("charge", forceManyBody().strength((node) => -120 - 12 * Math.min(20, node.degree)).distanceMax(600))
+      .force(
+        "link",
+        forceLink([])
+          .id((node) => node.id)
+          .distance((link) => 60 + 4 * Math.min(10, Math.sqrt(link.source.degree + link.target.degree))),
+      )
+      .force(
+        "charge",
+        forceManyBody()
+          .strength((node) => -120 - 12 * Math.min(20, node.degree))
+          .distanceMax(600),
+      )
       .force("x", forceX().strength(0.05))
       .force("y", forceY().strength(0.07))
-      .force("collide", forceCollide((node) => radius(node) + 4))
+      .force(
+        "collide",
+        forceCollide((node) => radius(node) + 4),
+      )
       .on("tick", () => (this.#follows ? this.#fitNow() : 0, this.#paintSoon()))
       .stop();
     this.#listen(signal);
@@ -62,7 +81,10 @@ export class Drawing {
     this.simulation.nodes(this.#nodes);
     this.simulation.force("link").links(this.#links);
     if (!this.#near.has(this.#selected)) this.#selected = null;
-    this.canvas.setAttribute("aria-label", `The graph: ${nodes.length} entities and ${links.length} relationships. The list has the same as text.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `The graph: ${nodes.length} entities and ${links.length} relationships. The list has the same as text.`,
+    );
     const settled = nodes.every(({ id }) => known.has(id));
     this.simulation.alpha(settled ? 0.15 : known.size ? 0.5 : 1);
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
@@ -118,8 +140,12 @@ export class Drawing {
     const { width, height } = this.#size;
     if (!this.#nodes.length || !width) return;
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-    for (const { x, y } of this.#nodes) [left, top, right, bottom] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(bottom, y)];
-    const k = Math.min(1.6, Math.max(ZOOM_MIN, Math.min((width - 2 * FIT_MARGIN_PX) / (right - left || 1), (height - 2 * FIT_MARGIN_PX) / (bottom - top || 1))));
+    for (const { x, y } of this.#nodes)
+      [left, top, right, bottom] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(bottom, y)];
+    const k = Math.min(
+      1.6,
+      Math.max(ZOOM_MIN, Math.min((width - 2 * FIT_MARGIN_PX) / (right - left || 1), (height - 2 * FIT_MARGIN_PX) / (bottom - top || 1))),
+    );
     this.#view = { k, x: width / 2 - (k * (left + right)) / 2, y: height / 2 - (k * (top + bottom)) / 2 };
   }
 
@@ -137,11 +163,25 @@ export class Drawing {
       const node = this.#at(event.offsetX, event.offsetY);
       if (node) this.onopen(node.id);
     });
-    on("wheel", (event) => (event.preventDefault(), this.zoom(Math.exp(-Math.max(-60, Math.min(60, event.deltaY)) * 0.004), event.offsetX, event.offsetY)), { passive: false });
+    on(
+      "wheel",
+      (event) => (
+        event.preventDefault(),
+        this.zoom(Math.exp(-Math.max(-60, Math.min(60, event.deltaY)) * 0.004), event.offsetX, event.offsetY)
+      ),
+      { passive: false },
+    );
     on("keydown", (event) => {
       const keys = {
-        ArrowLeft: () => this.pan(PAN_PX, 0), ArrowRight: () => this.pan(-PAN_PX, 0), ArrowUp: () => this.pan(0, PAN_PX), ArrowDown: () => this.pan(0, -PAN_PX),
-        "+": () => this.zoom(ZOOM_STEP), "=": () => this.zoom(ZOOM_STEP), "-": () => this.zoom(1 / ZOOM_STEP), 0: () => this.fit(), Escape: () => this.onselect(null),
+        ArrowLeft: () => this.pan(PAN_PX, 0),
+        ArrowRight: () => this.pan(-PAN_PX, 0),
+        ArrowUp: () => this.pan(0, PAN_PX),
+        ArrowDown: () => this.pan(0, -PAN_PX),
+        "+": () => this.zoom(ZOOM_STEP),
+        "=": () => this.zoom(ZOOM_STEP),
+        "-": () => this.zoom(1 / ZOOM_STEP),
+        0: () => this.fit(),
+        Escape: () => this.onselect(null),
       };
       if (keys[event.key] && !event.ctrlKey && !event.metaKey) (event.preventDefault(), keys[event.key]());
     });
@@ -158,7 +198,11 @@ export class Drawing {
     if (event.button) return;
     this.canvas.setPointerCapture(event.pointerId);
     this.#down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    this.#held = { node: this.#down.size === 1 ? this.#at(event.offsetX, event.offsetY) : null, moved: this.#down.size > 1, at: { x: event.offsetX, y: event.offsetY } };
+    this.#held = {
+      node: this.#down.size === 1 ? this.#at(event.offsetX, event.offsetY) : null,
+      moved: this.#down.size > 1,
+      at: { x: event.offsetX, y: event.offsetY },
+    };
   }
 
   #move(event) {
@@ -277,7 +321,15 @@ export class Drawing {
     const { k, x, y } = this.#view;
     paper.font = "11px system-ui, sans-serif";
     const links = this.#links.filter(({ source, target }) => source.id === chosen || target.id === chosen).slice(0, LINK_LABELS_MAX);
-    for (const { source, target, type, contested } of links) written(paper, readable(type), ((source.x + target.x) / 2) * k + x, ((source.y + target.y) / 2) * k + y, contested ? colours.bad : colours.muted, colours.surface);
+    for (const { source, target, type, contested } of links)
+      written(
+        paper,
+        readable(type),
+        ((source.x + target.x) / 2) * k + x,
+        ((source.y + target.y) / 2) * k + y,
+        contested ? colours.bad : colours.muted,
+        colours.surface,
+      );
   }
 
   // The names of what is chosen, of its neighbours, then of whatever has most relationships, as long as there is room.
@@ -326,7 +378,14 @@ function resolved(canvas) {
     canvas.style.color = `var(${name})`;
     return getComputedStyle(canvas).color;
   };
-  const found = { text: colour("--text"), muted: colour("--muted"), line: colour("--strong-line"), surface: colour("--surface"), bad: colour("--bad"), tones: Array.from({ length: TONES }, (_, index) => colour(`--tone-${index + 1}`)) };
+  const found = {
+    text: colour("--text"),
+    muted: colour("--muted"),
+    line: colour("--strong-line"),
+    surface: colour("--surface"),
+    bad: colour("--bad"),
+    tones: Array.from({ length: TONES }, (_, index) => colour(`--tone-${index + 1}`)),
+  };
   canvas.style.color = "";
   return found;
 }

@@ -24,8 +24,18 @@ export function showEntity(root, id, { api, on, contested, signal }) {
     ({ entity, relationships, source_memories: memories }) => {
       const attributes = Object.entries(entity.attributes);
       return [
-        h("div", { class: "stack tight" }, h("h2", null, entity.name), h("div", { class: "row" }, badge(readable(entity.type), "accent"), identifier(entity.id))),
-        h("div", { class: "row" }, button("Expand", () => on.open(entity.id), { kind: "small", title: "Draw everything that is related to it" }), button("Only around it", () => on.focus(entity.id), { kind: "small" })),
+        h(
+          "div",
+          { class: "stack tight" },
+          h("h2", null, entity.name),
+          h("div", { class: "row" }, badge(readable(entity.type), "accent"), identifier(entity.id)),
+        ),
+        h(
+          "div",
+          { class: "row" },
+          button("Expand", () => on.open(entity.id), { kind: "small", title: "Draw everything that is related to it" }),
+          button("Only around it", () => on.focus(entity.id), { kind: "small" }),
+        ),
         facts([
           ["Also called", entity.aliases.length ? tags(entity.aliases) : null],
           ["Mentioned in", count(entity.mention_count, "memory", "memories")],
@@ -34,9 +44,25 @@ export function showEntity(root, id, { api, on, contested, signal }) {
           ...attributes.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
         ]),
         tabs([
-          [`Related (${number(relationships.length)})`, () => relationships.length ? h("ul", { class: "list" }, relationships.map((one) => h("li", null, relationshipLine(one, entity.id, on, contested)))) : empty("Nothing is related to it")],
+          [
+            `Related (${number(relationships.length)})`,
+            () =>
+              relationships.length
+                ? h(
+                    "ul",
+                    { class: "list" },
+                    relationships.map((one) => h("li", null, relationshipLine(one, entity.id, on, contested))),
+                  )
+                : empty("Nothing is related to it"),
+          ],
           ["Timeline", () => timeline(path, entity.id, { api, on, contested, signal })],
-          [`Sources (${number(memories.length)})`, () => memories.length ? h("ul", { class: "list" }, memories.map(source)) : empty("No memory mentions it", "It was made through the API.")],
+          [
+            `Sources (${number(memories.length)})`,
+            () =>
+              memories.length
+                ? h("ul", { class: "list" }, memories.map(source))
+                : empty("No memory mentions it", "It was made through the API."),
+          ],
         ]),
       ];
     },
@@ -51,8 +77,19 @@ function relationshipLine({ id, source, target, type, confidence, valid_from, va
   return h(
     "div",
     { class: "stack tight" },
-    h("div", null, outward ? [readable(type), " → ", name] : [name, ` → ${readable(type)} → this`], contested.has(id) && [" ", badge("contradicted", "bad")]),
-    h("div", { class: "note" }, interval(valid_from, valid_to), confidence < 1 && `, ${percent(confidence)} sure`, source_memory_id && [", ", link(`/memories/${source_memory_id}`, "source")]),
+    h(
+      "div",
+      null,
+      outward ? [readable(type), " → ", name] : [name, ` → ${readable(type)} → this`],
+      contested.has(id) && [" ", badge("contradicted", "bad")],
+    ),
+    h(
+      "div",
+      { class: "note" },
+      interval(valid_from, valid_to),
+      confidence < 1 && `, ${percent(confidence)} sure`,
+      source_memory_id && [", ", link(`/memories/${source_memory_id}`, "source")],
+    ),
   );
 }
 
@@ -65,7 +102,13 @@ const timeline = (path, self, { api, on, contested, signal }) =>
     empty: empty("Nothing is related to it"),
   });
 
-const source = ({ memory_id, content, occurred_at }) => h("li", null, h("p", { class: "text clamped" }, content), h("p", { class: "note" }, link(`/memories/${memory_id}`, "Open the memory"), ", ", time(occurred_at)));
+const source = ({ memory_id, content, occurred_at }) =>
+  h(
+    "li",
+    null,
+    h("p", { class: "text clamped" }, content),
+    h("p", { class: "note" }, link(`/memories/${memory_id}`, "Open the memory"), ", ", time(occurred_at)),
+  );
 
 // --- contradictions ---------------------------------------------------------------------------------------------------
 
@@ -79,9 +122,23 @@ export const contradictions = ({ api, onshow, signal }) =>
       h(
         "div",
         { class: "stack" },
-        h("div", { class: "row between" }, h("h3", null, subject, " · ", readable(predicate)), button("Show in the graph", () => onshow(subject), { kind: "small" })),
-        h("div", { class: "claims" }, claims.map((claim) => side(claim, resolution))),
-        h("p", { class: "note" }, `Both would hold ${interval(overlap.from, overlap.to)}. `, resolution ? resolution.reason : "Nothing tells which one to go by."),
+        h(
+          "div",
+          { class: "row between" },
+          h("h3", null, subject, " · ", readable(predicate)),
+          button("Show in the graph", () => onshow(subject), { kind: "small" }),
+        ),
+        h(
+          "div",
+          { class: "claims" },
+          claims.map((claim) => side(claim, resolution)),
+        ),
+        h(
+          "p",
+          { class: "note" },
+          `Both would hold ${interval(overlap.from, overlap.to)}. `,
+          resolution ? resolution.reason : "Nothing tells which one to go by.",
+        ),
       ),
   });
 
@@ -91,7 +148,9 @@ const side = ({ relationship_id, value, valid_from, valid_to, memory_id, quote }
     { class: "claim" },
     h("div", { class: "row between" }, h("strong", null, value), resolution?.kept === relationship_id && badge("to go by", "good")),
     h("p", { class: "note" }, interval(valid_from, valid_to)),
-    quote ? h("blockquote", { class: "text clamped" }, quote) : h("p", { class: "note" }, "It was claimed through the API; no memory says so."),
+    quote
+      ? h("blockquote", { class: "text clamped" }, quote)
+      : h("p", { class: "note" }, "It was claimed through the API; no memory says so."),
     memory_id && h("p", { class: "note" }, link(`/memories/${memory_id}`, "Open the memory")),
   );
 
@@ -106,7 +165,11 @@ export function entityList({ api, types, onselect, signal }) {
     fetch: (cursor) => api.get("/v1/knowledge-graph/entities", { ...asked, cursor, limit: 50 }, { signal }),
     empty: empty("No entity is like that"),
     columns: [
-      { label: "Name", kind: "wide", cell: ({ id, name }) => h("button", { type: "button", class: "as-link", onclick: () => onselect(id) }, name) },
+      {
+        label: "Name",
+        kind: "wide",
+        cell: ({ id, name }) => h("button", { type: "button", class: "as-link", onclick: () => onselect(id) }, name),
+      },
       { label: "Type", cell: ({ type }) => badge(readable(type)) },
       { label: "Mentions", kind: "number", cell: ({ mention_count }) => number(mention_count) },
       { label: "Last seen", cell: ({ last_seen_at }) => time(last_seen_at) },
@@ -120,11 +183,30 @@ export function entityList({ api, types, onselect, signal }) {
     h(
       "div",
       { class: "filters" },
-      h("input", { type: "search", placeholder: "Name begins with…", "aria-label": "Name begins with", oninput: (event) => ask({ name_prefix: event.target.value }, 250) }),
-      h("select", { "aria-label": "Type", onchange: (event) => ask({ entity_type: event.target.value }, 0) }, h("option", { value: "" }, "Every type"), types.map((type) => h("option", { value: type }, readable(type)))),
+      h("input", {
+        type: "search",
+        placeholder: "Name begins with…",
+        "aria-label": "Name begins with",
+        oninput: (event) => ask({ name_prefix: event.target.value }, 250),
+      }),
+      h(
+        "select",
+        { "aria-label": "Type", onchange: (event) => ask({ entity_type: event.target.value }, 0) },
+        h("option", { value: "" }, "Every type"),
+        types.map((type) => h("option", { value: type }, readable(type))),
+      ),
     ),
     list,
   );
 }
 
-export const hint = () => card(null, h("div", { class: "state" }, h("strong", null, "Nothing is chosen"), h("p", null, "Choose an entity in the drawing, or look for one by name. Its relationships and sources appear here.")));
+export const hint = () =>
+  card(
+    null,
+    h(
+      "div",
+      { class: "state" },
+      h("strong", null, "Nothing is chosen"),
+      h("p", null, "Choose an entity in the drawing, or look for one by name. Its relationships and sources appear here."),
+    ),
+  );

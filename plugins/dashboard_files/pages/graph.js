@@ -21,7 +21,12 @@ const EVER = ["0100-01-01T00:00:00Z", "9000-01-01T00:00:00Z"];
 
 export async function render(root, { api, route, signal }) {
   const place = h("div", { class: "stack" });
-  root.append(pageHead("Knowledge graph", { subtitle: "Who and what your memories speak of, and how they are related: at any time, and as it was known at any time." }), place);
+  root.append(
+    pageHead("Knowledge graph", {
+      subtitle: "Who and what your memories speak of, and how they are related: at any time, and as it was known at any time.",
+    }),
+    place,
+  );
   await load(
     place,
     async () => {
@@ -32,7 +37,13 @@ export async function render(root, { api, route, signal }) {
       ]);
       return { stats, sample, contested };
     },
-    (found) => (found.stats.entities ? explorer(found, { api, route, signal }) : empty("The graph is empty", "It grows as memories are processed: what they say of people, places and things becomes entities and relationships. The API can add to it as well.")),
+    (found) =>
+      found.stats.entities
+        ? explorer(found, { api, route, signal })
+        : empty(
+            "The graph is empty",
+            "It grows as memories are processed: what they say of people, places and things becomes entities and relationships. The API can add to it as well.",
+          ),
     { signal },
   );
 }
@@ -49,7 +60,9 @@ async function contestedClaims(api, signal) {
 }
 
 function explorer({ stats, sample, contested }, { api, route, signal }) {
-  const types = Object.entries(stats.entities_by_type).sort(([, a], [, b]) => b - a).map(([type]) => type);
+  const types = Object.entries(stats.entities_by_type)
+    .sort(([, a], [, b]) => b - a)
+    .map(([type]) => type);
   const tone = new Map(types.map((type, index) => [type, Math.min(index, TONES) + 1]));
   const asked = { focus: null, depth: 1, opened: [], hidden: new Set() };
   const told = h("p", { class: "note", role: "status" });
@@ -61,7 +74,11 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
 
   const drawing = new Drawing({ signal, onselect: (id) => select(id), onopen: (id) => (open(id), drawing.centre(id)) });
   const valid = clock({ label: "What held at", help: "The world's clock: what was true then.", onchange: () => ask() });
-  const known = clock({ label: "As it was known at", help: "Our clock: what had been learned by then, mistakes included.", onchange: () => ask() });
+  const known = clock({
+    label: "As it was known at",
+    help: "Our clock: what had been learned by then, mistakes included.",
+    onchange: () => ask(),
+  });
   valid.span(instants(sample.relationships, "valid_from", "valid_to"));
   known.span(instants(sample.relationships, "recorded_at", "invalidated_at"));
 
@@ -88,13 +105,21 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
     for (const { source, target } of relationships) for (const { id } of [source, target]) degree.set(id, (degree.get(id) ?? 0) + 1);
     drawing.show(
       entities.map(({ id, name, type }) => ({ id, name, tone: tone.get(type) ?? TONES + 1, degree: degree.get(id) ?? 0 })),
-      relationships.map(({ id, source, target, type }) => ({ id, source: source.id, target: target.id, type, contested: contested.has(id) })),
+      relationships.map(({ id, source, target, type }) => ({
+        id,
+        source: source.id,
+        target: target.id,
+        type,
+        contested: contested.has(id),
+      })),
     );
     replace(told, said(entities.length, relationships.length));
   }
 
   function said(entities, relationships) {
-    const moments = [valid.chosen && `held on ${datetime(valid.chosen)}`, known.chosen && `was known on ${datetime(known.chosen)}`].filter(Boolean);
+    const moments = [valid.chosen && `held on ${datetime(valid.chosen)}`, known.chosen && `was known on ${datetime(known.chosen)}`].filter(
+      Boolean,
+    );
     const drawn = `Drawn: ${count(entities, "entity", "entities")} and ${count(relationships, "relationship")}${moments.length ? `, as it ${moments.join(" and ")}` : ""}.`;
     if (!shown.sampled) return drawn;
     return `${drawn} A sample, the newest of ${count(stats.entities, "entity", "entities")} and ${count(stats.relationships, "relationship")} in all: look for a name, or expand an entity, to see more.`;
@@ -105,11 +130,22 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
     route.note({ entity: id });
     const name = shown.entities.find((entity) => entity.id === id)?.name;
     chosen.hidden = !name;
-    replace(chosen, "Chosen: ", h("strong", null, name), " ", button("Details", () => panel.scrollIntoView(), { kind: "small" }));
+    replace(
+      chosen,
+      "Chosen: ",
+      h("strong", null, name),
+      " ",
+      button("Details", () => panel.scrollIntoView(), { kind: "small" }),
+    );
     if (!id) return replace(panel, hint());
     const inside = card(null);
     replace(panel, inside);
-    showEntity(inside, id, { api, contested, signal, on: { open, focus, select: (other) => (select(other), drawn(other) ? drawing.centre(other) : open(other)) } });
+    showEntity(inside, id, {
+      api,
+      contested,
+      signal,
+      on: { open, focus, select: (other) => (select(other), drawn(other) ? drawing.centre(other) : open(other)) },
+    });
   }
 
   // In a small window the panel is below everything else.
@@ -126,8 +162,17 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
     Object.assign(asked, { focus: id, opened: [] });
     await ask();
     const name = shown.entities.find((entity) => entity.id === id)?.name ?? "it";
-    const hops = h("select", { "aria-label": "How far", onchange: (event) => ((asked.depth = Number(event.target.value)), ask()) }, [1, 2, 3].map((depth) => h("option", { value: depth, selected: depth === asked.depth }, count(depth, "hop"))));
-    replace(around, h("span", null, "Only around ", h("strong", null, name), ", up to"), hops, button("Show everything", everything, { kind: "small" }));
+    const hops = h(
+      "select",
+      { "aria-label": "How far", onchange: (event) => ((asked.depth = Number(event.target.value)), ask()) },
+      [1, 2, 3].map((depth) => h("option", { value: depth, selected: depth === asked.depth }, count(depth, "hop"))),
+    );
+    replace(
+      around,
+      h("span", null, "Only around ", h("strong", null, name), ", up to"),
+      hops,
+      button("Show everything", everything, { kind: "small" }),
+    );
     around.hidden = false;
     drawing.fit();
   }
@@ -148,14 +193,30 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
   }
 
   const finder = search({ api, signal, onchoose: async (id) => (select(id), drawn(id) || (await open(id)), drawing.centre(id)) });
-  const drawnView = () => h("div", { class: "stack" }, h("div", { class: "drawing-frame" }, h("div", { class: "row between" }, finder, legend(types, tone, asked.hidden, paint)), around, drawing.element, chosen, told), h("div", { class: "clocks" }, valid, known));
+  const drawnView = () =>
+    h(
+      "div",
+      { class: "stack" },
+      h(
+        "div",
+        { class: "drawing-frame" },
+        h("div", { class: "row between" }, finder, legend(types, tone, asked.hidden, paint)),
+        around,
+        drawing.element,
+        chosen,
+        told,
+      ),
+      h("div", { class: "clocks" }, valid, known),
+    );
   const views = tabs([
     ["Drawing", drawnView],
     ["List", () => entityList({ api, types, onselect: (id) => (select(id), toPanel()), signal })],
     [`Contradictions (${number(stats.contradictions)})`, () => contradictions({ api, onshow: showNamed, signal })],
   ]);
   views.choose = (index) => views.querySelectorAll("[role=tab]")[index].click();
-  ask().then(() => route.query.get("entity") && showNamed(route.query.get("entity")).catch((error) => toast(error.message, { tone: "bad" })));
+  ask().then(
+    () => route.query.get("entity") && showNamed(route.query.get("entity")).catch((error) => toast(error.message, { tone: "bad" })),
+  );
   return h("div", { class: "explorer" }, views, panel);
 }
 
@@ -188,21 +249,36 @@ function search({ api, onchoose, signal }) {
     try {
       const { items } = await api.get("/v1/knowledge-graph/entities", { name_prefix: prefix, limit: FOUND_MAX }, { signal });
       const choose = (id) => (close(), onchoose(id));
-      replace(found, items.map(({ id, name, type }) => h("li", null, h("button", { type: "button", onclick: () => choose(id) }, name, h("span", { class: "note" }, readable(type))))), !items.length && h("li", { class: "note" }, "No name begins like that."));
+      replace(
+        found,
+        items.map(({ id, name, type }) =>
+          h("li", null, h("button", { type: "button", onclick: () => choose(id) }, name, h("span", { class: "note" }, readable(type)))),
+        ),
+        !items.length && h("li", { class: "note" }, "No name begins like that."),
+      );
       found.hidden = false;
     } catch (error) {
       if (!isAbort(error)) toast(error.message, { tone: "bad" });
     }
   };
   field.addEventListener("input", () => (clearTimeout(timer), (timer = setTimeout(propose, REST_MS))));
-  const frame = h("div", { class: "finder", onkeydown: (event) => {
-    const buttons = [...found.querySelectorAll("button")];
-    const at = buttons.indexOf(document.activeElement);
-    if (event.key === "Escape") (close(), field.focus());
-    else if (event.key === "Enter" && event.target === field) buttons[0]?.click();
-    else if (event.key === "ArrowDown") (event.preventDefault(), buttons[Math.min(at + 1, buttons.length - 1)]?.focus());
-    else if (event.key === "ArrowUp") (event.preventDefault(), (buttons[at - 1] ?? field).focus());
-  }, onfocusout: (event) => frame.contains(event.relatedTarget) || close() }, field, found);
+  const frame = h(
+    "div",
+    {
+      class: "finder",
+      onkeydown: (event) => {
+        const buttons = [...found.querySelectorAll("button")];
+        const at = buttons.indexOf(document.activeElement);
+        if (event.key === "Escape") (close(), field.focus());
+        else if (event.key === "Enter" && event.target === field) buttons[0]?.click();
+        else if (event.key === "ArrowDown") (event.preventDefault(), buttons[Math.min(at + 1, buttons.length - 1)]?.focus());
+        else if (event.key === "ArrowUp") (event.preventDefault(), (buttons[at - 1] ?? field).focus());
+      },
+      onfocusout: (event) => frame.contains(event.relatedTarget) || close(),
+    },
+    field,
+    found,
+  );
   return frame;
 }
 
@@ -213,8 +289,25 @@ function legend(types, tone, hidden, onchange) {
     event.currentTarget.setAttribute("aria-pressed", String(!hidden.has(type)));
     onchange();
   };
-  return h("div", { class: "legend", role: "group", "aria-label": "Types that are drawn" }, types.slice(0, 2 * TONES).map((type) => h("button", { type: "button", "aria-pressed": "true", onclick: toggle(type) }, h("span", { class: `dot tone-${tone.get(type)}` }), readable(type))));
+  return h(
+    "div",
+    { class: "legend", role: "group", "aria-label": "Types that are drawn" },
+    types
+      .slice(0, 2 * TONES)
+      .map((type) =>
+        h(
+          "button",
+          { type: "button", "aria-pressed": "true", onclick: toggle(type) },
+          h("span", { class: `dot tone-${tone.get(type)}` }),
+          readable(type),
+        ),
+      ),
+  );
 }
 
-const instants = (relationships, ...names) => relationships.flatMap((one) => names.map((name) => one[name])).filter(Boolean).map((text) => Date.parse(text));
+const instants = (relationships, ...names) =>
+  relationships
+    .flatMap((one) => names.map((name) => one[name]))
+    .filter(Boolean)
+    .map((text) => Date.parse(text));
 const iso = (ms) => (ms == null ? undefined : new Date(ms).toISOString());

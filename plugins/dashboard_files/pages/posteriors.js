@@ -31,9 +31,14 @@ export function curve(distribution, low, high) {
 const spread = ({ a, b }) => ({ location: a / (a + b), scale: Math.sqrt((a * b) / ((a + b) ** 2 * (a + b + 1))) });
 
 // Logarithms of densities without their constants.
-const beta = ({ a, b }) => (value) => {
-  if (value <= 0) return a > 1 ? -Infinity : (b - 1) * Math.log1p(-value);
-  if (value >= 1) return b > 1 ? -Infinity : (a - 1) * Math.log(value);
-  return (a - 1) * Math.log(value) + (b - 1) * Math.log1p(-value);
-};
-const student = ({ location, scale, degrees_of_freedom: freedom }) => (value) => (-(freedom + 1) / 2) * Math.log1p(((value - location) / scale) ** 2 / freedom);
+const beta =
+  ({ a, b }) =>
+  (value) => {
+    if (value <= 0) return a > 1 ? -Infinity : (b - 1) * Math.log1p(-value);
+    if (value >= 1) return b > 1 ? -Infinity : (a - 1) * Math.log(value);
+    return (a - 1) * Math.log(value) + (b - 1) * Math.log1p(-value);
+  };
+const student =
+  ({ location, scale, degrees_of_freedom: freedom }) =>
+  (value) =>
+    (-(freedom + 1) / 2) * Math.log1p(((value - location) / scale) ** 2 / freedom);

@@ -4,8 +4,21 @@ import { datetime, duration, number } from "../format.js";
 import { badge, button, copyButton, dialog, empty, facts, form, h, identifier, load, mono, table, time, toast } from "../kit.js";
 
 const EVENTS = [
-  "memory.created", "memory.updated", "memory.deleted", "memory.tier_changed", "document.created", "document.processed", "document.failed", "document.deleted",
-  "collection.created", "collection.updated", "search.completed", "user.feedback_received", "rl.training_started", "rl.training_completed", "rl.training_failed",
+  "memory.created",
+  "memory.updated",
+  "memory.deleted",
+  "memory.tier_changed",
+  "document.created",
+  "document.processed",
+  "document.failed",
+  "document.deleted",
+  "collection.created",
+  "collection.updated",
+  "search.completed",
+  "user.feedback_received",
+  "rl.training_started",
+  "rl.training_completed",
+  "rl.training_failed",
 ];
 const TONES = { pending: "accent", retrying: "warn", delivered: "good", failed: "bad", skipped: "plain" };
 const LABELS = { failed: "dead letter" };
@@ -14,14 +27,38 @@ export const deliveryBadge = (status) => badge(LABELS[status] ?? status, TONES[s
 export const attempted = ({ attempt_count }) => number(attempt_count);
 
 const fields = (webhook) => [
-  { name: "url", label: "Address", type: "url", required: true, maxlength: 2048, value: webhook?.url, placeholder: "https://example.com/hooks/mneme", help: "Each event is a POST with a JSON body and a signature." },
+  {
+    name: "url",
+    label: "Address",
+    type: "url",
+    required: true,
+    maxlength: 2048,
+    value: webhook?.url,
+    placeholder: "https://example.com/hooks/mneme",
+    help: "Each event is a POST with a JSON body and a signature.",
+  },
   { name: "description", label: "What it is for", maxlength: 1000, value: webhook?.description ?? "" },
-  { name: "events", label: "Events", type: "checks", options: EVENTS, value: webhook?.events ?? ["memory.created", "memory.updated", "memory.deleted"] },
+  {
+    name: "events",
+    label: "Events",
+    type: "checks",
+    options: EVENTS,
+    value: webhook?.events ?? ["memory.created", "memory.updated", "memory.deleted"],
+  },
 ];
 
 // -> the new webhook once its secret was shown, or undefined.
 export async function create(api) {
-  const made = await dialog("New webhook", (close) => form(fields(), { submit: "Create webhook", cancel: () => close(), onsubmit: async (values) => close(await api.post("/v1/webhooks", given(values))) }), { wide: true });
+  const made = await dialog(
+    "New webhook",
+    (close) =>
+      form(fields(), {
+        submit: "Create webhook",
+        cancel: () => close(),
+        onsubmit: async (values) => close(await api.post("/v1/webhooks", given(values))),
+      }),
+    { wide: true },
+  );
   if (made) await showSecret("Your webhook's signing secret", made.signing_secret);
   return made;
 }
@@ -30,7 +67,11 @@ export async function create(api) {
 export const edit = (api, webhook) =>
   dialog(
     "Edit the webhook",
-    (close) => form(fields(webhook), { cancel: () => close(), onsubmit: async (values) => close(await api.put(`/v1/webhooks/${webhook.id}`, { ...given(values), status: webhook.status })) }),
+    (close) =>
+      form(fields(webhook), {
+        cancel: () => close(),
+        onsubmit: async (values) => close(await api.put(`/v1/webhooks/${webhook.id}`, { ...given(values), status: webhook.status })),
+      }),
     { wide: true },
   );
 
@@ -39,11 +80,32 @@ const given = ({ url, description, events }) => ({ url, events, description: des
 export async function rotate(api, webhook) {
   const made = await dialog("Rotate the signing secret", (close) =>
     form(
-      [{ name: "hours", label: "Hours in which the old secret signs as well", type: "number", min: 0, max: 168, step: 1, value: 24, required: true, help: "Until then each event has a second signature, so that receivers can be changed without haste." }],
-      { submit: "Rotate", cancel: () => close(), onsubmit: async ({ hours }) => close(await api.post(`/v1/webhooks/${webhook.id}/rotate-secret`, { grace_seconds: hours * 3600 })) },
+      [
+        {
+          name: "hours",
+          label: "Hours in which the old secret signs as well",
+          type: "number",
+          min: 0,
+          max: 168,
+          step: 1,
+          value: 24,
+          required: true,
+          help: "Until then each event has a second signature, so that receivers can be changed without haste.",
+        },
+      ],
+      {
+        submit: "Rotate",
+        cancel: () => close(),
+        onsubmit: async ({ hours }) => close(await api.post(`/v1/webhooks/${webhook.id}/rotate-secret`, { grace_seconds: hours * 3600 })),
+      },
     ),
   );
-  if (made) await showSecret("The new signing secret", made.signing_secret, `The old one signs as well until ${datetime(made.previous_secret_expires_at)}.`);
+  if (made)
+    await showSecret(
+      "The new signing secret",
+      made.signing_secret,
+      `The old one signs as well until ${datetime(made.previous_secret_expires_at)}.`,
+    );
   return made;
 }
 
@@ -55,7 +117,11 @@ function showSecret(title, secret, further) {
       h("p", null, "Copy it now: it is shown this once. Your receiver verifies the header ", mono("X-Webhook-Signature-256"), " with it."),
       further && h("p", { class: "note" }, further),
       h("div", { class: "secret row between" }, mono(secret), copyButton(secret, "Copy the secret")),
-      h("div", { class: "row end" }, button("I have copied it", () => close(), { kind: "primary" })),
+      h(
+        "div",
+        { class: "row end" },
+        button("I have copied it", () => close(), { kind: "primary" }),
+      ),
     ),
   );
 }
@@ -67,30 +133,44 @@ export function openDelivery(api, webhookId, deliveryId, { onchange }) {
     "Delivery",
     (close) => {
       const root = h("div", { class: "stack" });
-      load(root, () => api.get(path), (delivery) => {
-        const replay = async () => {
-          await api.post(`${path}/replay`);
-          toast("It is sent again.");
-          close();
-          onchange();
-        };
-        const over = ["failed", "skipped", "delivered"].includes(delivery.status);
-        return [
-          facts([
-            ["Event", delivery.event_type],
-            ["Status", deliveryBadge(delivery.status)],
-            ["Happened", time(delivery.created_at, datetime(delivery.created_at))],
-            ["Next attempt", delivery.next_attempt_at && time(delivery.next_attempt_at)],
-            ["Ended", delivery.finished_at && time(delivery.finished_at, datetime(delivery.finished_at))],
-            ["Delivery", identifier(delivery.id)],
-          ]),
-          h("h3", null, "Attempts"),
-          delivery.attempts.length ? attempts(delivery.attempts) : empty("Not tried yet"),
-          h("h3", null, "Body"),
-          delivery.payload ? h("pre", { tabindex: "0" }, JSON.stringify(delivery.payload, null, 2)) : h("p", { class: "note" }, "It is gone, because what it told of was deleted."),
-          over && h("div", { class: "row end" }, button(delivery.status === "delivered" ? "Send it once more" : "Replay", replay, { kind: "primary", disabled: !delivery.payload })),
-        ];
-      });
+      load(
+        root,
+        () => api.get(path),
+        (delivery) => {
+          const replay = async () => {
+            await api.post(`${path}/replay`);
+            toast("It is sent again.");
+            close();
+            onchange();
+          };
+          const over = ["failed", "skipped", "delivered"].includes(delivery.status);
+          return [
+            facts([
+              ["Event", delivery.event_type],
+              ["Status", deliveryBadge(delivery.status)],
+              ["Happened", time(delivery.created_at, datetime(delivery.created_at))],
+              ["Next attempt", delivery.next_attempt_at && time(delivery.next_attempt_at)],
+              ["Ended", delivery.finished_at && time(delivery.finished_at, datetime(delivery.finished_at))],
+              ["Delivery", identifier(delivery.id)],
+            ]),
+            h("h3", null, "Attempts"),
+            delivery.attempts.length ? attempts(delivery.attempts) : empty("Not tried yet"),
+            h("h3", null, "Body"),
+            delivery.payload
+              ? h("pre", { tabindex: "0" }, JSON.stringify(delivery.payload, null, 2))
+              : h("p", { class: "note" }, "It is gone, because what it told of was deleted."),
+            over &&
+              h(
+                "div",
+                { class: "row end" },
+                button(delivery.status === "delivered" ? "Send it once more" : "Replay", replay, {
+                  kind: "primary",
+                  disabled: !delivery.payload,
+                }),
+              ),
+          ];
+        },
+      );
       return root;
     },
     { wide: true },
@@ -103,7 +183,17 @@ const attempts = (made) =>
       { label: "At", cell: ({ at }) => time(at, datetime(at)) },
       { label: "Answer", cell: ({ status_code, error }) => badge(status_code ?? "none", error ? "bad" : "good") },
       { label: "Took", kind: "number", cell: ({ duration_ms }) => duration(duration_ms) },
-      { label: "What was said", kind: "wide", cell: ({ error, response_body }) => h("div", null, error && h("div", null, error), response_body && h("details", null, h("summary", null, "Answer"), h("pre", { tabindex: "0" }, response_body))) },
+      {
+        label: "What was said",
+        kind: "wide",
+        cell: ({ error, response_body }) =>
+          h(
+            "div",
+            null,
+            error && h("div", null, error),
+            response_body && h("details", null, h("summary", null, "Answer"), h("pre", { tabindex: "0" }, response_body)),
+          ),
+      },
     ],
     made,
   );

@@ -13,7 +13,13 @@ const REFRESH_MS = 2_000;
 export async function render(root, { api, route, signal }) {
   const { id } = route.params;
   const path = `/v1/webhooks/${id}`;
-  const show = () => load(root, () => api.get(path, null, { signal }), (webhook) => view(webhook), { signal });
+  const show = () =>
+    load(
+      root,
+      () => api.get(path, null, { signal }),
+      (webhook) => view(webhook),
+      { signal },
+    );
 
   function view(webhook) {
     const active = webhook.status === "active";
@@ -27,7 +33,12 @@ export async function render(root, { api, route, signal }) {
     };
     tell(webhook);
     const turn = async () => {
-      await api.put(path, { url: webhook.url, events: webhook.events, description: webhook.description, status: active ? "disabled" : "active" });
+      await api.put(path, {
+        url: webhook.url,
+        events: webhook.events,
+        description: webhook.description,
+        status: active ? "disabled" : "active",
+      });
       toast(active ? "Disabled: events are kept as skipped." : "Enabled. What was skipped can be replayed.");
       await show();
     };
@@ -88,15 +99,35 @@ function deliveryList(api, id, signal, onchange) {
     fetch: (cursor) => api.get(`/v1/webhooks/${id}/deliveries`, { status, cursor, limit: PAGE_ITEMS }, { signal }),
     empty: empty("No deliveries", "Send a test, or wait for something to happen."),
     columns: [
-      { label: "Event", kind: "wide", cell: (one) => h("button", { type: "button", class: "as-link", onclick: () => openDelivery(api, id, one.id, { onchange }) }, one.event_type) },
+      {
+        label: "Event",
+        kind: "wide",
+        cell: (one) =>
+          h("button", { type: "button", class: "as-link", onclick: () => openDelivery(api, id, one.id, { onchange }) }, one.event_type),
+      },
       { label: "Status", cell: (one) => deliveryBadge(one.status) },
       { label: "Attempts", kind: "number", cell: attempted },
       { label: "Happened", cell: (one) => time(one.created_at) },
       { label: "Next attempt", cell: (one) => time(one.next_attempt_at) },
     ],
   });
-  const filter = h("select", { "aria-label": "Status of the deliveries", onchange: (event) => ((status = event.target.value), list.reload()) }, h("option", { value: "" }, "Every status"), STATES.map((state) => h("option", { value: state }, state === "failed" ? "dead letter" : state)));
-  const made = h("div", { class: "stack" }, h("div", { class: "filters" }, filter, button("Refresh", () => list.reload())), list);
+  const filter = h(
+    "select",
+    { "aria-label": "Status of the deliveries", onchange: (event) => ((status = event.target.value), list.reload()) },
+    h("option", { value: "" }, "Every status"),
+    STATES.map((state) => h("option", { value: state }, state === "failed" ? "dead letter" : state)),
+  );
+  const made = h(
+    "div",
+    { class: "stack" },
+    h(
+      "div",
+      { class: "filters" },
+      filter,
+      button("Refresh", () => list.reload()),
+    ),
+    list,
+  );
   made.reload = list.reload;
   return made;
 }
