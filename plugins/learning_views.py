@@ -272,13 +272,15 @@ class StudentParameters(View):
     location: float
     scale: float
     degrees_of_freedom: float
+    low: float = Field(description="Least reward there can be, where it is cut.")
+    high: float = Field(description="Greatest.")
 
 
 class Posterior(View):
     mean: float
     credible_interval_90: list[float] = Field(description="5 % and 95 % quantiles of the action's mean reward.")
     distribution: BetaParameters | StudentParameters = Field(
-        description="beta for rewards between 0 and 1; else Student's t, which the reward range cuts."
+        description="beta for rewards between 0 and 1; else Student's t, cut to the reward range."
     )
 
 

@@ -109,7 +109,14 @@ class Normal:
         return self.location + self.scale * rng.standard_t(self.freedom, count)
 
     def parameters(self) -> dict[str, float | str]:
-        return {"family": "student_t", "location": self.location, "scale": self.scale, "degrees_of_freedom": self.freedom}
+        return {
+            "family": "student_t",
+            "location": self.location,
+            "scale": self.scale,
+            "degrees_of_freedom": self.freedom,
+            "low": self.low,
+            "high": self.high,
+        }
 
 
 def posterior(rewards: Rewards) -> Beta | Normal:

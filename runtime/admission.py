@@ -232,7 +232,7 @@ def require_feature(settings: Settings, tier: str, feature: str) -> None:
             "message": f"{needed['name']} needs the tier {required['display_name']}; this account has {current['display_name']}.",
             "current_tier": {"name": tier, "display_name": current["display_name"]},
             "required_tier": {name: required[name] for name in ("name", "display_name", "price")} | {"credits": _credits_text(required)},
-            "upgrade_url": settings.billing.upgrade_url or f"{settings.http.base_url}/dashboard",
+            "upgrade_url": settings.billing.upgrade_url or f"{settings.http.base_url}/dashboard/billing",
             "pricing_url": settings.billing.pricing_url or f"{settings.http.base_url}/v1/billing/tiers",
         }
     )

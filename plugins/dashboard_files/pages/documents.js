@@ -164,7 +164,8 @@ async function upload(api, line, file, body, signal) {
       document.status === "failed"
         ? h("span", { class: "problem" }, document.error?.message ?? "It could not be read.")
         : `${count(document.chunk_count, "chunk")}${status === 200 ? ", was here already" : ""}`;
-    replace(line, told(link(path, file.name), state(document), " ", outcome));
+    const job = reply.job_id && [", ", link(`/jobs?job=${reply.job_id}`, "its job")];
+    replace(line, told(link(path, file.name), state(document), " ", outcome, job));
   } catch (error) {
     if (!isAbort(error)) replace(line, told(file.name, h("span", { class: "problem", role: "alert" }, error.message)));
   }

@@ -6,9 +6,9 @@ const TAIL_SCALES = 4;
 // Where posteriors can be seen together: 0 to 1 for shares; else far enough to hold their tails.
 export function spanOf(posteriors) {
   if (posteriors.every(({ distribution }) => distribution.family === "beta")) return [0, 1];
-  const ends = posteriors.flatMap(({ credible_interval_90: [from, to] }) => {
+  const ends = posteriors.flatMap(({ credible_interval_90: [from, to], distribution }) => {
     const margin = (to - from) * 0.6 || 0.1;
-    return [from - margin, to + margin];
+    return [Math.max(from - margin, distribution.low ?? 0), Math.min(to + margin, distribution.high ?? 1)];
   });
   return [Math.min(...ends), Math.max(...ends)];
 }
