@@ -26,7 +26,7 @@ def embedder() -> WordEmbedder:
 
 @pytest.fixture
 def desk(tmp_path: Path, embedder: WordEmbedder) -> Iterator[Desk]:
-    desk = Desk(tmp_path, PLUGINS, Models(embedder), Settings.load({**CHEAP, "write": {"ready_wait_ms": 50}}))
+    desk = Desk(tmp_path, PLUGINS, Models(embedder), Settings.load({**CHEAP, "write": {"ready_wait_ms": 10_000}}))
     yield desk
     desk.close()
 
