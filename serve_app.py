@@ -32,6 +32,7 @@ from plugins import (
     graph_search,
     ingestion,
     learning,
+    mcp,
     memories,
     memory_files,
     memory_lists,
@@ -88,6 +89,7 @@ PLUGINS = (
     upkeep.plugin,
     dashboard.plugin,
     dropin.plugin,
+    mcp.plugin,
 )
 
 SWITCH_SECONDS = 0.0002

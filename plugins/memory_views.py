@@ -141,7 +141,7 @@ class MemoryPatch(Patch):
     metadata: Metadata | None = None
     title: Title | None = None
     tags: Tags | None = None
-    expires_at: Timestamp | None = None
+    expires_at: Timestamp | None = Field(None, description="When it ceases to be readable.")
     wait_for_index: StrictBool | None = Field(None, description="Wait up to 30 seconds for new content to be searchable.")
 
 

