@@ -105,9 +105,10 @@ def _plain(schema: Json, definitions: Json) -> Json:
         schema = {**definitions[schema["$ref"].rpartition("/")[2]], **schema}
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if len(options) == 1:
-        schema = {**options[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
-        schema = {**definitions[schema["$ref"].rpartition("/")[2]], **schema} if "$ref" in schema else schema
+        return _plain({**options[0], **{name: value for name, value in schema.items() if name != "anyOf"}}, definitions)
     kept = {name: value for name, value in schema.items() if name not in _HIDDEN}
+    if options:
+        kept["anyOf"] = [_plain(option, definitions) for option in options]
     if "items" in kept:
         kept["items"] = _plain(kept["items"], definitions)
     if "properties" in kept:

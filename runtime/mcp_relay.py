@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import mcp_types as types
+import orjson
 from mcp import Client, stdio_server
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
@@ -29,12 +30,38 @@ async def _relay(base_url: str, api_key: str) -> None:
     remote = not is_loopback(base_url)
     headers = {"Authorization": f"Bearer {api_key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, verify=remote, trust_env=remote, timeout=CALL_SECONDS_MAX) as http,
+        _Telling(headers=headers, verify=remote, trust_env=remote, timeout=CALL_SECONDS_MAX) as http,
         Client(streamable_http_client(f"{base_url}/mcp", http_client=http), cache=None) as service,
         stdio_server() as (heard, said),
     ):
         server = _server(service)
         await server.run(heard, said, server.create_initialization_options())
+
+
+class _Telling(httpx2.AsyncClient):
+    """An HTTP client for which a service that does not answer, or refuses, is an answer with the reason as an error of the protocol.
+
+    A host is told so, and the relay goes on: the service may be back for its next request.
+    """
+
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        try:
+            answer = await super().send(request, **how)
+        except httpx2.TransportError:
+            return _error(request, 503, f"The service at {request.url} does not answer.")
+        if answer.status_code < 400:
+            return answer
+        try:
+            error = orjson.loads(await answer.aread())["error"]
+            # An error of the protocol has a number for its code, and is passed on; one of the service has a word or none.
+            return answer if isinstance(error.get("code"), int) else _error(request, answer.status_code, error["message"])
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError, httpx2.TransportError):
+            return _error(request, answer.status_code, f"The service at {request.url} answered with {answer.status_code}.")
+
+
+def _error(request: httpx2.Request, status: int, message: str) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": types.INTERNAL_ERROR, "message": message}}
+    return httpx2.Response(status, json=body, request=request)
 
 
 def _server(service: Client) -> Server[Any]:

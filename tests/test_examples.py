@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -134,6 +135,32 @@ def test_the_chat_example_talks_to_a_model(tmp_path: Path) -> None:
         assert "fact: lives_in = Lisbon" in told.stdout
 
 
+def test_the_agent_example_remembers_through_its_tools(tmp_path: Path) -> None:
+    """The model is scripted; what its tools answer it is real. The second conversation knows nothing of the first but through memory."""
+
+    def calls(tool: str, **arguments: Any) -> upstream.Act:
+        function = {"name": tool, "arguments": json.dumps(arguments)}
+        return says("", [{"id": "call_1", "type": "function", "function": function}])
+
+    with upstream.upstream() as endpoint, over_http(tmp_path) as service:
+        endpoint.will(
+            calls("add_memory"), calls("add_memory", content="The user lives in Porto."), says("Noted."),
+            calls("search_memories", query="Where does the user live?"), says("In Porto."),
+        )  # fmt: skip
+        script = [sys.executable, str(ROOT / "examples/agent.py"), "--base-url", service.url, "--llm-url", endpoint.url]
+        command = [*script, "--api-key", service.register(), "I moved to Porto.", "Where do I live?"]
+        told = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+        assert told.returncode == 0, told.stderr
+        offered = {tool["function"]["name"] for tool in endpoint.requests[0]["tools"]}
+        assert {"add_memory", "search_memories"} <= offered
+        assert endpoint.requests[1]["messages"][-1]["content"] == "The request is not valid at body.content: is required"
+        assert "The user lives in Porto." in endpoint.last["messages"][-1]["content"]
+        assert told.stdout.splitlines() == [
+            "> I moved to Porto.", "add_memory: refused", "add_memory: done", "Noted.",
+            "> Where do I live?", "search_memories: done", "In Porto.",
+        ]  # fmt: skip
+
+
 def test_the_table_of_settings_is_the_code_s() -> None:
     assert with_table(README) == README, "run `make docs`"
     assert all(f"| `{name}` |" in README for name in known_settings())
@@ -148,10 +175,11 @@ def test_commands_of_the_readme_exist(line: str) -> None:
 
 def test_every_endpoint_group_of_the_readme_exists() -> None:
     routes = " ".join(operation.path for operation in serve_app.registry().operations.values())
+    mounts = [mount for plugin in serve_app.PLUGINS for mount in plugin.mounts]
     rows = re.search(r"\| group \| paths \|\n\|---\|---\|\n(.*?)\n\n", README, re.DOTALL)[1].splitlines()
     for row in rows[:-1]:  # the last names the gateway's own
         for path in re.findall(r"`(/[^`]+)`", row):
-            assert re.search(rf"{re.escape(path)}(\s|$)", routes), path
+            assert re.search(rf"{re.escape(path)}(\s|$)", routes) or any(mount.claims(path, {}) for mount in mounts), path
 
 
 def test_files_the_readme_names_exist() -> None:

@@ -25,6 +25,8 @@ ONLY_IN = {
     "starlette": {"runtime/gateway.py"},
     "uvicorn": {"runtime/connection.py", "runtime/serving.py", "runtime/cluster.py"},
     "hnswlib": {"storage/vector_graph.py"},
+    "mcp": {"plugins/mcp_server.py", "runtime/mcp_relay.py"},
+    "mcp_types": {"plugins/mcp_server.py", "runtime/mcp_relay.py"},
 }
 PLUGINS_MAY_IMPORT = {
     "admission", "auth", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "mount",
