@@ -88,12 +88,7 @@ def _server(door: Door, refused: str) -> Server[Any]:
         return types.ListResourcesResult(resources=[*profile, *found], next_cursor=page["next_cursor"])
 
     async def list_templates(context: Context, params: Any) -> types.ListResourceTemplatesResult:
-        templates = [
-            types.ResourceTemplate(name=name, uri_template=uri, description=description, mime_type=_JSON)
-            for uri, (name, description, _) in RESOURCES.items()
-            if "{" in uri
-        ]
-        return types.ListResourceTemplatesResult(resource_templates=templates)
+        return _templates()
 
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
@@ -127,6 +122,16 @@ def _described(name: str, schema: dict[str, Any]) -> types.Tool:
         open_world_hint=False,
     )
     return types.Tool(name=name, description=tool.description, input_schema=schema, annotations=hints)
+
+
+def _templates() -> types.ListResourceTemplatesResult:
+    """The addresses of resources with a name to fill in."""
+    templates = [
+        types.ResourceTemplate(name=name, uri_template=uri, description=description, mime_type=_JSON)
+        for uri, (name, description, _) in RESOURCES.items()
+        if "{" in uri
+    ]
+    return types.ListResourceTemplatesResult(resource_templates=templates)
 
 
 def _resource(uri: str, name: str, description: str) -> types.Resource:
