@@ -36,7 +36,7 @@ from runtime.limits import (
     SIMILAR_ITEMS_DEFAULT,
     SIMILAR_ITEMS_MAX,
 )
-from runtime.operation import Body, Call, Idempotency, Kind, Operation, Query, ReadContext, Reply, View, WriteContext
+from runtime.operation import Body, Call, Idempotency, Kind, Operation, Query, ReadContext, Reply, View, WriteContext, says_something
 from runtime.pagination import Page, PageQuery, envelope, newest_first
 from runtime.plugin import Plugin
 from runtime.timestamps import iso
@@ -48,16 +48,10 @@ OutcomeName = Literal["success", "failure", "partial"]
 WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
 
 
-def _says_something(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must contain more than white space")
-    return text
-
-
 class NewLogged(Body):
     decision_type: Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, description="What kind of decision it was.")]
     description: Annotated[
-        str, Field(min_length=1, max_length=DESCRIPTION_CHARS_MAX, description="What was decided."), AfterValidator(_says_something)
+        str, Field(min_length=1, max_length=DESCRIPTION_CHARS_MAX, description="What was decided."), AfterValidator(says_something)
     ]
     outcome: OutcomeName | None = Field(None, description="How it went, where that is known.")
     context: Context = Field(default_factory=dict)

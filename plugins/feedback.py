@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import Field, StrictBool, field_validator
+from pydantic import AfterValidator, Field, StrictBool
 
 from plugins.memory_store import DAY_MS, MEMORY_DELETED, get_row
 from plugins.memory_views import MemoryId
 from runtime.limits import CONTENT_CHARS_MAX, FEEDBACK_DAYS_SHOWN_MAX, QUERY_CHARS_MAX, RANK_ITEMS_MAX
-from runtime.operation import Body, Event, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext
+from runtime.operation import Body, Event, Idempotency, Kind, Operation, ReadContext, Reply, View, WriteContext, says_something
 from runtime.plugin import Plugin
 from runtime.timestamps import iso
 from storage.table import Table
@@ -37,14 +37,9 @@ KindOfFeedback = Literal["relevance", "ranking", "missing"]
 
 
 class _AboutAQuery(Body):
-    query: str = Field(min_length=1, max_length=QUERY_CHARS_MAX, description="What was searched for.")
-
-    @field_validator("query")
-    @classmethod
-    def _says_something(cls, query: str) -> str:
-        if not query.strip():
-            raise ValueError("must contain more than white space")
-        return query
+    query: Annotated[
+        str, Field(min_length=1, max_length=QUERY_CHARS_MAX, description="What was searched for."), AfterValidator(says_something)
+    ]
 
 
 class Relevance(_AboutAQuery):

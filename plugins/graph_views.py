@@ -5,29 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, model_validator
-from pydantic_core import PydanticCustomError
 
 from plugins.memory_views import CollectionId, Metadata
 from runtime import limits
 from runtime.errors import ValidationFailed
-from runtime.operation import Body, Query, View
+from runtime.operation import Body, Query, View, says_something
 from runtime.pagination import PageQuery
 from runtime.timestamps import Timestamp
 
-
-def _says_something(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("string_too_short", "must have at least {min_length} characters", {"min_length": 1})
-    return text
-
-
 Name = Annotated[
-    str, Field(min_length=1, max_length=limits.NAME_CHARS_MAX, description="A name, as it is written."), AfterValidator(_says_something)
+    str, Field(min_length=1, max_length=limits.NAME_CHARS_MAX, description="A name, as it is written."), AfterValidator(says_something)
 ]
 NameOrId = Annotated[
-    str, Field(min_length=1, max_length=limits.NAME_CHARS_MAX, description="A name, alias or id."), AfterValidator(_says_something)
+    str, Field(min_length=1, max_length=limits.NAME_CHARS_MAX, description="A name, alias or id."), AfterValidator(says_something)
 ]
-Kind = Annotated[str, Field(min_length=1, max_length=limits.ENTITY_TYPE_CHARS_MAX), AfterValidator(_says_something)]
+Kind = Annotated[str, Field(min_length=1, max_length=limits.ENTITY_TYPE_CHARS_MAX), AfterValidator(says_something)]
 RelationshipId = Annotated[str, Field(min_length=1, max_length=limits.ID_CHARS_MAX, description="The relationship's id.")]
 Depth = Annotated[int, Field(ge=1, le=limits.GRAPH_DEPTH_MAX, strict=True, description="How many hops from the entity.")]
 

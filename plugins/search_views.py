@@ -6,9 +6,9 @@ means no results, no evidence and confidence 0.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, field_validator
+from pydantic import AfterValidator, Field, StrictBool
 
 from plugins.memory_store import MemoryRow
 from runtime.limits import (
@@ -19,7 +19,7 @@ from runtime.limits import (
     SEARCH_ITEMS_MAX,
     SEARCH_OFFSET_MAX,
 )
-from runtime.operation import Body, Query, View
+from runtime.operation import Body, Query, View, says_something
 from runtime.timestamps import Timestamp, iso
 from storage.analysis import matching_spans
 from storage.passages import estimated_tokens
@@ -30,7 +30,9 @@ HIGHLIGHT_CHARS_MAX = 20_000
 
 
 class SearchBody(Body):
-    query: str = Field(min_length=1, max_length=QUERY_CHARS_MAX, description="What to look for, in plain words.")
+    query: Annotated[str, AfterValidator(says_something)] = Field(
+        min_length=1, max_length=QUERY_CHARS_MAX, description="What to look for, in plain words."
+    )
     collection_id: str | None = Field(None, min_length=1, description="Search this collection only.")
     user_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this end user.")
     agent_id: str | None = Field(None, min_length=1, max_length=SCOPE_CHARS_MAX, description="Only memories of this agent.")
@@ -65,13 +67,6 @@ class SearchBody(Body):
         None, description="What yesterday, last week and the like count from; as_of or else now when absent."
     )
     view: Literal["compact", "full"] = Field("full", description="compact leaves out metadata, tags, highlights and explanations.")
-
-    @field_validator("query")
-    @classmethod
-    def _says_something(cls, query: str) -> str:
-        if not query.strip():
-            raise ValueError("must contain more than white space")
-        return query
 
     @property
     def explained(self) -> bool:

@@ -339,6 +339,13 @@ class Reply:
         return self
 
 
+def says_something(text: str) -> str:
+    """A pydantic validator for texts in which white space alone is nothing. Raises ValueError."""
+    if not text.strip():
+        raise ValueError("must contain more than white space")
+    return text
+
+
 _fields_of_call = attrgetter(*(field.name for field in dataclasses.fields(Call)))
 _fields_of_reply = attrgetter(*(field.name for field in dataclasses.fields(Reply)))
 

@@ -263,15 +263,22 @@ class Shard:
 
     # --- writes -------------------------------------------------------------------------------------------------------
 
+    def _replayed(self, ctx: ReadContext, operation: Operation, call: Call, ticket: Ticket) -> Reply | None:
+        """What the first request with the call's Idempotency-Key was answered. It costs nothing, but it was a request."""
+        replayed = idempotency.replay(ctx, operation, call)
+        if replayed is None:
+            return None
+        if ticket.credits:
+            self._count_request(ctx.principal, call)
+        return formed(operation, replayed)
+
     async def _write(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
             principal, scope, ticket = self._admit(snapshot, operation, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
-            replayed = idempotency.replay(ctx, operation, call)
+            replayed = self._replayed(ctx, operation, call, ticket)
             if replayed is not None:
-                if ticket.credits:
-                    self._count_request(principal, call)
-                return formed(operation, replayed)
+                return replayed
             held = self._hold(ctx, operation, call)
             try:
                 self._hold_credits(ticket, principal, snapshot, scope, call)
@@ -382,11 +389,9 @@ class Shard:
         with self.store.snapshot() as snapshot:
             principal, scope, ticket = self._admit(snapshot, operation, call)
             ctx = ReadContext(snapshot, scope, call, self.environment, principal)
-            replayed = idempotency.replay(ctx, operation, call)
+            replayed = self._replayed(ctx, operation, call, ticket)
             if replayed is not None:
-                if ticket.credits:
-                    self._count_request(principal, call)
-                return formed(operation, replayed)
+                return replayed
             loaded = None if operation.load is None else operation.load(ctx, call.body)
             self._hold_credits(ticket, principal, snapshot, scope, call)
             try:
