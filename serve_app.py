@@ -37,6 +37,7 @@ from plugins import (
     memory_files,
     memory_lists,
     memory_tools,
+    placement,
     profile,
     search,
     search_advanced,
@@ -52,10 +53,12 @@ from runtime.inference import Models, load_models
 from runtime.language_model import load_language_model
 from runtime.layout import Layout, shard_directory
 from runtime.minilm import ModelUnusable
+from runtime.placement_table import PlacementTable
 from runtime.plugin import Registry
 from runtime.secrets import Secrets
 from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
+from runtime.slot_gate import SlotGate
 from runtime.telemetry import Telemetry
 
 PLUGINS = (
@@ -72,6 +75,7 @@ PLUGINS = (
     usage.plugin,
     billing.plugin,
     account_list.plugin,
+    placement.plugin,
     account_erasure.plugin,
     account_transfer.plugin,
     answers.plugin,
@@ -112,7 +116,8 @@ def models(settings: Settings) -> Models:
 
 async def open_shard(settings: Settings, number: int) -> Shard:
     """Open one shard of the data directory, with the models it prepares calls with. Raises StoreError."""
-    layout = Layout.load(settings.data_dir)
+    layout, table = Layout.load(settings.data_dir), PlacementTable(settings.data_dir)
+    is_new = not layout.complete or not table.load().holds(number)
     shard = Shard(
         shard_directory(settings.data_dir, number),
         registry(),
@@ -120,8 +125,9 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         models(settings),
         layout.identity(number),
         Secrets.of(settings),
+        SlotGate(number, table),
     )
-    await shard.open(create=not layout.complete)
+    await shard.open(create=is_new)
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should not wait out a turn of a search.
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()  # what is loaded by now stays, so no collection need look at it again
@@ -139,9 +145,8 @@ class Gateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         cluster.log_to_file(settings, cluster.gateway_name())
-        layout = Layout.load(settings.data_dir)
         secrets = Secrets.of(settings)
-        shards = cluster.RayShards(settings, layout.shards, registry())
+        shards = cluster.RayShards(settings, registry())
         telemetry = Telemetry(gateway=str(os.getpid()))
         own = Models(embedder=None, language_model=load_language_model(settings))
         self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry, models=own), front_door)
@@ -155,7 +160,8 @@ class SelfStartingGateway(Gateway):
 
     def __init__(self, settings: Settings, front_door: bool):
         layout = Layout.load(settings.data_dir)
-        cluster.await_open(cluster.open_shards(cluster.start_shards(settings, layout.shards, "serve_app:open_shard")))
+        shards = len(PlacementTable(settings.data_dir).load().shards)
+        cluster.await_open(cluster.open_shards(cluster.start_shards(settings, shards, "serve_app:open_shard")))
         layout.completed(settings.data_dir)
         super().__init__(settings, front_door)
 

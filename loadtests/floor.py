@@ -80,8 +80,8 @@ class FloorGateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         self._front_door = front_door
-        self._handles = cluster.find_shards(settings, settings.shards.resolved)
-        self._shards = cluster.RayShards(settings, settings.shards.resolved, registry())
+        self._handles = cluster.find_shards(settings, range(settings.shards.resolved))
+        self._shards = cluster.RayShards(settings, registry())
         self._lane = CallLane("read", self._send, self._is_up)
 
     async def _send(self, message: bytes) -> bytes:

@@ -36,7 +36,7 @@ def list_accounts(ctx: ReadContext, body: AccountsOf) -> Accounts:
     """By slot and number; a page at a time."""
     first_slot, number = body.after or (0, 0)
     found: list[ListedAccount] = []
-    for slot in ctx.reader.slots():
+    for slot in filter(ctx.environment.owns, ctx.reader.slots()):
         if slot < first_slot:
             continue
         after = (number,) if slot == first_slot else None

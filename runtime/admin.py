@@ -20,7 +20,7 @@ from runtime import cluster
 from runtime.client import Client, content_of, local_base_url
 from runtime.layout import DirectoryInUse, Layout, held
 from runtime.limits import CALL_SECONDS_MAX, TIERS
-from runtime.placement import slots_of_shard
+from runtime.placement_table import PlacementTable
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 
@@ -64,9 +64,9 @@ def _files(settings: Settings, token: str) -> Iterator[Caller]:
     """The service itself, in this process, for the length of the block. The caller holds the data directory."""
     with asyncio.Runner() as runner:
         opened: list[cluster.ShardLike] = []
-        shards = cluster.LocalShards(opened)
+        shards = cluster.LocalShards(opened, table=PlacementTable(settings.data_dir))
         try:
-            for number in range(Layout.load(settings.data_dir).shards):
+            for number in range(len(PlacementTable(settings.data_dir).load().shards)):
                 opened.append(runner.run(cluster.resolve("serve_app:open_shard")(settings, number)))
             application = cluster.resolve("serve_app:build_local")(settings, shards)
             client = httpx.AsyncClient(
@@ -96,12 +96,12 @@ def accounts(caller: Caller, settings: Settings, email: str | None) -> Iterator[
     if email is not None:
         yield {"email": email}
         return
-    shards = Layout.load(settings.data_dir).shards
-    for number in range(shards):
+    placement = PlacementTable(settings.data_dir).load()
+    for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
         page: dict[str, Any] = {"next": None}
         while True:
             after = {} if page["next"] is None else {"after": page["next"]}
-            page = caller.call("POST", "/v1/internal/accounts", {"slot": slots_of_shard(number, shards).start, **after})
+            page = caller.call("POST", "/v1/internal/accounts", {"slot": slots[0], **after})
             yield from page["accounts"]
             if page["next"] is None:
                 break

@@ -21,6 +21,8 @@ from runtime.layout import Layout, LayoutError, held, shard_directory
 from runtime.limits import FINDINGS_SHOWN_MAX
 from runtime.operation import Environment, WriteContext
 from runtime.outbound import Outbound
+from runtime.placement import Placement
+from runtime.placement_table import PlacementTable
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.verification import Account, Finding
@@ -49,8 +51,9 @@ def verify(parsed: argparse.Namespace, settings: Settings) -> int:
     layout = Layout.load(settings.data_dir)
     environment = _environment(settings)
     wrong: list[tuple[int, Account]] = []
-    for number in range(layout.shards):
-        wrong += _examine(settings, layout, number, environment)
+    placement = PlacementTable(settings.data_dir).load()
+    for number in range(len(placement.shards)):
+        wrong += _examine(settings, layout, placement, number, environment)
     if not wrong or not parsed.repair:
         return FOUND if wrong else OK
     remain = 0
@@ -68,9 +71,10 @@ def _environment(settings: Settings) -> Environment:
     return Environment(resolve("serve_app:registry")(), settings, Secrets.of(settings), outbound)
 
 
-def _examine(settings: Settings, layout: Layout, number: int, environment: Environment) -> list[tuple[int, Account]]:
-    """Verify one shard's store, printing; -> the accounts where something is wrong."""
+def _examine(settings: Settings, layout: Layout, placement: Placement, number: int, environment: Environment) -> list[tuple[int, Account]]:
+    """Verify one shard's store, printing; -> the accounts where something is wrong. What a move still erases is no account."""
     wrong, findings_count = [], 0
+    passing = {slot for move in placement.moves for slot in move.slots}
     now_ms = _now_ms() + int(settings.clock.offset_seconds * 1000)
     tables = environment.registry.tables.values()
     directory, key = shard_directory(settings.data_dir, number), environment.secrets.service
@@ -78,9 +82,12 @@ def _examine(settings: Settings, layout: Layout, number: int, environment: Envir
     try:
         with store.snapshot() as snapshot:
             accounts = verification.accounts(snapshot)
+        accounts = [account for account in accounts if placement.owners[account.slot] == number or account.slot not in passing]
         for account in accounts:
             with store.snapshot() as snapshot:  # a short one for each: pages that a snapshot sees cannot be used again
                 findings = verification.examine(snapshot, environment, account, now_ms)
+            if placement.owners[account.slot] != number and not account.number:
+                findings.append(Finding("", f"slot {account.slot} does not belong to shard {number}"))
             if findings:
                 wrong.append((number, account))
                 findings_count += len(findings)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,6 +156,11 @@ class Admission:
         tally = self._tallies.get((scope.slot, scope.tenant))
         if tally is not None and sequence > tally.sequence:
             tally.used += metered
+
+    def forget(self, slots: Collection[int]) -> None:
+        """Drop what is remembered of slots that left: another shard counts on."""
+        for key in [key for key in self._tallies if key[0] in slots]:
+            del self._tallies[key]
 
     def credits_limit(self, principal: Principal) -> int | None:
         """Credits a month, None for unlimited."""

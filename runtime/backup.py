@@ -30,6 +30,7 @@ import msgspec
 
 from runtime.layout import LAYOUT_FILE, LOCK_FILE, Layout, LayoutError, held, shard_directory
 from runtime.limits import MANIFEST_BYTES_MAX
+from runtime.placement_table import PlacementTable
 from runtime.timestamps import iso
 from storage.directory import DATA_FILE, StoreError, check_data_file, copy_data
 from storage.directory import LOCK_FILE as STORE_LOCK_FILE
@@ -100,8 +101,13 @@ def back_up(data_dir: Path, target: Path, now_ms: int) -> Manifest:
     _claim(target)
     try:
         copy = _Copy(data_dir, target)
+        placement = PlacementTable(data_dir).load()
+        if placement.moves:
+            raise BackupError("Slots are being moved between shards; a backup of that would be torn. Repeat it when they have arrived.")
         copy.take(_top(data_dir))
-        stores = [_copy_store(copy, number) for number in range(layout.shards)]
+        stores = [_copy_store(copy, number) for number in range(len(placement.shards))]
+        if PlacementTable(data_dir).load().owners != placement.owners:
+            raise BackupError("Slots moved between shards while they were copied; repeat the backup.")
         copy.take(_top(data_dir))  # what the copied rows name and was not there yet
         copied = sorted(copy.files.values(), key=lambda file: file.path)
         version = metadata.version("mneme")

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from runtime import admin, admin_storage, demo, doctor, importer
+from runtime import admin, admin_cluster, admin_storage, demo, doctor, importer
 from runtime.client import CallFailed, Client, local_base_url
 from runtime.layout import Layout, LayoutError
 from runtime.secrets import Secrets, SecretsError
@@ -89,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
     receive.add_argument("--port", type=int, default=9000, help="port to listen on; 0 takes a free one (%(default)s)")
     receive.add_argument("--secret", default=os.environ.get(SECRET_VARIABLE), help=f"the webhook's signing secret (${SECRET_VARIABLE})")
     office = commands.add_parser("admin", help="what the operator does").add_subparsers(dest="action", required=True, metavar="ACTION")
-    for command in (*admin.COMMANDS, *admin_storage.COMMANDS):
+    for command in (*admin.COMMANDS, *admin_storage.COMMANDS, *admin_cluster.COMMANDS):
         act = _command(office, command.name, administer, command.summary)
         command.arguments(act)
         _add_base_url(act)

@@ -24,14 +24,15 @@ import hashlib
 import importlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from runtime import shard_socket
 from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
 from runtime.errors import Unavailable
 from runtime.limits import (
+    CALL_SECONDS_MAX,
     GATEWAY_REQUESTS_MAX,
     LANE_PROBE_SECONDS_MAX,
     LISTENERS_CLOSE_SECONDS_MAX,
@@ -40,15 +41,20 @@ from runtime.limits import (
     START_SECONDS_MAX,
 )
 from runtime.operation import Call, Reply
-from runtime.placement import shard_of_slot
+from runtime.placement import Placement, PlacementError
+from runtime.placement_table import PlacementTable
 from runtime.plugin import Registry
 from runtime.settings import Settings
+from runtime.slot_map import SlotMap
+from runtime.supervisor import Supervisor
 from runtime.telemetry import configure_logging
+from runtime.write_lane import StorageFailed
 
 log = logging.getLogger("mneme.cluster")
 
 EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
 ACTOR_CALLS_MAX = 1_000
+SUPERVISOR = "supervisor"
 
 
 class CannotOpen(Exception):
@@ -60,6 +66,7 @@ class ShardLike(Protocol):
 
     async def execute(self, call: Call) -> Reply: ...
     async def execute_many(self, calls: list[Call]) -> list[Reply]: ...
+    async def order(self, step: str, *given: Any) -> Any: ...
     async def status(self) -> dict[str, Any]: ...
     async def checkpoint(self) -> None: ...
     async def drain(self) -> None: ...
@@ -102,14 +109,26 @@ class ShardActor:
         try:
             return pack_replies(await self._shard.execute_many(unpack_calls(message)))
         except Exception:
-            log.critical("shard %d failed; its process ends and opens the store anew", self._number, exc_info=True)
-            logging.shutdown()
-            os._exit(EXIT_STORAGE_FAULT)
+            self._end()
 
     async def status(self) -> dict[str, Any]:
         if self._shard is None:
             await self.open()
         return {**await self._shard.status(), "pid": os.getpid()}
+
+    async def order(self, step: str, *given: Any) -> Any:
+        """One step of a slot's move (runtime/slot_moves.py)."""
+        if self._shard is None:
+            await self.open()
+        try:
+            return await self._shard.order(step, *given)
+        except StorageFailed:
+            self._end()
+
+    def _end(self) -> NoReturn:
+        log.critical("shard %d failed; its process ends and opens the store anew", self._number, exc_info=True)
+        logging.shutdown()
+        os._exit(EXIT_STORAGE_FAULT)
 
     async def drain(self) -> None:
         """Refuse new calls, finish those that run, write checkpoints and close the store."""
@@ -119,6 +138,36 @@ class ShardActor:
                 await self._shard.checkpoint()
                 await self._shard.close()
                 shard_socket.remove(short_cut(self._settings, self._number))
+
+
+class SupervisorActor:
+    """The process around the supervisor of one data directory."""
+
+    def __init__(self, settings: Settings):
+        log_to_file(settings, SUPERVISOR)
+        self._settings = settings
+        self._supervisor: Supervisor | None = None
+
+    async def order(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """As Supervisor.order. Each order, a look included, has it go on with what is to be done."""
+        if self._supervisor is None:
+            self._supervisor = Supervisor(PlacementTable(self._settings.data_dir), self._ask)
+        return await self._supervisor.order(name, **given)
+
+    async def drain(self) -> None:
+        """Stop where it is; whoever starts it again has it go on."""
+        if self._supervisor is not None:
+            await self._supervisor.close()
+
+    async def _ask(self, number: int, step: str, *given: Any) -> Any:
+        import ray
+
+        handle = ray.get_actor(shard_name(number), namespace=namespace(self._settings))
+        try:
+            async with asyncio.timeout(CALL_SECONDS_MAX):
+                return await handle.order.remote(step, *given)
+        except ray.exceptions.RayTaskError as failed:
+            raise failed.cause from None
 
 
 def log_to_file(settings: Settings, name: str) -> None:
@@ -191,11 +240,11 @@ def await_open(opening: list[Any], seconds: float = START_SECONDS_MAX) -> None:
         raise RuntimeError(f"A shard's process ended while it opened its store: {ended}") from ended
 
 
-def find_shards(settings: Settings, shards: int) -> list[Any]:
-    """Handles of the running shard actors, by shard number. Raises ValueError when one does not exist."""
+def find_shards(settings: Settings, numbers: Iterable[int]) -> list[Any]:
+    """Handles of running shard actors, in the order of the numbers. Raises ValueError when one does not exist."""
     import ray
 
-    return [ray.get_actor(shard_name(number), namespace=namespace(settings)) for number in range(shards)]
+    return [ray.get_actor(shard_name(number), namespace=namespace(settings)) for number in numbers]
 
 
 def leftover_shards(settings: Settings) -> list[Any]:
@@ -248,6 +297,26 @@ def gateway_name() -> str:
     from ray import serve
 
     return f"gateway-{serve.get_replica_context().rank.rank}"
+
+
+def start_supervisor(settings: Settings) -> Any:
+    """The handle of the supervisor, which is started where there is none."""
+    import ray
+
+    return (
+        ray.remote(SupervisorActor)
+        .options(
+            name=SUPERVISOR,
+            namespace=namespace(settings),
+            label_selector=_this_node(),
+            lifetime="detached",
+            get_if_exists=True,
+            num_cpus=0,
+            max_restarts=-1,
+            max_task_retries=0,
+        )
+        .remote(settings)
+    )
 
 
 class _RayShard:
@@ -309,20 +378,42 @@ class _RayShard:
 class RayShards:
     """Shards that live in actors, reached through call lanes."""
 
-    def __init__(self, settings: Settings, shards: int, registry: Registry):
-        self._shards = [
-            _RayShard(number, handle, short_cut(settings, number)) for number, handle in enumerate(find_shards(settings, shards))
-        ]
+    def __init__(self, settings: Settings, registry: Registry):
+        table = PlacementTable(settings.data_dir)
+        self._settings = settings
+        self._map = SlotMap(table.load(), table)
+        self._shards = {number: self._found(number) for number in range(len(self._map.placement.shards))}
         self._lane_names = {operation.name: lane_of(operation) for operation in registry.operations.values()}
 
     async def execute(self, call: Call) -> Reply:
         """The reply of the shard that owns call.slot. Raises Unavailable."""
-        shard = self._shards[shard_of_slot(call.slot, len(self._shards))]
+        return await self._map.execute(call, self._ask)
+
+    async def _ask(self, number: int, call: Call) -> Reply:
+        shard = self._shards.get(number)
+        if shard is None:
+            shard = self._shards[number] = self._found(number)
         return await shard.lane(self._lane_names[call.operation]).execute(call)
+
+    def _found(self, number: int) -> _RayShard:
+        (handle,) = find_shards(self._settings, [number])
+        return _RayShard(number, handle, short_cut(self._settings, number))
+
+    async def supervise(self, name: str, **given: Any) -> dict[str, Any]:
+        """As Supervisor.order. Raises PlacementError, Unavailable."""
+        import ray.exceptions
+
+        try:
+            async with asyncio.timeout(CALL_SECONDS_MAX):
+                return await start_supervisor(self._settings).order.remote(name, given)
+        except ray.exceptions.RayTaskError as failed:
+            raise failed.cause from None
+        except (ray.exceptions.RayError, TimeoutError) as lost:
+            raise Unavailable("The supervisor does not answer. Retry in a moment.") from lost
 
     async def status(self) -> list[dict[str, Any]]:
         """By shard number: its figures, or {"shard", "open": False, "error"}."""
-        return list(await asyncio.gather(*(shard.status() for shard in self._shards)))
+        return list(await asyncio.gather(*(shard.status() for _, shard in sorted(self._shards.items()))))
 
     async def drain(self) -> None:
         """Nothing: the shards are drained by whoever started them, a gateway only uses them."""
@@ -334,33 +425,59 @@ class RayShards:
 class LocalShards:
     """Shards in this process, open already. No lanes: without a process border there is nothing to save.
 
+    table     the placement of the data directory; without one the slots are divided evenly, for good
     failed    a shard raised, which it does on a fault of the storage only; from then on every call is refused
     on_fault  called once when that happens; the process has to end and open the stores anew
     """
 
-    def __init__(self, shards: Sequence[ShardLike], on_fault: Callable[[], None] = lambda: None):
+    def __init__(self, shards: Sequence[ShardLike], on_fault: Callable[[], None] = lambda: None, table: PlacementTable | None = None):
         self._shards = shards
         self.on_fault = on_fault
         self.failed = False
+        self._table = table
+        self._made: SlotMap | None = None
+        self._supervisor: Supervisor | None = None
 
     async def execute(self, call: Call) -> Reply:
         """The reply of the shard that owns call.slot, its body encoded. Raises Unavailable."""
         if self.failed:
             raise Unavailable("The service is restarting. Retry in a moment with the same Idempotency-Key.")
-        shard = self._shards[shard_of_slot(call.slot, len(self._shards))]
         try:
-            return (await shard.execute(call)).encoded()
+            return await self._map.execute(call, self._ask)
+        except Unavailable:
+            raise
         except Exception as fault:
             log.critical("a shard failed; this process has to end", exc_info=True)
             self.failed = True
             self.on_fault()
             raise Unavailable("The service failed under this request; its outcome is unknown.") from fault
 
+    @property
+    def _map(self) -> SlotMap:
+        """Made at the first call: the shards are opened one by one until then."""
+        if self._made is None:
+            placement = Placement.even(len(self._shards)) if self._table is None else self._table.load()
+            self._made = SlotMap(placement, self._table)
+        return self._made
+
+    async def _ask(self, number: int, call: Call) -> Reply:
+        return (await self._shards[number].execute(call)).encoded()
+
+    async def supervise(self, name: str, **given: Any) -> dict[str, Any]:
+        """As Supervisor.order. Raises PlacementError."""
+        if self._table is None:
+            raise PlacementError("These shards have no placement that could change.")
+        if self._supervisor is None:
+            self._supervisor = Supervisor(self._table, lambda number, step, *given: self._shards[number].order(step, *given))
+        return await self._supervisor.order(name, **given)
+
     async def status(self) -> list[dict[str, Any]]:
         return list(await asyncio.gather(*(shard.status() for shard in self._shards)))
 
     async def drain(self) -> None:
-        """Refuse new calls, finish those that run, write checkpoints."""
+        """Stop moving slots, refuse new calls, finish those that run, write checkpoints."""
+        if self._supervisor is not None:
+            await self._supervisor.close()
         await asyncio.gather(*(shard.drain() for shard in self._shards))
         await asyncio.gather(*(shard.checkpoint() for shard in self._shards))
 

@@ -20,6 +20,7 @@
     ├── InternalError          500 internal_error
     ├── UpstreamFailed         502
     ├── Unavailable            503
+    │   └── Moved              (never leaves the service: the gateway asks another shard)
     └── UpstreamTimeout        504
 
 The gateway alone turns them into bytes; below it an error is an exception or the `error` of a Reply. Instances pickle, so
@@ -193,6 +194,18 @@ class Unavailable(ApiError):
 
     def __init__(self, message: str, *, retry_after_seconds: int | None = 1, **fields: Any):
         super().__init__(message, retry_after_seconds=retry_after_seconds, **fields)
+
+
+class Moved(Unavailable):
+    """The shard does not answer for this slot now; nothing of the call was done.
+
+    version   of the placement that the shard knows
+    admitted  the call was counted before the slot was found to be elsewhere
+    """
+
+    def __init__(self, version: int, *, admitted: bool = False):
+        super().__init__("The part of the service that holds this account is moving. Retry in a moment with the same Idempotency-Key.")
+        self.version, self.admitted = version, admitted
 
 
 class UpstreamTimeout(ApiError):

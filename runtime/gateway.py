@@ -93,6 +93,8 @@ class Shards(Protocol):
 
     async def status(self) -> list[dict[str, Any]]: ...
 
+    async def supervise(self, name: str, **given: Any) -> dict[str, Any]: ...
+
 
 class ShardCount(View):
     open: int = Field(description="Shards that answer.")
@@ -276,7 +278,7 @@ class Gateway:
             return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
-        if operation.kind is Kind.FLOW and not route.public:
+        if operation.kind is Kind.FLOW and not route.tenantless:
             flow = Flow(call, operation, self._registry, self._shards, self._models)
             return await unless_left(flow.run(), receive)
         if operation.kind is Kind.FLOW:

@@ -10,6 +10,7 @@ Invariant: a named lane is in `_turns` exactly when it has a waiting job and roo
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Due(NamedTuple):
     lane: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Lane:
     waiting: deque[Due] = field(default_factory=deque)
     running: int = 0
@@ -75,6 +76,22 @@ class JobLanes:
             self._turns.append(lane)
         elif not lane.waiting and not lane.running:
             del self._lanes[due.lane]
+
+    def remove(self, slots: Collection[int]) -> list[Due]:
+        """Take out what waits of these slots; -> it."""
+        removed = []
+        for name, lane in [("", self._own), *self._lanes.items()]:
+            gone = [due for due in lane.waiting if due.slot in slots]
+            if not gone:
+                continue
+            removed += gone
+            lane.waiting = deque(due for due in lane.waiting if due.slot not in slots)
+            if name and not lane.waiting:
+                if lane in self._turns:
+                    self._turns.remove(lane)
+                if not lane.running:
+                    del self._lanes[name]
+        return removed
 
     def waiting(self) -> int:
         """Jobs that are due and have no room yet."""

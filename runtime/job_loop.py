@@ -15,13 +15,13 @@ import logging
 import os
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from runtime import jobs
 from runtime.errors import ApiError, Unavailable
 from runtime.job_lanes import Due, JobLanes
-from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, JOBS_WAITING_SECONDS, LANE_STOP_SECONDS
+from runtime.limits import JOB_PREPARE_SECONDS_MAX, JOB_PUT_BACK_MS, JOBS_HELD_SECONDS, JOBS_WAITING_SECONDS, LANE_STOP_SECONDS
 from runtime.operation import Call, Principal, ReadContext, Reply, WriteContext
 from runtime.telemetry import REQUEST_ID
 from storage.table import Scope, Snapshot
@@ -56,22 +56,59 @@ class JobLoop:
         self._heap: list[Due] = []
         self._lanes = JobLanes(at_once)
         self._running: dict[asyncio.Task, Due] = {}
+        self._held: dict[int, list[Due]] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task | None = None
         self._runs: Counter[str] = Counter(dict.fromkeys(definitions, 0))
         self._failures: Counter[str] = Counter(dict.fromkeys(definitions, 0))
         self._stopping = False
 
-    def start(self) -> None:
+    def start(self, owns: Callable[[int], bool]) -> None:
+        """Begin with the jobs of the slots that are the shard's own."""
         with self._snapshot() as snapshot:
-            self.add(jobs.unfinished(snapshot, snapshot.slots()))
+            self.add(jobs.unfinished(snapshot, filter(owns, snapshot.slots())))
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, due: list[Due]) -> None:
         """Jobs that a commit made or put back."""
         for item in due:
-            heapq.heappush(self._heap, item)
+            if item.slot in self._held:
+                self._held[item.slot].append(item)
+            else:
+                heapq.heappush(self._heap, item)
         self._wake.set()
+
+    async def hold(self, slots: Collection[int]) -> None:
+        """Begin no further job of these slots, and let the running ones reach their commit, as far as they can soon.
+
+        Those that cannot are left where they are: like the jobs of a process that ended, they run again.
+        """
+        self._held |= {slot: [] for slot in slots}
+        for due in [due for due in self._heap if due.slot in self._held] + self._lanes.remove(slots):
+            self._held[due.slot].append(due)
+        self._heap = [due for due in self._heap if due.slot not in self._held]
+        heapq.heapify(self._heap)
+        running = {task: due for task, due in self._running.items() if due.slot in slots}
+        if not running:
+            return
+        _, late = await asyncio.wait(running, timeout=JOBS_HELD_SECONDS)
+        for task in late:
+            task.cancel()
+            self._held[running[task].slot].append(running[task])
+        if late:
+            await asyncio.wait(late)
+
+    def release(self, slots: Collection[int]) -> None:
+        """The held slots stay: their jobs go on."""
+        self.add([due for slot in slots for due in self._held.pop(slot, [])])
+
+    def forget(self, slots: Collection[int]) -> None:
+        """The slots have gone, and their jobs with them."""
+        for slot in slots:
+            self._held.pop(slot, None)
+        self._heap = [due for due in self._heap if due.slot not in slots]
+        heapq.heapify(self._heap)
+        self._lanes.remove(slots)
 
     @property
     def depth(self) -> int:

@@ -4,9 +4,11 @@
     shards/NNNN/  one store each
     secrets/      the service's own keys and the operator token, mode 0600
     logs/         what shards and gateways have to say
+    placement/    which shard holds which slot, once one has moved
     serve.lock    held with flock while a service runs on the directory; contains its process id
 
-The number of shards is decided once, when the directory is made, because it says which shard holds which slot. Invariant: a
+The number of shards is decided once, when the directory is made; slots move between them, and to others, through the placement
+(runtime/placement_table.py). Invariant: a
 store is created only while the layout is incomplete, which it is until every shard of the first start was open. From then on
 a store that has gone missing is an error with a name, never an empty shard in its place.
 """
@@ -40,13 +42,19 @@ class DirectoryInUse(LayoutError):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What layout.json says. `complete` is False until every store of the first start was created."""
+    """What layout.json says.
+
+    shards    how many there were at the beginning; shards that came later are in the placement
+    complete  False until every store of the first start was created
+    moved     slots have moved, so the slots' shards are to be read in placement/ (runtime/placement_table.py)
+    """
 
     cluster_id: str
     shards: int
     slots: int = SLOTS
     format_version: int = FORMAT_VERSION
     complete: bool = False
+    moved: bool = False
 
     @classmethod
     def load(cls, data_dir: Path) -> Layout:
@@ -64,15 +72,10 @@ class Layout:
         return layout
 
     @classmethod
-    def load_or_create(cls, data_dir: Path, shards: int, *, asked: int = 0) -> Layout:
-        """The directory's layout; a new one with `shards` shards where there is none.
-
-        asked   the number of shards the settings insist on, 0 for no wish; an existing directory with another is refused.
-        """
+    def load_or_create(cls, data_dir: Path, shards: int) -> Layout:
+        """The directory's layout; a new one with `shards` shards where there is none."""
         if (data_dir / LAYOUT_FILE).exists():
             layout = cls.load(data_dir)
-            if asked and asked != layout.shards:
-                raise LayoutError(f"shards.count is {asked}, but {data_dir} was created with {layout.shards}.")
             if layout.format_version < FORMAT_VERSION:
                 # Said before the first store is brought up to it, so that an older release does not open some of them.
                 layout = replace(layout, format_version=FORMAT_VERSION)
@@ -88,9 +91,14 @@ class Layout:
         """Record that every store exists; from now on none is created."""
         if self.complete:
             return self
-        layout = replace(self, complete=True)
+        layout = replace(Layout.load(data_dir), complete=True)
         layout._save(data_dir)
         return layout
+
+    def slots_moved(self, data_dir: Path) -> None:
+        """Record that the slots are no longer divided as they were at the beginning."""
+        if not self.moved:
+            replace(self, moved=True)._save(data_dir)
 
     def identity(self, number: int) -> Identity:
         """What the store of shard `number` must be."""
@@ -98,7 +106,7 @@ class Layout:
 
     def _save(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
-        unfinished = data_dir / f"{LAYOUT_FILE}.{os.getpid()}.new"
+        unfinished = data_dir / f"{LAYOUT_FILE}.{os.urandom(8).hex()}.new"
         with unfinished.open("w", encoding="utf-8") as file:
             json.dump(asdict(self), file, indent=2)
             file.flush()

@@ -367,12 +367,13 @@ def _encode_other(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What every context of one shard shares."""
+    """What every context of one shard shares. owns: whether a slot belongs to the shard, rather than being on its way."""
 
     registry: Registry
     settings: Settings
     secrets: Secrets
     outbound: Outbound
+    owns: Callable[[int], bool] = lambda _slot: True
 
 
 class ReadContext:

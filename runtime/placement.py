@@ -1,16 +1,183 @@
-"""tenant -> slot -> shard. Pure functions and one frozen table; no I/O.
+"""tenant -> slot -> shard, and how slots change their shard. Pure functions and frozen values; no I/O.
 
 4,096 slots. A tenant's slot is the first 12 bits of SHA-256(normalised e-mail), so registration and login find the shard
-without any directory. Slots map to shards by contiguous ranges of equal length; the map is fixed when a data directory is
-created.
+without any directory. A `Placement` says which shard owns each slot, and where shards live. It has a version: each change makes
+the next one, and runtime/placement_table.py lets each version be published once.
+
+A data directory begins with version 0, which nobody writes: contiguous ranges of equal length. A `Move` brings slots from one
+shard to another, and is in the table from its beginning to its end:
+
+    planned → copying → erasing → gone      the owner changes when copying ends; the source then erases what it had
+              copying → undoing → gone      it was given up; the target erases what it got. Or it is planned again
+
+Invariants: a slot has one owner in each version; a slot is in one move at most; an owner changes from `copying` to `erasing` only.
 """
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from runtime.limits import SLOTS
+import msgspec
+
+from runtime.limits import MOVE_ATTEMPTS_MAX, SLOTS
+
+PLANNED, COPYING, ERASING, UNDOING = "planned", "copying", "erasing", "undoing"
+
+
+class PlacementError(Exception):
+    """A change that this placement does not allow; the message is one sentence."""
+
+
+class Move(msgspec.Struct, frozen=True):
+    """Slots on their way from shard `source` to shard `target`. attempts: how often it was tried and came to nothing."""
+
+    id: str
+    slots: tuple[int, ...]
+    source: int
+    target: int
+    state: str = PLANNED
+    attempts: int = 0
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a shard lives. node: the label of its node, "" for the only one; draining: it is to give all its slots away."""
+
+    node: str = ""
+    draining: bool = False
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A placement as it is stored. owners: (first slot, shard) of each run of slots, in order."""
+
+    version: int
+    cluster_id: str
+    shards: tuple[Place, ...]
+    owners: tuple[tuple[int, int], ...]
+    moves: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """owners: the shard of each slot, by slot; shards: where each shard lives, by number."""
+
+    version: int
+    cluster_id: str
+    shards: tuple[Place, ...]
+    owners: tuple[int, ...] = field(repr=False)
+    moves: tuple[Move, ...] = ()
+
+    @classmethod
+    def even(cls, shards: int, cluster_id: str = "") -> Placement:
+        """Version 0: the slots divided evenly, all shards on one node."""
+        return cls(0, cluster_id, (Place(),) * shards, tuple(shard_of_slot(slot, shards) for slot in range(SLOTS)))
+
+    @classmethod
+    def decode(cls, raw: bytes) -> Placement:
+        """What `encode` made. Raises msgspec.MsgspecError, ValueError."""
+        written = msgspec.json.decode(raw, type=Written)
+        ends = [first for first, _ in written.owners[1:]] + [SLOTS]
+        owners = [shard for (first, shard), end in zip(written.owners, ends, strict=True) for _ in range(first, end)]
+        if len(owners) != SLOTS or not all(0 <= shard < len(written.shards) for shard in owners):
+            raise ValueError("it does not give each slot a shard")
+        return cls(written.version, written.cluster_id, written.shards, tuple(owners), written.moves)
+
+    def encode(self) -> bytes:
+        runs = tuple((slot, shard) for slot, shard in enumerate(self.owners) if not slot or self.owners[slot - 1] != shard)
+        return msgspec.json.encode(Written(self.version, self.cluster_id, self.shards, runs, self.moves))
+
+    def slots_of(self, shard: int) -> list[int]:
+        """The slots a shard owns, in order."""
+        return [slot for slot, owner in enumerate(self.owners) if owner == shard]
+
+    def holds(self, shard: int) -> bool:
+        """Whether anything may be stored in the shard."""
+        return shard in self.owners or any(shard in (move.source, move.target) for move in self.moves)
+
+    def move(self, move_id: str) -> Move | None:
+        return next((move for move in self.moves if move.id == move_id), None)
+
+    def is_copying(self, move_id: str) -> bool:
+        """Whether the move can still end either way."""
+        move = self.move(move_id)
+        return move is not None and move.state == COPYING
+
+    # --- changes: each gives the next version, or raises PlacementError ---------------------------------------------
+
+    def planned(self, moves: Iterable[Move]) -> Placement:
+        """These moves are to be made, in their order."""
+        busy = {slot for move in self.moves for slot in move.slots}
+        for move in moves:
+            if not all(0 <= shard < len(self.shards) for shard in (move.source, move.target)) or move.source == move.target:
+                raise PlacementError(f"Slots cannot move from shard {move.source} to shard {move.target} of {len(self.shards)}.")
+            for slot in move.slots:
+                if not 0 <= slot < SLOTS or self.owners[slot] != move.source:
+                    raise PlacementError(f"Slot {slot} does not belong to shard {move.source}.")
+                if slot in busy:
+                    raise PlacementError(f"Slot {slot} is being moved already.")
+                busy.add(slot)
+        return self._next(moves=(*self.moves, *moves))
+
+    def begun(self, move_id: str) -> Placement:
+        """Its slots are being copied."""
+        return self._next(moves=self._with(msgspec.structs.replace(self._in_state(move_id, PLANNED), state=COPYING)))
+
+    def cut_over(self, move_id: str) -> Placement:
+        """The target owns the slots from this version on."""
+        move = self._in_state(move_id, COPYING)
+        owners = list(self.owners)
+        for slot in move.slots:
+            owners[slot] = move.target
+        return self._next(owners=tuple(owners), moves=self._with(msgspec.structs.replace(move, state=ERASING)))
+
+    def undone(self, move_id: str) -> Placement:
+        """The move is given up, and the source keeps the slots."""
+        return self._next(moves=self._with(msgspec.structs.replace(self._in_state(move_id, COPYING), state=UNDOING)))
+
+    def ended(self, move_id: str) -> Placement:
+        """What was to be erased is; or it was only planned."""
+        self._in_state(move_id, PLANNED, ERASING, UNDOING)
+        return self._next(moves=tuple(move for move in self.moves if move.id != move_id))
+
+    def planned_again(self, move_id: str) -> Placement:
+        """What was given up is to be tried once more, after the others."""
+        move = self._in_state(move_id, UNDOING)
+        again = msgspec.structs.replace(move, state=PLANNED, attempts=move.attempts + 1)
+        return self._next(moves=(*(other for other in self.moves if other.id != move_id), again))
+
+    def hopeless(self, move_id: str) -> Placement:
+        """What was given up is not to be tried again."""
+        move = self._in_state(move_id, UNDOING)
+        return self._next(moves=self._with(msgspec.structs.replace(move, attempts=MOVE_ATTEMPTS_MAX)))
+
+    def resized(self, count: int) -> Placement:
+        """So many shards: further ones without any slot, or without the last ones, which must be empty."""
+        if count >= len(self.shards):
+            return self._next(shards=(*self.shards, *(Place(),) * (count - len(self.shards))))
+        if held := [number for number in range(count, len(self.shards)) if self.holds(number)]:
+            raise PlacementError(f"Shard {held[-1]} holds slots; drain it before there are only {count} shards.")
+        return self._next(shards=self.shards[:count])
+
+    def placed(self, places: Mapping[int, Place]) -> Placement:
+        """Shards by number, known ones and those that follow, live where this says."""
+        shards = [*self.shards, *(Place() for _ in range(len(self.shards), max(places, default=-1) + 1))]
+        for number, place in places.items():
+            shards[number] = place
+        return self._next(shards=tuple(shards))
+
+    def _next(self, **changes: object) -> Placement:
+        return replace(self, version=self.version + 1, **changes)
+
+    def _in_state(self, move_id: str, *states: str) -> Move:
+        move = self.move(move_id)
+        if move is None or move.state not in states:
+            raise PlacementError(f"Move {move_id} is {'over' if move is None else move.state}.")
+        return move
+
+    def _with(self, changed: Move) -> tuple[Move, ...]:
+        return tuple(changed if move.id == changed.id else move for move in self.moves)
 
 
 def normalise_email(email: str) -> str:
@@ -28,6 +195,42 @@ def shard_of_slot(slot: int, shards: int) -> int:
     return slot * shards // SLOTS
 
 
-def slots_of_shard(shard: int, shards: int) -> range:
-    """The contiguous slots of one shard; the inverse of shard_of_slot."""
-    return range(-(-shard * SLOTS // shards), -(-(shard + 1) * SLOTS // shards))
+def balanced(loads: Mapping[int, float], owners: Mapping[int, int], shards: Iterable[int], moves_max: int) -> dict[int, int]:
+    """Which slots should go where, so that shards bear about equal loads: slot -> target, `moves_max` of them at most.
+
+    loads   slot -> its load, in any unit; slots without any load are left where they are
+    owners  slot -> its shard now
+    shards  the shards that may own slots; a slot of any other has to go
+
+    The heaviest shard gives the lightest the slot that comes nearest to half their difference, as long as that makes the
+    difference smaller: a few large steps rather than many small ones.
+    """
+    allowed = set(shards)
+    held: dict[int, dict[int, float]] = {shard: {} for shard in allowed}
+    stranded = []
+    for slot, load in loads.items():
+        if owners[slot] in allowed:
+            held[owners[slot]][slot] = load
+        else:
+            stranded.append(slot)
+    totals = {shard: sum(slots.values()) for shard, slots in held.items()}
+    plan: dict[int, int] = {}
+
+    def give(slot: int, target: int) -> None:
+        plan[slot] = target
+        held[target][slot] = loads[slot]
+        totals[target] += loads[slot]
+
+    for slot in sorted(stranded, key=lambda slot: -loads[slot])[:moves_max]:
+        give(slot, min(sorted(totals), key=totals.__getitem__))
+    while len(plan) < moves_max:
+        heaviest, lightest = max(sorted(totals), key=totals.__getitem__), min(sorted(totals), key=totals.__getitem__)
+        gap = totals[heaviest] - totals[lightest]
+        fitting = [slot for slot, load in held[heaviest].items() if 0 < load < gap and slot not in plan]
+        if not fitting:
+            break
+        slot = min(fitting, key=lambda slot: (abs(gap / 2 - loads[slot]), slot))
+        del held[heaviest][slot]
+        totals[heaviest] -= loads[slot]
+        give(slot, lightest)
+    return plan

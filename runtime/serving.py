@@ -40,6 +40,8 @@ from runtime.limits import (
     STOP_SECONDS_MAX,
 )
 from runtime.listening import StartError, base_url, check_http, free_port, usable_port, wait_until_healthy
+from runtime.placement import PlacementError
+from runtime.placement_table import PlacementTable
 from runtime.run_directory import RunDirectory, RunDirectoryError
 from runtime.secrets import Secrets, SecretsError
 from runtime.settings import Settings
@@ -132,11 +134,13 @@ async def _serve_locally(
 
     opener: cluster.Opener = cluster.resolve(f"{module}:open_shard")
     opened: list[cluster.ShardLike] = []
-    shards = cluster.LocalShards(opened)
+    shards = cluster.LocalShards(opened, table=PlacementTable(settings.data_dir))
     try:
-        for number in range(layout.shards):
+        for number in range(_shard_count(settings)):
             opened.append(await opener(settings, number))
         layout.completed(settings.data_dir)
+        if _moves(settings):
+            await shards.supervise("report")  # it goes on with them
         server = uvicorn.Server(
             uvicorn.Config(
                 cluster.resolve(f"{module}:build_local")(settings, shards),
@@ -183,12 +187,14 @@ def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str],
     try:
         room.enter()
         signals.take()  # Ray puts handlers of its own in place
-        shards += cluster.start_shards(settings, layout.shards, f"{module}:open_shard")
+        shards += cluster.start_shards(settings, _shard_count(settings), f"{module}:open_shard")
         opening = cluster.open_shards(shards)
         _start_serve(room)
         cluster.await_open(opening)
         _start_gateways(room, f"{module}:build")
         layout.completed(settings.data_dir)
+        if _moves(settings):
+            cluster.start_supervisor(settings).order.remote("report", {})  # it goes on with them
         wait_until_healthy(settings, room.port)
         announce(base_url(settings, room.port))
         signals.started()
@@ -513,7 +519,26 @@ def prepare_for_serve_command(settings: Settings) -> None:
 
 def _prepared(settings: Settings) -> Layout:
     """The data directory with its layout and its secrets, made where this is the first start."""
-    layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved, asked=settings.shards.count)
+    layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved)
+    if settings.shards.count:
+        _resize(PlacementTable(settings.data_dir), settings.shards.count)
     Secrets.of(settings, create=not layout.complete)
     (settings.data_dir / "logs").mkdir(exist_ok=True)
     return layout
+
+
+def _resize(table: PlacementTable, count: int) -> None:
+    """As many shards as the settings ask for: new ones are empty at first, and only empty ones can be left out."""
+    try:
+        table.change(lambda newest: newest if len(newest.shards) == count else newest.resized(count))
+    except PlacementError as refused:
+        raise LayoutError(f"shards.count is {count}. {refused}") from None
+
+
+def _shard_count(settings: Settings) -> int:
+    return len(PlacementTable(settings.data_dir).load().shards)
+
+
+def _moves(settings: Settings) -> bool:
+    """Whether slots were on their way when the service ended."""
+    return bool(PlacementTable(settings.data_dir).load().moves)

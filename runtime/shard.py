@@ -23,16 +23,18 @@ import orjson
 
 from runtime import auth, flow, idempotency, jobs, metering, outbox
 from runtime.admission import Admission, Ticket
-from runtime.errors import ApiError, InternalError, RateLimited, Unauthenticated, Unavailable
+from runtime.errors import ApiError, InternalError, Moved, RateLimited, Unauthenticated, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
-from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READ_THREADS_MAX, SLOW_CALLS_MAX
+from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READ_THREADS_MAX, SLOTS, SLOW_CALLS_MAX
 from runtime.operation import COUNTERS, Call, Environment, Idempotency, Kind, Operation, Principal, ReadContext, Reply, WriteContext
 from runtime.outbound import Outbound
 from runtime.plugin import Registry
 from runtime.read_pool import ReadPool
 from runtime.secrets import Secrets
 from runtime.settings import Settings
+from runtime.slot_gate import SlotGate
+from runtime.slot_moves import SlotMoves
 from runtime.telemetry import REQUEST_ID
 from runtime.usage_buffer import Tenant, UsageBuffer
 from runtime.write_lane import Ended, Outcome, StorageFailed, WriteLane
@@ -49,14 +51,24 @@ CORE_INDEXES = (jobs.JOB_FIELDS,)
 class Shard:
     """One directory, opened by one process. Create it, `await open()`, then `execute`; `await close()` at the end."""
 
-    def __init__(self, directory: Path, registry: Registry, settings: Settings, models: Models, identity: Identity, secrets: Secrets):
+    def __init__(
+        self,
+        directory: Path,
+        registry: Registry,
+        settings: Settings,
+        models: Models,
+        identity: Identity,
+        secrets: Secrets,
+        gate: SlotGate | None = None,
+    ):
         self.directory = directory
         self.registry = registry
         self.settings = settings
         self.models = models
         self.identity = identity
         outbound = Outbound(allow_private_networks=settings.webhooks.allow_private_networks)
-        self.environment = Environment(registry, settings, secrets, outbound)
+        self._gate = gate or SlotGate()
+        self.environment = Environment(registry, settings, secrets, outbound, self._gate.owns)
         self._admission = Admission(settings)
         self._usage = UsageBuffer(self._write_usage)
         self._running: dict[flow.Held, bytes] = {}
@@ -64,10 +76,12 @@ class Shard:
         self._slow = self._calls = self._batches = 0
         self._announcing: set[asyncio.Task] = set()
         self._draining = False
+        self._asked = [0] * SLOTS
         self.store: Store
 
     async def open(self, *, create: bool) -> None:
         """Open or create the store, migrate it, and start the writer and the job loop."""
+        self._gate.enter()
         self.store = Store.open(
             self.directory,
             self.registry.tables.values(),
@@ -90,7 +104,10 @@ class Shard:
             at_once=self.settings.jobs.at_once,
         )
         self._lane = WriteLane(self.store, self.registry, self._jobs.add)
-        self._jobs.start()
+        self._moves = SlotMoves(
+            self.store, self.registry, self._gate, self._jobs, self._lane, self._settle, self._admission.forget, self._asked
+        )
+        self._jobs.start(self._gate.owns)
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so lanes keep slow calls apart."""
@@ -107,17 +124,22 @@ class Shard:
         try:
             if self._draining:
                 raise Unavailable("The service is shutting down. Retry in a moment with the same Idempotency-Key.")
+            if operation.fresh_usage:
+                await self._usage.flush()
+            self._gate.check(call.slot)
+            self._asked[call.slot] += 1
             if call.knocks:
                 return self._let_in(operation, call)
             if operation.kind is Kind.WRITE:
                 return await self._write(operation, call)
-            if operation.fresh_usage:
-                await self._usage.flush()
             if operation.kind is Kind.FLOW:
                 return await self._flow(operation, call)
             if operation.prepare is None:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
+        except Moved as moved:
+            self._moves.looked_for(call.slot)
+            return Reply(moved.status, error=moved)
         except ApiError as error:
             return Reply(error.status, error=error)
         except KeyShredded:
@@ -131,6 +153,10 @@ class Shard:
             log.error("%s failed, request %s", call.operation, call.request_id, exc_info=error)
             return Reply(500, error=InternalError("Something failed on our side. The request id finds the cause in the log."))
 
+    async def order(self, step: str, *given: Any) -> Any:
+        """Take one step of a slot's move (runtime/slot_moves.py)."""
+        return await self._moves.order(step, *given)
+
     async def checkpoint(self) -> None:
         """Write derived indexes to disk, so that the next start has less to replay."""
         for index in self.registry.indexes.values():
@@ -141,6 +167,7 @@ class Shard:
     async def drain(self) -> None:
         """Refuse new calls, finish what runs, leave queued jobs for the next start."""
         self._draining = True
+        await self._moves.close()
         await self._jobs.stop()
         while self._lane.depth or self._slow or self._announcing:
             await asyncio.sleep(0.005)
@@ -159,6 +186,7 @@ class Shard:
             "shard": self.identity.shard,
             "open": not self._draining,
             "sequence": self.store.sequence,
+            "slots": self._gate.figures(),
             "write_queue": self._lane.depth,
             "slow_calls": self._slow,
             "jobs_waiting": self._jobs.depth,
@@ -222,6 +250,11 @@ class Shard:
                 reply = formed(operation, await operation.complete(call, reply.body, self.models))
             with self.store.snapshot() as snapshot:
                 self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
+            self._gate.check(call.slot, admitted=True)  # nor what another shard may have changed by then
+        except Exception:
+            ticket.release()
+            self._gate.check(call.slot, admitted=True)  # whatever failed may have missed rows that are elsewhere
+            raise
         except BaseException:
             ticket.release()
             raise
@@ -306,6 +339,7 @@ class Shard:
         """The call as work for the write lane. Credential and key are looked at again: both may have changed meanwhile."""
 
         def work(transaction: Transaction) -> Outcome:
+            self._gate.check(call.slot, admitted=True)
             principal, scope = self._principal(transaction, operation, call)
             ctx = WriteContext(transaction, scope, call, self.environment, principal, prepared)
             replayed = idempotency.replay(ctx, operation, call)
@@ -405,6 +439,7 @@ class Shard:
 
     def _end_of_flow(self, operation: Operation, call: Call) -> Callable[[Transaction], Outcome]:
         def work(transaction: Transaction) -> Outcome:
+            self._gate.check(call.slot, admitted=True)
             principal, scope = self._principal(transaction, operation, call)
             ctx = WriteContext(transaction, scope, call, self.environment, principal, call.reply.outcome)
             if call.idempotency_key is not None:
@@ -483,8 +518,16 @@ class Shard:
         return operation.load(ReadContext(reader, scope, call, self.environment, principal), call.body)
 
     def _owner_of_job(self, reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
-        """Whose a job is: a tenant, or the slot itself (number 0); None when the tenant is gone."""
+        """Whose a job is: a tenant, or the slot itself (number 0); None when the tenant is gone, or its slot has moved away."""
+        if not self._gate.owns(slot):
+            return None
         return auth.tenant(reader, slot, number) if number else auth.slot_itself(slot, self.environment.secrets)
+
+    async def _settle(self) -> None:
+        """Have everything written that was answered before it was."""
+        if self._announcing:
+            await asyncio.gather(*self._announcing, return_exceptions=True)
+        await self._usage.flush()
 
     def _read_context(self, reader: Reader, scope: Scope, principal: Principal, call: Call) -> ReadContext:
         return ReadContext(reader, scope, call, self.environment, principal)

@@ -18,7 +18,6 @@ from runtime import auth, idempotency, jobs
 from runtime.checks import Check, Counter, Derived, Finding, Marks, Readable, delete, last_ordinal, named, put
 from runtime.limits import FINDINGS_PER_ACCOUNT_MAX, REPAIR_ATTEMPTS_MAX
 from runtime.operation import Call, Environment, Principal, ReadContext, WriteContext
-from runtime.placement import shard_of_slot
 from storage.directory import StoreError
 from storage.table import Reader, Scope
 
@@ -172,12 +171,6 @@ def _due(ctx: ReadContext) -> Iterator[Finding]:
             yield Finding(jobs.JOBS_DUE.name, f"entry {named(key)} is no unfinished job", delete(jobs.JOBS_DUE, key))
 
 
-def _place(ctx: ReadContext) -> Iterator[Finding]:
-    identity = ctx.reader.store.identity
-    if shard_of_slot(ctx.scope.slot, identity.shards) != identity.shard:
-        yield Finding("", f"slot {ctx.scope.slot} does not belong to shard {identity.shard}")
-
-
 def _last_tenant(ctx: ReadContext) -> int | None:
     """Account numbers count from 1, their counter from 0."""
     highest = last_ordinal(auth.TENANTS)(ctx)
@@ -213,7 +206,7 @@ JOB_CHECKS: tuple[Check, ...] = (
     Marks(jobs.JOB_FIELDS, jobs.JOBS, lambda ctx, row: (("all", 1), ("name", row.name), ("status", row.status))),
     Derived(jobs.JOBS_DUE, jobs.JOBS, _due_entry, strict=False),
 )
-SLOT_CHECKS: tuple[Check, ...] = (_place, Counter("tenants", _last_tenant), _addresses, _keys_of_nobody, _due, _jobs_of_the_slot)
+SLOT_CHECKS: tuple[Check, ...] = (Counter("tenants", _last_tenant), _addresses, _keys_of_nobody, _due, _jobs_of_the_slot)
 TENANT_CHECKS: tuple[Check, ...] = (
     *JOB_CHECKS,
     Derived(idempotency.IDEMPOTENCY_EXPIRY, idempotency.IDEMPOTENCY, _expiry_entry, strict=False),

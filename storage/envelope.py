@@ -30,6 +30,7 @@ import hmac
 import itertools
 import os
 import threading
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 
@@ -151,19 +152,15 @@ class Keyring:
         return scope in self._shredded
 
     def shred(self, scope: bytes) -> bool:
-        """Overwrite the scope's key, on disk when this returns; -> whether there was one. It never gets another."""
+        """Overwrite the scope's key, on disk when this returns; -> whether there was one. It never gets another, unless by `adopt`."""
         with self._creating:
             number = self._places.get(scope)
             if number is None and scope in self._shredded:
                 return False
             self._write(self._records if number is None else number, _SHREDDED, scope, b"")
             self._overwritten |= set() if number is None else {number}
+            self._forget(scope)
             self._shredded.add(scope)
-            self._places.pop(scope, None)
-            self._secrets.pop(scope, None)
-            self._recent = {}
-            for name in [name for name in list(self._ciphers) if name.startswith(scope)]:
-                self._ciphers.pop(name, None)
             return number is not None
 
     def changes(self, since: int, all_shredded: bool) -> list[tuple[int, bytes]]:
@@ -182,6 +179,42 @@ class Keyring:
         """A copy elsewhere has these."""
         with self._creating:
             self._overwritten -= {place for place, _ in changes}
+
+    def _forget(self, scope: bytes) -> None:
+        self._shredded.discard(scope)
+        self._places.pop(scope, None)
+        self._secrets.pop(scope, None)
+        self._recent = {}
+        for name in [name for name in list(self._ciphers) if name.startswith(scope)]:
+            self._ciphers.pop(name, None)
+
+    def scopes(self, slot: int) -> set[bytes]:
+        """Every scope of the slot that has a key, or had one."""
+        start = slot.to_bytes(2, "big")
+        with self._creating:
+            return {scope for scope in (*self._places, *self._shredded) if scope.startswith(start)}
+
+    def wrapped(self, scopes: Iterable[bytes]) -> dict[bytes, bytes]:
+        """What another store under the same service key needs of these scopes: scope -> its key, as it is kept; b"" for a shredded one."""
+        keys = {}
+        for scope in scopes:
+            number = self._places.get(scope)
+            keys[scope] = b"" if number is None else _parsed(os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES), self.path)[2]
+        return keys
+
+    def adopt(self, keys: Mapping[bytes, bytes]) -> None:
+        """Take over scopes that come from another store, as `wrapped` gave them; what was known of them here is forgotten."""
+        for scope, wrapped in keys.items():
+            if not wrapped:
+                self.shred(scope)
+            elif self.wrapped([scope])[scope] != wrapped:
+                if scope in self._places:
+                    self.shred(scope)
+                with self._creating:
+                    number = self._records
+                    self._write(number, _KEY, scope, wrapped)
+                    self._forget(scope)
+                    self._places[scope] = number
 
     def copy(self, path: Path) -> None:
         """A copy of the ring in a new file, synced."""
@@ -259,7 +292,9 @@ class Keyring:
                 self._salts[name[:4]] = body[:KEY_BYTES]
             elif kind == _SHREDDED:
                 self._shredded.add(name[:6])
-            else:
+                self._places.pop(name[:6], None)
+            else:  # a scope that had moved away may have come back, with a record behind that which says so
+                self._shredded.discard(name[:6])
                 self._places[name[:6]] = number
 
     def _catch_up(self) -> None:

@@ -56,6 +56,7 @@ class Table(Generic[Row]):
     sealed   whether rows are stored encrypted under their tenant's key. Unless said, a tenant's structs are and raw bytes are not;
              keys never are, so no text of a user belongs into one
     owner    in a table of the slot: the first part of the key is the number of the tenant whose key seals the row
+    stamped  whether a row begins with the sequence of the commit that put it, 8 bytes little endian, which counts in this store only
     reshape  from version -> function(rows, secret) that rewrites all rows of one tenant when the layout of keys changes;
              `rows` is the BoundTable, `secret` the tenant's Reader.secret. It takes the place of that version's migration
     """
@@ -68,6 +69,7 @@ class Table(Generic[Row]):
     doc: str = ""
     sealed: bool | None = None
     owner: str = ""
+    stamped: bool = False
     reshape: Mapping[int, Callable[[Any, bytes], None]] = field(default_factory=dict, compare=False, repr=False)
     encode: Callable[[Row], bytes] = field(init=False, compare=False, repr=False)
     decode: Callable[[bytes], Row] = field(init=False, compare=False, repr=False)

@@ -270,15 +270,16 @@ class Reader:
     def scopes(self, slot: int | None = None) -> Iterator[Scope]:
         """Every scope that has rows, in order (of one slot when given; its own rows count as tenant 0). Scopes carry no key."""
         low, high = (b"\x00", _ALL_KEYS_END) if slot is None else (slot.to_bytes(2, "big"), slot.to_bytes(2, "big") + _ALL_KEYS_END)
-        for prefix in self._beginnings(_SCOPE_BYTES, low, high):
+        for prefix in self.beginnings(_SCOPE_BYTES, low, high):
             yield Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
 
     def slots(self) -> Iterator[int]:
         """Every slot that has rows, in order."""
-        for prefix in self._beginnings(2, b"\x00", _ALL_KEYS_END):
+        for prefix in self.beginnings(2, b"\x00", _ALL_KEYS_END):
             yield int.from_bytes(prefix, "big")
 
-    def _beginnings(self, size: int, low: bytes, high: bytes) -> Iterator[bytes]:
+    def beginnings(self, size: int, low: bytes, high: bytes) -> Iterator[bytes]:
+        """The distinct first `size` bytes of the physical keys in [low, high), in order."""
         try:
             with self._lmdb.cursor() as cursor:
                 yield from walk.beginnings(cursor, size, low, high)
@@ -332,6 +333,21 @@ class Transaction(Reader):
     @property
     def sequence(self) -> int:
         return self._sequence
+
+    def delete_slot(self, slot: int, limit: int) -> int:
+        """Delete at most `limit` rows of the slot, its own and its tenants'; -> how many."""
+        start, deleted = slot.to_bytes(2, "big"), 0
+        try:
+            with self._lmdb.cursor() as cursor:
+                cursor.set_range(start)
+                while deleted < limit and cursor.key().startswith(start):
+                    if self.changes is not None:
+                        self.changes[cursor.key()] = None
+                    deleted += cursor.delete()
+        except lmdb.Error as error:
+            raise self._fault(error) from error
+        self.dirty |= deleted > 0
+        return deleted
 
     def note(self, index_name: str, scope: Scope, change: Any) -> None:
         """Tell the keeper of a derived index what it must learn once this is committed."""

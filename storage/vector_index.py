@@ -70,7 +70,7 @@ class VectorIndex:
     def __init__(self, name: str, exact_max: int = EXACT_MAX):
         self.name = name
         self.exact_max = exact_max
-        self.vectors = Table(f"{name}.vectors", ("space", "ordinal"), bytes, doc="Commit sequence, then float32 numbers.")
+        self.vectors = Table(f"{name}.vectors", ("space", "ordinal"), bytes, doc="Commit sequence, then float32 numbers.", stamped=True)
         self.tables = (self.vectors,)
         self._handover = threading.Lock()
         self._loading: set[_Tenant] = set()

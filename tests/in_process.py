@@ -19,8 +19,9 @@ from runtime.cluster import LocalShards
 from runtime.gateway import build_asgi
 from runtime.inference import Models
 from runtime.language_model import load_language_model
-from runtime.layout import FORMAT_VERSION
+from runtime.layout import FORMAT_VERSION, Layout
 from runtime.operation import Call, Reply
+from runtime.placement_table import PlacementTable
 from runtime.reading_models import load_recogniser, load_transcriber
 from runtime.secrets import Secrets
 from runtime.shard import Shard
@@ -60,7 +61,9 @@ class InProcess:
         self.models = models = Models(self.embedder, load_language_model(self.settings), *readers)
         self.shard = Shard(directory, self.registry, self.settings, models, identity, self.secrets)
         self._runner.run(self.shard.open(create=True))
-        self.shards = FaultyShards([self.shard])
+        Layout.load_or_create(directory, 1)
+        self.table = PlacementTable(directory)
+        self.shards = FaultyShards([self.shard], table=self.table)
         self._application = build_asgi(self.registry, self.settings, self.shards, self.secrets, Telemetry(), models=models)
         forgetful = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # a request brings what the test says and nothing else
         transport = httpx.ASGITransport(self._application)

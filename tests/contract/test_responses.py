@@ -349,6 +349,11 @@ def usage_and_billing(call: Tour) -> None:
     assert call("internal.usage.audit", of_ada, who=operator)["consistent"]
     assert call("internal.billing.audit", of_ada, who=operator)["consistent"]
     call("internal.accounts.list", {"slot": 0}, who=operator)
+    call("internal.cluster.report", who=operator)
+    call("internal.cluster.move", {"slots": [0], "shard": 0}, who=operator)
+    call("internal.cluster.rebalance", {}, who=operator)
+    call.service.table.change(lambda placement: placement.resized(2))
+    call("internal.cluster.drain", {"shard": 1}, who=operator)
     call("internal.billing.set_tier", {**of_ada, "tier": "enterprise", "price_cents": 100_000}, who=operator)
 
 

@@ -101,14 +101,14 @@ def test_ray_shards_live_in_actors(joined: None, settings: Settings) -> None:
     cluster.await_open(cluster.open_shards(handles))
 
     async def work() -> None:
-        shards = cluster.RayShards(settings, 2, registry())
+        shards = cluster.RayShards(settings, registry())
         first, second = await counts(shards)
         assert b'"count":1' in first
         assert b'"count":2' in second
         assert [(status["shard"], status["open"]) for status in await shards.status()] == [(0, True), (1, True)]
         # Without a socket that it can trust, as on another machine, a gateway goes through Ray.
         cluster.short_cut(settings, 0).parent.chmod(0o755)
-        first, second = await counts(cluster.RayShards(settings, 2, registry()))
+        first, second = await counts(cluster.RayShards(settings, registry()))
         assert b'"count":2' in first
         assert b'"count":4' in second
 

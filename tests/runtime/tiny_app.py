@@ -155,7 +155,7 @@ class Gateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         cluster.log_to_file(settings, cluster.gateway_name())
-        shards = cluster.RayShards(settings, Layout.load(settings.data_dir).shards, registry())
+        shards = cluster.RayShards(settings, registry())
         self._application = neighbour(TinyGateway(shards), front_door)
 
     def __serve_build_asgi_app__(self) -> Any:

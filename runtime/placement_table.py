@@ -1,0 +1,106 @@
+"""Where the placement is kept: one file for each version, of which each is written once.
+
+    placement/000000000017.json     in the data directory
+
+The newest version counts. Publishing version n + 1 is making a file that must not be there yet, so of two who read version n one
+succeeds and the other learns that it acted on an old one: nobody needs a lock, and nobody needs to know who else is at work.
+There is no file before the first slot moves: until then the slots are divided evenly over the layout's shards. From then on a
+directory without any is refused, because it would send tenants to shards that do not hold them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from runtime.layout import Layout, LayoutError
+from runtime.limits import PLACEMENT_ATTEMPTS_MAX, PLACEMENT_BYTES_MAX, PLACEMENT_VERSIONS_KEPT
+from runtime.placement import Placement
+
+DIRECTORY = "placement"
+_SUFFIX = ".json"
+
+
+class PlacementTable:
+    """The placement of one data directory. Safe from any thread and process."""
+
+    def __init__(self, data_dir: Path):
+        self._data_dir = data_dir
+        self._directory = data_dir / DIRECTORY
+
+    def load(self) -> Placement:
+        """The newest version. Raises LayoutError."""
+        while True:
+            names = self._names()
+            if not names:
+                return self._first()
+            with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile, since there are newer ones
+                return self._read(self._directory / names[-1])
+
+    def change(self, change: Callable[[Placement], Placement]) -> Placement:
+        """Publish what `change` makes of the newest version; -> it. Nothing is published when it raises, or gives back what it got."""
+        for _ in range(PLACEMENT_ATTEMPTS_MAX):
+            newest = self.load()
+            wanted = change(newest)
+            if wanted is newest or self._publish(wanted):
+                return wanted
+        raise LayoutError(f"{self._directory} changes faster than it can be written.")
+
+    def _first(self) -> Placement:
+        layout = Layout.load(self._data_dir)
+        if layout.moved:
+            raise LayoutError(f"{self._directory} is missing: without it nobody knows which shard holds which tenant.")
+        return Placement.even(layout.shards, layout.cluster_id)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self._directory) if name.endswith(_SUFFIX))
+        except FileNotFoundError:
+            return []
+
+    def _read(self, path: Path) -> Placement:
+        try:
+            with path.open("rb") as file:
+                return Placement.decode(file.read(PLACEMENT_BYTES_MAX))
+        except (msgspec.MsgspecError, ValueError) as unreadable:
+            raise LayoutError(f"{path} is damaged: {unreadable}.") from None
+
+    def _publish(self, wanted: Placement) -> bool:
+        """Write a version unless somebody did; -> whether it is ours. It is durable then."""
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        unfinished = self._directory / f"{os.urandom(8).hex()}.new"
+        try:
+            with unfinished.open("xb") as file:
+                file.write(wanted.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(unfinished, self._directory / _name(wanted.version))
+        except FileExistsError:
+            return False
+        finally:
+            unfinished.unlink(missing_ok=True)
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        names = self._names()
+        if not self._follows(wanted.version, names):
+            (self._directory / _name(wanted.version)).unlink(missing_ok=True)
+            return False
+        Layout.load(self._data_dir).slots_moved(self._data_dir)
+        for name in names[:-PLACEMENT_VERSIONS_KEPT]:
+            (self._directory / name).unlink(missing_ok=True)
+        return True
+
+    def _follows(self, version: int, names: list[str]) -> bool:
+        """Whether the name was free because nobody had used it, not because its version was removed long ago, the oldest first."""
+        return (version == 1 and names[:2] in ([_name(1)], [_name(1), _name(2)])) or _name(version - 1) in names
+
+
+def _name(version: int) -> str:
+    return f"{version:012d}{_SUFFIX}"

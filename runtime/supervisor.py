@@ -1,0 +1,240 @@
+"""Who moves slots: it plans moves, takes shard after shard through their steps, and publishes each change of the placement.
+
+It holds no truth. What is to be done, and how far it has come, is in the placement; what it remembers is a reason or two for
+people to read. Killed at any moment, its successor reads the placement and goes on: a move that was copying is given up and
+planned again, one whose slots had changed their owner is finished. Two of them at work at once do no harm: each change of the
+placement succeeds once, and each step of a shard can be repeated.
+
+One move is made at a time, so that moving costs the service a bounded share of its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from runtime.limits import (
+    MOVE_ATTEMPTS_MAX,
+    MOVE_FAILURES_KEPT_ENTRIES,
+    MOVE_RETRY_SECONDS,
+    SLOT_TAIL_ATTEMPTS_MAX,
+    SLOT_TAIL_ROWS_SMALL,
+    SLOTS,
+    SLOTS_MOVED_AT_ONCE_MAX,
+    SLOTS_REBALANCED_MAX,
+)
+from runtime.placement import COPYING, ERASING, PLANNED, UNDOING, Move, Place, Placement, PlacementError, balanced
+from runtime.placement_table import PlacementTable
+from runtime.slot_moves import Refused
+from storage.directory import StoreError
+
+log = logging.getLogger("mneme.supervisor")
+
+Ask = Callable[..., Awaitable[Any]]  # (shard's number, step, *given) -> what the step gives; raises what the shard raises
+_EMPTY_LOAD = 1e-9
+
+
+class Supervisor:
+    """Lives on one event loop."""
+
+    def __init__(self, table: PlacementTable, ask: Ask):
+        self._table, self._ask = table, ask
+        self._wake = asyncio.Event()
+        self._failures: deque[dict[str, Any]] = deque(maxlen=MOVE_FAILURES_KEPT_ENTRIES)
+        self._finished = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Go on with what the placement says is to be done. Nothing happens when it has been called before."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        self._wake.set()
+
+    async def close(self) -> None:
+        """Stop where it is; a successor goes on."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    # --- what an operator asks for ------------------------------------------------------------------------------------
+
+    async def order(self, name: str, **given: Any) -> dict[str, Any]:
+        """Run one of the orders below by its name; -> the report after it. Raises PlacementError."""
+        orders = {"report": self._nothing, "move": self._move, "rebalance": self._rebalance, "drain": self._drain}
+        await orders[name](**given)
+        self.start()
+        return await self._report()
+
+    async def _nothing(self) -> None:
+        """Only look."""
+
+    async def _move(self, slots: Iterable[int], shard: int) -> None:
+        """Plan to bring these slots to a shard; those that are there stay."""
+        wanted = dict.fromkeys(slots, shard)
+        await asyncio.to_thread(self._table.change, lambda placement: _with(placement, wanted))
+
+    async def _rebalance(self) -> None:
+        """Plan moves after which all shards have about the same share of bytes and requests."""
+        placement = await asyncio.to_thread(self._table.load)
+        shards = [number for number, place in enumerate(placement.shards) if not place.draining]
+        plan = balanced(await self._loads(placement), dict(enumerate(placement.owners)), shards, SLOTS_REBALANCED_MAX)
+        await asyncio.to_thread(self._table.change, lambda newest: _with(newest, plan))
+
+    async def _drain(self, node: str | None = None, shard: int | None = None) -> None:
+        """Plan to empty a node, or one shard: it gets no more slots, and all of its own go to others."""
+
+        def marked(newest: Placement) -> Placement:
+            given = {number: place for number, place in enumerate(newest.shards) if place.node == node or number == shard}
+            if not given:
+                raise PlacementError("There is no such node or shard.")
+            if all(place.draining or number in given for number, place in enumerate(newest.shards)):
+                raise PlacementError("No shard would be left to take the slots.")
+            return newest.placed({number: Place(place.node, draining=True) for number, place in given.items()})
+
+        placement = await asyncio.to_thread(self._table.change, marked)
+        shards = [number for number, place in enumerate(placement.shards) if not place.draining]
+        owners = dict(enumerate(placement.owners))
+        loads = dict.fromkeys(range(SLOTS), _EMPTY_LOAD) | await self._loads(placement)
+        going = {slot: load for slot, load in loads.items() if placement.shards[owners[slot]].draining}
+        staying = {slot: load for slot, load in loads.items() if slot not in going}
+        plan = balanced(staying | going, owners, shards, len(going))
+        await asyncio.to_thread(self._table.change, lambda newest: _with(newest, plan))
+
+    async def _loads(self, placement: Placement) -> dict[int, float]:
+        """Of each slot that has rows, its share of all bytes and of all recent calls."""
+        answers = await asyncio.gather(
+            *(self._ask(number, "figures") for number in range(len(placement.shards)) if placement.holds(number))
+        )
+        figures = {slot: figure for answer in answers for slot, figure in answer.items()}
+        size, calls = (sum(figure[place] for figure in figures.values()) or 1 for place in (0, 1))
+        return {slot: held / size + asked / calls for slot, (held, asked) in figures.items()}
+
+    async def _report(self) -> dict[str, Any]:
+        placement = await asyncio.to_thread(self._table.load)
+        shards = [
+            {"shard": number, "node": place.node, "draining": place.draining, "slots": len(placement.slots_of(number))}
+            for number, place in enumerate(placement.shards)
+        ]
+        moves = [msgspec.to_builtins(move) for move in placement.moves]
+        return {
+            "version": placement.version,
+            "shards": shards,
+            "moves": moves,
+            "finished": self._finished,
+            "failures": list(self._failures),
+        }
+
+    # --- making moves -------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        pause = 0.0
+        while True:
+            self._wake.clear()
+            placement = await asyncio.to_thread(self._table.load)
+            move = min(placement.moves, key=lambda move: move.state == PLANNED, default=None)  # what was begun comes first
+            if move is None:
+                await self._wake.wait()
+                continue
+            try:
+                await self._advance(move)
+                pause = 0.0
+            except asyncio.CancelledError:
+                raise
+            except Exception as failed:
+                log.warning("move %s (%s) did not go on: %r", move.id, move.state, failed)
+                pause = min(2 * pause or MOVE_RETRY_SECONDS, 32 * MOVE_RETRY_SECONDS)
+                await asyncio.sleep(pause)
+
+    async def _advance(self, move: Move) -> None:
+        """Take a move to its next state."""
+        if move.state == PLANNED:
+            await self._change(lambda newest: newest.begun(move.id))
+            try:
+                await self._carry(move)
+            except BaseException as failed:
+                await self._give_up(move, failed)
+                raise
+        elif move.state == COPYING:
+            await self._give_up(move, Refused("whoever made it was ended"))
+        elif move.state == UNDOING:
+            await self._ask(move.source, "refresh")
+            await self._ask(move.target, "erase", move.slots)
+            again = move.attempts + 1 < MOVE_ATTEMPTS_MAX
+            await self._change(lambda newest: newest.planned_again(move.id) if again else newest.ended(move.id))
+        elif move.state == ERASING:
+            await self._ask(move.target, "refresh")
+            await self._ask(move.source, "refresh")
+            await self._ask(move.source, "erase", move.slots)
+            await self._change(lambda newest: newest.ended(move.id))
+            self._finished += 1
+
+    async def _carry(self, move: Move) -> None:
+        """Copy, freeze, and have the placement changed. From there on the move is `erasing`."""
+        source, target = move.source, move.target
+        await self._ask(target, "expect", move.slots)
+        await self._ask(source, "begin", move.id, move.slots)
+        for slot in move.slots:
+            piece = await self._ask(source, "read", slot, b"")
+            while True:
+                await self._ask(target, "take", piece)
+                if not piece.after:
+                    break
+                piece = await self._ask(source, "read", slot, piece.after)
+        await self._ask(target, "build", move.slots)
+        for _ in range(SLOT_TAIL_ATTEMPTS_MAX):
+            piece = await self._ask(source, "changed", move.id)
+            await self._ask(target, "take", piece)
+            if len(piece.rows) <= SLOT_TAIL_ROWS_SMALL and not piece.after:
+                break
+        # A slot that is written to faster than it is copied is frozen all the same: once more than its source waits, it is given up.
+        piece = await self._ask(source, "freeze", move.id)
+        while True:
+            await self._ask(target, "take", piece)
+            if not piece.after:
+                break
+            piece = await self._ask(source, "changed", move.id)
+        await self._change(lambda newest: newest.cut_over(move.id))
+        await self._ask(target, "refresh")
+        await self._ask(source, "refresh")
+
+    async def _give_up(self, move: Move, failed: BaseException) -> None:
+        """Publish that the move came to nothing, unless its slots have changed their owner; the source opens them again at once."""
+        reason = str(failed) or type(failed).__name__
+        newest = await self._change(lambda newest: newest.undone(move.id) if newest.is_copying(move.id) else newest)
+        found = newest.move(move.id)
+        if found is None or found.state != UNDOING:
+            return
+        hopeless = isinstance(failed, Refused | StoreError) and move.state == PLANNED
+        log.warning("move %s is given up: %s", move.id, reason)
+        self._failures.append({"id": move.id, "reason": reason, "final": hopeless or move.attempts + 1 >= MOVE_ATTEMPTS_MAX})
+        if hopeless:
+            await self._change(lambda newest: newest.hopeless(move.id))
+        with contextlib.suppress(Exception):  # it does so by itself before long
+            await self._ask(move.source, "refresh")
+
+    async def _change(self, change: Callable[[Placement], Placement]) -> Placement:
+        return await asyncio.to_thread(self._table.change, change)
+
+
+def _with(placement: Placement, plan: dict[int, int]) -> Placement:
+    """The placement with the moves that bring each slot to its target, those that are planned already aside. Raises PlacementError."""
+    busy = {slot for move in placement.moves for slot in move.slots if move.target == plan.get(slot)}
+    routes: dict[tuple[int, int], list[int]] = {}
+    for slot, target in sorted(plan.items()):
+        if not 0 <= slot < SLOTS:
+            raise PlacementError(f"There is no slot {slot}: slots are numbered 0 to {SLOTS - 1}.")
+        if slot not in busy and placement.owners[slot] != target:
+            routes.setdefault((placement.owners[slot], target), []).append(slot)
+    moves = [
+        Move(f"mv_{os.urandom(8).hex()}", tuple(going[start : start + SLOTS_MOVED_AT_ONCE_MAX]), source, target)
+        for (source, target), going in routes.items()
+        for start in range(0, len(going), SLOTS_MOVED_AT_ONCE_MAX)
+    ]
+    return placement.planned(moves) if moves else placement
