@@ -10,7 +10,10 @@ const PAN_PX = 60;
 const FIT_MARGIN_PX = 48;
 const CLICK_SLACK_PX = 4;
 const HIT_SLACK_PX = 6;
-const LABELS_MAX = 90;
+const LABELS_MAX = 90; // at full size; from afar there are fewer
+const LABELS_MIN = 14;
+const DOT_PX_MIN = 2.2;
+const LINE_PX_MIN = 0.6;
 const LABEL_CHARS_MAX = 26;
 const LINK_LABELS_MAX = 40;
 const SETTLED_TICKS = 140; // at once, where motion is not wanted
@@ -246,7 +249,7 @@ export class Drawing {
     const { k, x: left, y: top } = this.#view;
     let [best, nearest] = [null, Infinity];
     for (const node of this.#nodes) {
-      const distance = Math.hypot(node.x * k + left - x, node.y * k + top - y) - radius(node) * k;
+      const distance = Math.hypot(node.x * k + left - x, node.y * k + top - y) - this.#seen(node) * k;
       if (distance < Math.min(HIT_SLACK_PX, nearest)) [best, nearest] = [node, distance];
     }
     return best;
@@ -283,7 +286,7 @@ export class Drawing {
     for (const node of this.#nodes) {
       paper.globalAlpha = bright(node.id) ? 1 : 0.22;
       paper.beginPath();
-      paper.arc(node.x, node.y, radius(node), 0, 2 * Math.PI);
+      paper.arc(node.x, node.y, this.#seen(node), 0, 2 * Math.PI);
       paper.fillStyle = colours.tones[(node.tone - 1) % TONES];
       paper.fill();
       paper.lineWidth = (node.id === this.#selected ? 3 : 1.2) / Math.sqrt(k);
@@ -292,17 +295,17 @@ export class Drawing {
     }
     paper.globalAlpha = 1;
     paper.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (chosen) this.#paintLinkLabels(paper, colours, chosen);
-    this.#paintLabels(paper, colours, chosen, near);
+    const taken = this.#paintLabels(paper, colours, chosen, near);
+    if (chosen) this.#paintLinkLabels(paper, colours, chosen, taken);
   }
 
   #paintLink(paper, colours, { source, target, contested }, bright) {
     const length = Math.hypot(target.x - source.x, target.y - source.y) || 1;
     const [across, down] = [(target.x - source.x) / length, (target.y - source.y) / length];
-    const end = { x: target.x - across * (radius(target) + 2), y: target.y - down * (radius(target) + 2) };
+    const end = { x: target.x - across * (this.#seen(target) + 2), y: target.y - down * (this.#seen(target) + 2) };
     paper.globalAlpha = bright ? 0.9 : 0.15;
     paper.strokeStyle = paper.fillStyle = contested ? colours.bad : colours.line;
-    paper.lineWidth = contested ? 1.8 : 1.1;
+    paper.lineWidth = Math.max(contested ? 1.8 : 1.1, LINE_PX_MIN / this.#view.k);
     paper.setLineDash(contested ? [5, 4] : []);
     paper.beginPath();
     paper.moveTo(source.x, source.y);
@@ -317,22 +320,20 @@ export class Drawing {
     paper.fill();
   }
 
-  #paintLinkLabels(paper, colours, chosen) {
+  // What the relationships of the chosen node are, as far as there is room between the names.
+  #paintLinkLabels(paper, colours, chosen, taken) {
     const { k, x, y } = this.#view;
     paper.font = "11px system-ui, sans-serif";
-    const links = this.#links.filter(({ source, target }) => source.id === chosen || target.id === chosen).slice(0, LINK_LABELS_MAX);
-    for (const { source, target, type, contested } of links)
-      written(
-        paper,
-        readable(type),
-        ((source.x + target.x) / 2) * k + x,
-        ((source.y + target.y) / 2) * k + y,
-        contested ? colours.bad : colours.muted,
-        colours.surface,
-      );
+    const links = this.#links.filter(({ source, target }) => source.id === chosen || target.id === chosen);
+    for (const { source, target, type, contested } of links.slice(0, LINK_LABELS_MAX)) {
+      const [middle, line] = [((source.x + target.x) / 2) * k + x, ((source.y + target.y) / 2) * k + y];
+      const half = paper.measureText(readable(type)).width / 2 + 2;
+      if (!placed([middle - half, line - 6, middle + half, line + 6], taken)) continue;
+      written(paper, readable(type), middle, line, contested ? colours.bad : colours.muted, colours.surface);
+    }
   }
 
-  // The names of what is chosen, of its neighbours, then of whatever has most relationships, as long as there is room.
+  // The names of what is chosen, of its neighbours, then of whatever has most relationships, as long as there is room. -> the places taken
   #paintLabels(paper, colours, chosen, near) {
     const { k, x, y } = this.#view;
     const weight = (node) => (node.id === chosen || node.id === this.#selected ? 1e6 : near?.has(node.id) ? 1e3 : 0) + node.degree;
@@ -341,19 +342,32 @@ export class Drawing {
       return left > -20 && top > -20 && left < this.#size.width + 20 && top < this.#size.height + 20 && (!near || weight(node) >= 1e3);
     });
     const taken = [];
+    const most = Math.max(LABELS_MIN, LABELS_MAX * Math.min(1, k));
     for (const node of seen.sort((a, b) => weight(b) - weight(a))) {
-      if (taken.length === LABELS_MAX) break;
+      if (taken.length >= most) break;
       const strong = node.id === chosen || node.id === this.#selected;
       const text = node.name.length > LABEL_CHARS_MAX && !strong ? node.name.slice(0, LABEL_CHARS_MAX - 1) + "…" : node.name;
       paper.font = `${strong ? "600 13px" : "12px"} system-ui, sans-serif`;
       const half = paper.measureText(text).width / 2 + 4;
-      const [middle, line] = [node.x * k + x, node.y * k + y + radius(node) * k + 10];
+      const [middle, line] = [node.x * k + x, node.y * k + y + this.#seen(node) * k + 10];
       const box = [middle - half, line - 8, middle + half, line + 8];
-      if (!strong && taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
-      taken.push(box);
+      if (!placed(box, taken, strong)) continue;
       written(paper, text, middle, line, colours.text, colours.surface);
     }
+    return taken;
   }
+
+  // A node's radius as it is drawn: from afar it stays a dot.
+  #seen(node) {
+    return Math.max(radius(node), DOT_PX_MIN / this.#view.k);
+  }
+}
+
+// Take the box if it is free, or in any case. -> whether it was taken
+function placed(box, taken, anyway = false) {
+  const free = !taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]);
+  if (free || anyway) taken.push(box);
+  return free || anyway;
 }
 
 export const readable = (type) => type.replaceAll("_", " ");

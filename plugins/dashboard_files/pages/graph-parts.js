@@ -45,7 +45,7 @@ export function showEntity(root, id, { api, on, contested, signal }) {
         ]),
         tabs([
           [
-            `Related (${number(relationships.length)})`,
+            `Related ${number(relationships.length)}`,
             () =>
               relationships.length
                 ? h(
@@ -57,7 +57,7 @@ export function showEntity(root, id, { api, on, contested, signal }) {
           ],
           ["Timeline", () => timeline(path, entity.id, { api, on, contested, signal })],
           [
-            `Sources (${number(memories.length)})`,
+            `Sources ${number(memories.length)}`,
             () =>
               memories.length
                 ? h("ul", { class: "list" }, memories.map(source))

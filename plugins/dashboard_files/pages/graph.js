@@ -1,7 +1,7 @@
 // The knowledge graph: drawn and walked through, as it was at any time, and as it was known at any time.
 
 import { count, datetime, number } from "../format.js";
-import { button, card, empty, h, isAbort, load, pageHead, replace, tabs, toast } from "../kit.js";
+import { button, card, empty, h, isAbort, link, load, pageHead, replace, tabs, toast } from "../kit.js";
 import { clock } from "./graph-clock.js";
 import { Drawing, readable } from "./graph-drawing.js";
 import { contradictions, entityList, hint, showEntity } from "./graph-parts.js";
@@ -30,10 +30,10 @@ export async function render(root, { api, route, signal }) {
   await load(
     place,
     async () => {
-      const [stats, sample, contested] = await Promise.all([
-        api.get("/v1/knowledge-graph/stats", null, { signal }),
+      const stats = await api.get("/v1/knowledge-graph/stats", null, { signal });
+      const [sample, contested] = await Promise.all([
         api.post(QUERY, { between: EVER, limit: RELATIONSHIPS_MAX }, { signal }),
-        contestedClaims(api, signal),
+        stats.contradictions ? contestedClaims(api, signal) : new Set(),
       ]);
       return { stats, sample, contested };
     },
@@ -48,13 +48,13 @@ export async function render(root, { api, route, signal }) {
   );
 }
 
-// Ids of relationships that contradict each other. The lowest tier has no contradictions, and draws without them.
+// Ids of relationships that contradict each other; null where the account's tier does not tell.
 async function contestedClaims(api, signal) {
   try {
     const { items } = await api.get("/v1/knowledge-graph/contradictions", { limit: CONTESTED_MAX }, { signal });
     return new Set(items.flatMap(({ claims }) => claims.map((claim) => claim.relationship_id)));
   } catch (error) {
-    if (error.status === 403) return new Set();
+    if (error.status === 403) return null;
     throw error;
   }
 }
@@ -110,7 +110,7 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
         source: source.id,
         target: target.id,
         type,
-        contested: contested.has(id),
+        contested: contested?.has(id),
       })),
     );
     replace(told, said(entities.length, relationships.length));
@@ -142,7 +142,7 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
     replace(panel, inside);
     showEntity(inside, id, {
       api,
-      contested,
+      contested: contested ?? new Set(),
       signal,
       on: { open, focus, select: (other) => (select(other), drawn(other) ? drawing.centre(other) : open(other)) },
     });
@@ -211,7 +211,7 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
   const views = tabs([
     ["Drawing", drawnView],
     ["List", () => entityList({ api, types, onselect: (id) => (select(id), toPanel()), signal })],
-    [`Contradictions (${number(stats.contradictions)})`, () => contradictions({ api, onshow: showNamed, signal })],
+    [`Contradictions (${number(stats.contradictions)})`, () => (contested ? contradictions({ api, onshow: showNamed, signal }) : untold())],
   ]);
   views.choose = (index) => views.querySelectorAll("[role=tab]")[index].click();
   ask().then(
@@ -304,6 +304,9 @@ function legend(types, tone, hidden, onchange) {
       ),
   );
 }
+
+const untold = () =>
+  empty("Your tier counts contradictions", "A higher one lists them, with what speaks for each side.", link("/billing", "See the tiers"));
 
 const instants = (relationships, ...names) =>
   relationships

@@ -175,11 +175,11 @@ async function waiting(api, signal) {
     };
   };
   return Promise.all([
-    queue("Memory jobs, queued", "/v1/memories/jobs", "/jobs", { status: "queued" }),
-    queue("Memory jobs, at work", "/v1/memories/jobs", "/jobs", { status: "processing" }),
+    queue("Memory jobs, queued", "/v1/memories/jobs", "/jobs?status=queued", { status: "queued" }),
+    queue("Memory jobs, at work", "/v1/memories/jobs", "/jobs?status=processing", { status: "processing" }),
     queue("Documents, waiting", "/v1/documents", "/documents", { status: "pending" }),
     queue("Documents, at work", "/v1/documents", "/documents", { status: "processing" }),
-    queue("Webhook dead letters", "/v1/webhooks/dead-letters", "/webhooks", {}),
+    queue("Webhook dead letters", "/v1/webhooks/dead-letters", "/webhooks?view=dead-letters", {}),
   ]);
 }
 
