@@ -5,7 +5,7 @@ import { button, h, newId, replace, svg } from "../kit.js";
 
 const STEPS = 1_000;
 const DAY_MS = 86_400_000;
-const REST_MS = 180; // what is asked for waits until the slider has rested for so long
+const REST_MS = 250; // what is asked for waits until the slider has rested for so long
 const MARKS_MAX = 400;
 
 // onchange gets the chosen instant in milliseconds, or null for now. The element has .span(instants), .choose(ms or null) and .chosen.

@@ -5,6 +5,7 @@ import { badge, button, card, empty, facts, h, identifier, link, load, pages, ta
 import { readable } from "./graph-drawing.js";
 
 const PAGE_ITEMS = 25;
+const RELATED_MAX = 100;
 
 // "12 Mar 2026 – 4 May 2026", "since …", "until …", "always".
 export function interval(from, to) {
@@ -51,7 +52,8 @@ export function showEntity(root, id, { api, on, contested, signal }) {
                 ? h(
                     "ul",
                     { class: "list" },
-                    relationships.map((one) => h("li", null, relationshipLine(one, entity.id, on, contested))),
+                    relationships.slice(0, RELATED_MAX).map((one) => h("li", null, relationshipLine(one, entity.id, on, contested))),
+                    relationships.length > RELATED_MAX && h("li", { class: "note" }, `The newest ${RELATED_MAX}. The timeline has all.`),
                   )
                 : empty("Nothing is related to it"),
           ],
@@ -117,7 +119,6 @@ export const contradictions = ({ api, onshow, signal }) =>
     signal,
     noun: ["contradiction", "contradictions"],
     fetch: (cursor) => api.get("/v1/knowledge-graph/contradictions", { cursor, limit: PAGE_ITEMS }, { signal }),
-    empty: empty("No contradictions", "Claims that cannot hold at the same time would be listed here, with what speaks for each."),
     row: ({ subject, predicate, claims, overlap, resolution }) =>
       h(
         "div",

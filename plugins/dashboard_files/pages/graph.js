@@ -31,11 +31,12 @@ export async function render(root, { api, route, signal }) {
     place,
     async () => {
       const stats = await api.get("/v1/knowledge-graph/stats", null, { signal });
-      const [sample, contested] = await Promise.all([
+      const [sample, newest, contested] = await Promise.all([
         api.post(QUERY, { between: EVER, limit: RELATIONSHIPS_MAX }, { signal }),
+        api.get("/v1/knowledge-graph/entities", { limit: ALONE_MAX }, { signal }),
         stats.contradictions ? contestedClaims(api, signal) : new Set(),
       ]);
-      return { stats, sample, contested };
+      return { stats, sample, newest, contested };
     },
     (found) =>
       found.stats.entities
@@ -59,7 +60,7 @@ async function contestedClaims(api, signal) {
   }
 }
 
-function explorer({ stats, sample, contested }, { api, route, signal }) {
+function explorer({ stats, sample, newest, contested }, { api, route, signal }) {
   const types = Object.entries(stats.entities_by_type)
     .sort(([, a], [, b]) => b - a)
     .map(([type]) => type);
@@ -84,16 +85,16 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
 
   async function ask() {
     asking.abort();
-    asking = new AbortController();
-    signal.addEventListener("abort", () => asking.abort(), { once: true });
+    const mine = (asking = new AbortController());
     drawing.element.setAttribute("aria-busy", "true");
     try {
-      shown = await neighbourhood(api, asked, { valid_at: iso(valid.chosen), known_at: iso(known.chosen) }, asking.signal);
+      const clocks = { valid_at: iso(valid.chosen), known_at: iso(known.chosen) };
+      shown = await neighbourhood(api, asked, clocks, newest, AbortSignal.any([signal, mine.signal]));
       paint();
     } catch (error) {
-      if (!isAbort(error)) toast(error.message, { tone: "bad" });
+      if (!isAbort(error)) replace(told, h("span", { class: "problem" }, error.message), " The drawing is as it was before.");
     } finally {
-      drawing.element.removeAttribute("aria-busy");
+      if (mine === asking) drawing.element.removeAttribute("aria-busy");
     }
   }
 
@@ -211,7 +212,10 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
   const views = tabs([
     ["Drawing", drawnView],
     ["List", () => entityList({ api, types, onselect: (id) => (select(id), toPanel()), signal })],
-    [`Contradictions (${number(stats.contradictions)})`, () => (contested ? contradictions({ api, onshow: showNamed, signal }) : untold())],
+    [
+      `Contradictions (${number(stats.contradictions)})`,
+      () => (!stats.contradictions ? agreement() : contested ? contradictions({ api, onshow: showNamed, signal }) : untold()),
+    ],
   ]);
   views.choose = (index) => views.querySelectorAll("[role=tab]")[index].click();
   ask().then(
@@ -221,20 +225,18 @@ function explorer({ stats, sample, contested }, { api, route, signal }) {
 }
 
 // What is drawn: the newest relationships, or those around the entity in focus, and those around each entity that was expanded.
-async function neighbourhood(api, { focus, depth, opened }, clocks, signal) {
+// newest: a page of entities; those without relationships stand alone.
+async function neighbourhood(api, { focus, depth, opened }, clocks, newest, signal) {
   const query = (body) => api.post(QUERY, { ...clocks, ...body }, { signal });
   const first = focus ? query({ entity: focus, depth, limit: RELATIONSHIPS_MAX }) : query({ limit: RELATIONSHIPS_MAX });
   const answers = await Promise.all([first, ...opened.map((entity) => query({ entity, limit: AROUND_MAX }))]);
   const entities = new Map(answers.flatMap((answer) => answer.entities.map((entity) => [entity.id, entity])));
   const relationships = new Map(answers.flatMap((answer) => answer.relationships.map((one) => [one.id, one])));
   const full = answers[0].relationships.length === RELATIONSHIPS_MAX;
-  let more = false;
-  if (!focus && !full) {
-    const page = await api.get("/v1/knowledge-graph/entities", { limit: ALONE_MAX }, { signal });
-    for (const entity of page.items) entities.set(entity.id, entities.get(entity.id) ?? entity);
-    more = page.has_more && entities.size < page.total_count;
-  }
-  return { entities: [...entities.values()], relationships: [...relationships.values()], sampled: full || more };
+  const whole = !focus && !full;
+  if (whole) for (const entity of newest.items) entities.set(entity.id, entities.get(entity.id) ?? entity);
+  const sampled = full || (whole && entities.size < newest.total_count);
+  return { entities: [...entities.values()], relationships: [...relationships.values()], sampled };
 }
 
 // A field that proposes the entities whose names begin with what was typed.
@@ -304,6 +306,9 @@ function legend(types, tone, hidden, onchange) {
       ),
   );
 }
+
+const agreement = () =>
+  empty("No contradictions", "Claims that cannot hold at the same time would be listed here, with what speaks for each.");
 
 const untold = () =>
   empty("Your tier counts contradictions", "A higher one lists them, with what speaks for each side.", link("/billing", "See the tiers"));
