@@ -43,7 +43,8 @@ def page(invoice: dict[str, Any], issuer: str) -> bytes:
         f'<tr><td colspan="3" class="number">{name}</td><td class="number">{money(cents, currency)}</td></tr>' for name, cents in sums
     )
     html = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title} {escape(invoice["number"])}</title><style>{_STYLE}</style></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title} {escape(invoice["number"])}</title><style>{_STYLE}</style></head>
 <body><header><h1>{title} {escape(invoice["number"])}</h1><span class="status">{escape(invoice["status"])}</span></header>
 <dl>{listed}</dl>
 <table><thead><tr><th>Description</th><th class="number">Quantity</th><th class="number">Price</th>

@@ -99,7 +99,7 @@ const pageLink = (api, { html_url, number: name }) =>
   h(
     "a",
     { class: "button small", href: api.href(html_url), target: "_blank", rel: "noopener", "aria-label": `${name} as a page, in a new tab` },
-    "Page",
+    "To print",
   );
 
 function subscriptionCard({ id, tier, period_end, pending_change, provider }, tiers) {
