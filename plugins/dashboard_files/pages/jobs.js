@@ -50,7 +50,6 @@ export async function render(root, { api, route, signal }) {
     columns: [
       {
         label: "Job",
-        kind: "wide",
         cell: (job) => h("button", { type: "button", class: "as-link", onclick: () => open(job.job_id) }, KINDS[job.kind] ?? job.kind),
       },
       { label: "Status", cell: stateBadge },
@@ -61,9 +60,9 @@ export async function render(root, { api, route, signal }) {
             ? h("span", { class: "note clamped" }, job.error)
             : h("div", { class: "share" }, meter(job.progress, "Progress"), h("span", { class: "note" }, percent(job.progress))),
       },
-      { label: "What it did", cell: (job) => h("span", { class: "note" }, summary(job)) },
+      { label: "What it did", kind: "wide", cell: (job) => h("span", { class: "note" }, summary(job)) },
       { label: "Attempts", kind: "number", cell: ({ attempts }) => number(attempts) },
-      { label: "Accepted", cell: ({ created_at }) => time(created_at) },
+      { label: "Accepted", cell: ({ created_at }) => h("span", { class: "nowrap" }, time(created_at)) },
     ],
   });
   const choose = (event) => {
