@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
     start = _command(commands, "serve", serve, "run the service in the foreground until SIGINT or SIGTERM")
     start.add_argument("--engine", choices=("ray", "local"), help="ray: Ray Serve (default); local: everything in one process")
-    start.add_argument("--demo-account", action="store_true", help="make a local demo account once, and print its API key")
+    start.add_argument("--demo-account", action="store_true", help="make a local demo account once, and print its sign-in and API key")
 
     show = _command(commands, "demo", run_demo, "store a short conversation in the running service and ask it three questions")
     _add_base_url(show)
@@ -151,11 +151,12 @@ def serve(parsed: argparse.Namespace) -> int:
 
 
 def _announce(settings: Settings, base_url: str, demo_account: bool) -> None:
-    lines = [f"Mneme is ready at {base_url}", f"  docs      {base_url}/docs"]
+    lines = [f"Mneme is ready at {base_url}", f"  docs      {base_url}/docs", f"  dashboard {base_url}/dashboard"]
     if demo_account:
         try:
-            api_key = demo.ensure_account(base_url, settings.data_dir)
-            lines.append(f"  API key   {api_key}   (local demo account)")
+            account = demo.ensure_account(base_url, settings.data_dir)
+            lines.append(f"  sign in   {account['email']}   password {account['password']}   (local demo account)")
+            lines.append(f"  API key   {account['api_key']}   (local demo account)")
             lines.append(f"  try       {sys.argv[0]} demo --base-url {base_url}")
         except (CallFailed, OSError) as failed:
             print(f"mneme serve: no demo account: {mask_secrets(str(failed))}", file=sys.stderr)
@@ -230,7 +231,7 @@ def ingest_files(parsed: argparse.Namespace) -> int:
 
     settings = settings_of(parsed)
     base_url = parsed.base_url or local_base_url(settings)
-    api_key = parsed.api_key or demo.ensure_account(base_url, settings.data_dir)
+    api_key = parsed.api_key or demo.ensure_account(base_url, settings.data_dir)["api_key"]
     with Client(base_url, api_key) as client:
         files = list(ingest.files_in(parsed.paths))
         outcome = ingest.run(client, files, parsed.collection, at_once=parsed.at_once, wait=not parsed.no_wait, tags=parsed.tags)

@@ -1,6 +1,6 @@
 """The demonstration: an account to try the service with, and a conversation to ask about.
 
-`ensure_account` keeps one account per data directory, in demo.json with mode 0600, so that a restart prints the same key.
+`ensure_account` keeps one account per data directory, in demo.json with mode 0600, so that a restart prints the same key and sign-in.
 `run` stores two short conversations in a collection of their own, asks three questions and prints what came back and why.
 Everything goes through the public API of a running service; nothing here reaches into it.
 """
@@ -56,16 +56,19 @@ QUESTIONS = (
 )
 
 
-def ensure_account(base_url: str, data_dir: Path) -> str:
-    """The API key of the local demo account: the one kept in `data_dir` if it still works, else a new one. Raises CallFailed."""
+def ensure_account(base_url: str, data_dir: Path) -> dict[str, str]:
+    """email, password and api_key of the local demo account: the one kept in `data_dir` if it still works, else a new one.
+
+    Raises CallFailed.
+    """
     path = data_dir / ACCOUNT_FILE
     account = _read_account(path)
     if account is not None and _works(base_url, account["api_key"]):
-        return account["api_key"]
+        return account
     account = {"email": f"demo-{secrets.token_hex(4)}@example.com", "password": secrets.token_urlsafe(18)}
     account["api_key"] = register(base_url, account["email"], account["password"], ["read", "write", "admin"])
     _write_account(path, account)
-    return account["api_key"]
+    return account
 
 
 def register(base_url: str, email: str, password: str, scopes: list[str]) -> str:
@@ -84,7 +87,8 @@ def _read_account(path: Path) -> dict[str, str] | None:
             account = json.loads(file.read(ACCOUNT_FILE_BYTES_MAX))
     except (FileNotFoundError, ValueError):
         return None
-    return account if isinstance(account, dict) and isinstance(account.get("api_key"), str) else None
+    fields = ("email", "password", "api_key")
+    return account if isinstance(account, dict) and all(isinstance(account.get(name), str) for name in fields) else None
 
 
 def _works(base_url: str, api_key: str) -> bool:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from runtime.cli import main
@@ -126,11 +127,12 @@ class Service:
     def __init__(self, data_dir: Path):
         self.data_dir = data_dir
         self.process = started(data_dir, "--demo-account")
-        announced = "".join(self.process.stdout.readline() for _ in range(4))
-        found = re.search(r"ready at (http://\S+)\n.*docs +\S+/docs\n.*API key +(mem_sk_\w+)", announced)
+        self.announced = "".join(self.process.stdout.readline() for _ in range(6))
+        said = r"ready at (http://\S+)\n.*docs +\S+/docs\n.*dashboard +\S+/dashboard\n.*sign in.*\n.*API key +(mem_sk_\w+)"
+        found = re.search(said, self.announced)
         if found is None:
             self.process.kill()
-            pytest.fail(f"announced {announced!r}, standard error {self.process.stderr.read()!r}")
+            pytest.fail(f"announced {self.announced!r}, standard error {self.process.stderr.read()!r}")
         self.base_url, self.api_key = found[1], found[2]
 
     def stop(self) -> int:
@@ -145,6 +147,12 @@ def service(tmp_path_factory) -> Iterator[Service]:
     yield running
     if running.process.poll() is None:
         running.stop()
+
+
+def test_the_announced_sign_in_opens_the_dashboard(service):
+    email, password = re.search(r"sign in +(\S+) +password (\S+)", service.announced).groups()
+    answer = httpx.post(f"{service.base_url}/dashboard/session", json={"email": email, "password": password}, timeout=60)
+    assert (answer.status_code, answer.json()["account"]["email"]) == (200, email)
 
 
 def test_the_announced_key_opens_the_demo_account(service):
