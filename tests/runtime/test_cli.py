@@ -23,7 +23,7 @@ from runtime.layout import held
 ROOT = Path(__file__).resolve().parents[2]
 MNEME = str(Path(sys.executable).with_name("mneme"))
 TEST_CONFIG = str(ROOT / "configs" / "test.yaml")
-START_SECONDS_MAX = 60
+START_SECONDS_MAX = 240
 
 
 def refusal(capsys, *arguments: str) -> str:
