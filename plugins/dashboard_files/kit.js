@@ -436,7 +436,7 @@ function tableRow(columns, item) {
   return h(
     "tr",
     null,
-    columns.map(({ cell, kind, label }) => h("td", { class: kind, dataset: { label } }, cell(item))),
+    columns.map(({ cell, kind, label }) => h("td", { class: kind, dataset: { label } }, h("div", null, cell(item)))),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { timeChart } from "../charts.js";
 import { ago, bytes, compact, count, datetime, duration, number, percent } from "../format.js";
-import { badge, card, empty, h, isAbort, link, load, meter, pageHead, replace, stat, table, time } from "../kit.js";
+import { badge, card, empty, h, isAbort, link, load, meter, pageHead, replace, stat, time } from "../kit.js";
 
 export const title = "Overview";
 
@@ -184,14 +184,19 @@ async function waiting(api, signal) {
 }
 
 function showQueues(queues) {
-  return table(
-    [
-      { label: "Queue", cell: ({ name, view }) => link(view, name) },
-      { label: "Waiting", kind: "number", cell: (queue) => badge(number(queue.waiting), queue.waiting ? "warn" : "good") },
-      { label: "Oldest", kind: "number", cell: ({ oldest, more }) => (oldest ? [more && "before ", time(oldest)] : "–") },
-    ],
-    queues,
-  );
+  const line = ({ name, view, waiting, oldest, more }) =>
+    h(
+      "li",
+      { class: "row between" },
+      link(view, name),
+      h(
+        "span",
+        { class: "row" },
+        oldest && h("span", { class: "note" }, more ? "oldest before " : "oldest ", time(oldest)),
+        badge(number(waiting), waiting ? "warn" : "good"),
+      ),
+    );
+  return h("ul", { class: "list plain" }, queues.map(line));
 }
 
 function showRecent({ items }) {
