@@ -214,7 +214,7 @@ function supersession(memory, api, signal) {
   load(
     root,
     () => chain(memory, api, signal),
-    (found) => [found.length > 1 ? h("ol", { class: "chain" }, found.map(step)) : nothing, note],
+    (found) => h("div", { class: "stack" }, found.length > 1 ? h("ol", { class: "chain" }, found.map(step)) : nothing, note),
     { signal },
   );
   return root;
