@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -61,7 +62,11 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Request:
-    """One request of theirs, with the parts of its path, its query and its body (an object). status: that of our last answer."""
+    """One request of theirs, with the parts of its path, its query and its body (an object).
+
+    status  that of our last answer
+    writes  how many calls of ours took the request's Idempotency-Key
+    """
 
     door: Door
     scope: Scope
@@ -70,12 +75,17 @@ class Request:
     query: dict[str, str]
     body: dict[str, Any] = field(default_factory=dict)
     status: int = 200
+    writes: int = 0
 
     async def ask(self, method: str, path: str, json: Any = None, query: Mapping[str, Any] | None = None, prefer: str = "") -> Any:
         """The body of a success of ours. Raises Refused."""
         sent = dict(self.scope["headers"])
-        headers = [(name, sent[name]) for name in (b"idempotency-key",) if name in sent and method != "GET"]
-        headers += [(b"prefer", prefer.encode())] if prefer else []
+        headers = [(b"prefer", prefer.encode())] if prefer else []
+        key = sent.get(b"idempotency-key")
+        if key is not None and method != "GET":
+            # A request of theirs may be several of ours, and a key belongs to one.
+            headers.append((b"idempotency-key", key if not self.writes else sha256(b"%d:" % self.writes + key).hexdigest().encode()))
+            self.writes += 1
         authorization = sent[b"authorization"].decode("latin-1")
         answer = await self.door.call(
             method, path, within=self.scope, authorization=authorization, query=urlencode(query or {}), json=json, headers=headers

@@ -190,6 +190,14 @@ def test_a_repeated_add_with_one_key_stores_once(ada: Client) -> None:
     assert first == again and ada.found({}) == ["Once."]
 
 
+def test_a_repeated_batch_with_one_key_changes_once(ada: Client) -> None:
+    one, two = ada.store("1", "2", user_id="ada")
+    wanted = {"memories": [{"memory_id": one, "text": "first"}, {"memory_id": two, "text": "second"}]}
+    answers = [ada.send("PUT", "/v1/batch/", wanted, Idempotency_Key="k") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [len(ada("GET", f"/v1/memories/{memory_id}/history/")) for memory_id in (one, two)] == [2, 2]
+
+
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
