@@ -1,4 +1,7 @@
-"""Runs prepared reads on a few threads, so that a search of milliseconds does not hold back a look-up of microseconds.
+"""Runs prepared reads on threads of their own, so that a search of milliseconds does not hold back a look-up of microseconds.
+
+One thread does the work as long as it gets on: two would mostly wait for each other at the interpreter's lock, and both be later. A
+further one comes to help when reads wait and none has ended for READ_PATIENCE_SECONDS, so that a long one does not hold all others.
 
 Reads of one operation and tenant that are ready at the same moment run one after another on one snapshot and share what
 `Operation.together` makes for all of them: eight searches then cost one pass over the tenant's vectors. Each is answered as soon
@@ -8,11 +11,13 @@ as it is done.
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from runtime.limits import READ_GROUP_CALLS_MAX
+from runtime.limits import READ_GROUP_CALLS_MAX, READ_PATIENCE_SECONDS
 from runtime.operation import Operation, ReadContext, Reply
 from storage.table import Snapshot, Store
 
@@ -33,7 +38,13 @@ class ReadPool:
         self._store = store
         self._form = form
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="mneme-read")
+        self._threads_max = threads
         self._ready: dict[tuple, tuple[Operation, list[_Ready]]] = {}
+        self._relief: asyncio.TimerHandle | None = None
+        self._lock = threading.Lock()  # of the following
+        self._queue: deque[tuple[Operation, list[_Ready]]] = deque()
+        self._at_work = 0  # threads
+        self._ended = 0  # groups of reads
 
     async def run(self, operation: Operation, tenant: tuple[int, int], make: Callable[[Snapshot], ReadContext]) -> Reply:
         """The handler's reply. make: from the snapshot to the call's context, `prepared` inside."""
@@ -55,9 +66,40 @@ class ReadPool:
         self._threads.shutdown()
 
     def _start(self, key: tuple) -> None:
-        waiting = self._ready.pop(key, None)
-        if waiting is not None:
-            self._threads.submit(self._run_together, *waiting, asyncio.get_running_loop())
+        group = self._ready.pop(key, None)
+        if group is None:
+            return
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._queue.append(group)
+            is_first = not self._at_work
+            self._at_work += is_first
+        if is_first:
+            self._threads.submit(self._work, loop)
+        elif self._relief is None:
+            self._relief = loop.call_later(READ_PATIENCE_SECONDS, self._relieve, loop, self._ended)
+
+    def _relieve(self, loop: asyncio.AbstractEventLoop, ended: int) -> None:
+        """Send one more thread where nothing has ended since `ended` was counted, and look again while reads wait."""
+        with self._lock:
+            helps = bool(self._queue) and self._ended == ended and self._at_work < self._threads_max
+            self._at_work += helps
+            waits, ended = len(self._queue) > helps, self._ended
+        if helps:
+            self._threads.submit(self._work, loop)
+        self._relief = loop.call_later(READ_PATIENCE_SECONDS, self._relieve, loop, ended) if waits else None
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run groups until none waits."""
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._at_work -= 1
+                    return
+                group = self._queue.popleft()
+            self._run_together(*group, loop)
+            with self._lock:
+                self._ended += 1
 
     def _run_together(self, operation: Operation, waiting: list[_Ready], loop: asyncio.AbstractEventLoop) -> None:
         answered = 0

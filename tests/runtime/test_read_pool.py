@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from runtime.plugin import Plugin
 from tests.plugins import Desk
 from tests.worlds import desk_of
 
+LONG, OVERTAKING = 1000, 1001
+LONG_SECONDS_MAX = 20
+
 
 class Number(Body):
     value: int
@@ -23,6 +27,7 @@ class Counter:
 
     def __init__(self) -> None:
         self.groups: list[list[int]] = []
+        self.passed = threading.Event()
         operation = Operation(
             name="numbers.double", method="POST", path="/v1/double", kind=Kind.READ, body=Number, response=None, summary="", spec="test",
             prepare=self.prepare, together=self.together, handler=self.handler,
@@ -42,6 +47,10 @@ class Counter:
     def handler(self, ctx, body):
         if body.value == 13:
             raise NotFound("Nothing at thirteen.")
+        if body.value == LONG:
+            assert self.passed.wait(LONG_SECONDS_MAX), "nobody could pass"
+        elif body.value == OVERTAKING:
+            self.passed.set()
         return {"double": ctx.prepared["double"], "tenant": ctx.principal.tenant_id}
 
 
@@ -84,3 +93,10 @@ def test_a_group_is_bounded(tmp_path: Path, counter: Counter) -> None:
         answers = ask(desk, [me] * count, list(range(100, 100 + count)))
         assert [answer.body["double"] for answer in answers] == [2 * value for value in range(100, 100 + count)]
         assert max(map(len, counter.groups)) == READ_GROUP_CALLS_MAX and sum(map(len, counter.groups)) == count
+
+
+def test_a_long_read_does_not_hold_the_others(tmp_path: Path, counter: Counter) -> None:
+    with desk_of(tmp_path, counter.plugin) as desk:
+        me, eve = desk.register(), desk.register("eve@example.com", "Eve")
+        answers = ask(desk, [me, eve], [LONG, OVERTAKING])
+        assert [answer.status for answer in answers] == [200, 200]
