@@ -232,7 +232,7 @@ def service_secrets(settings: Settings) -> Finding:
         return Finding("ok", "secrets: all are given")
     if settings.environment != "production":
         return Finding("ok", f"secrets: {', '.join(kept)} lie in the data directory, readable by its user only")
-    remedy = " ".join(f"MNEME_SECRETS__{name.upper()}" for name in kept)
+    remedy = ", ".join(f"MNEME_SECRETS__{name.upper()}" for name in kept)
     if settings.secrets.allow_generated:
         what = f"secrets: {', '.join(kept)} lie beside the data they protect: a copy of the disk is a copy of the keys"
         return Finding("advice", what, f"move them into the environment ({remedy}) and keep a copy elsewhere")

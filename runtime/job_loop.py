@@ -127,7 +127,7 @@ class JobLoop:
 
     def attempts(self) -> dict[str, dict[str, int]]:
         """Attempts begun, and those that failed, by the job's name."""
-        return {"attempts_total_by_job": dict(self._runs), "failures_total_by_job": dict(self._failures)}
+        return {"attempts_total_by_kind": dict(self._runs), "failures_total_by_kind": dict(self._failures)}
 
     async def stop(self) -> None:
         """Take no further job; let the running ones reach their commit, as far as they can soon."""

@@ -23,7 +23,8 @@ RULES = [rule for group in yaml.safe_load((ROOT / "configs/alerts.yaml").read_te
 OPERATIONS = (ROOT / "OPERATIONS.md").read_text()
 TARGETS = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
 EXPRESSIONS = [expression for _, expression in TARGETS] + [rule["expr"] for rule in RULES]
-LABELS = {"operation", "method", "status", "gateway", "shard", "job", "code", "le"}
+# None is called job or instance: a scrape gives these itself.
+LABELS = {"operation", "method", "status", "gateway", "shard", "kind", "code", "le"}
 DELIVERED_SECONDS_MAX = 60
 
 

@@ -103,6 +103,12 @@ def test_what_is_not_to_be_inferred_is_stored_as_it_is(ada: Client) -> None:
     assert record["expiration_date"] == "2999-01-31"
 
 
+def test_a_conversation_of_any_length_is_one_event(ada: Client) -> None:
+    messages = [{"role": "user", "content": f"note {n}"} for n in range(100)]
+    event = ada.settled(ada("POST", "/v3/memories/add/", {"messages": messages, "infer": False})["event_id"])
+    assert [result["memory"] for result in event["results"]] == [f"note {n}" for n in range(100)]
+
+
 def test_an_expiration_date_holds_for_what_is_inferred_too(ada: Client) -> None:
     made = ada("POST", "/v1/memories/", {"messages": "I live in Porto.", "user_id": "ada", "expiration_date": "2999-01-31"})
     assert ada("GET", f"/v1/memories/{made['results'][0]['id']}/")["expiration_date"] == "2999-01-31"
@@ -348,6 +354,12 @@ def test_nobody_gets_in_without_a_key(service: InProcess) -> None:
             answer = service.request(method, path + scope, body, Authorization=credential)
             assert "detail" in answer.json(), (method, path, answer.text)
             assert answer.status_code == 401, (method, path, answer.text)
+
+
+def test_a_stranger_does_not_learn_what_is_wrong_with_a_request(service: InProcess) -> None:
+    stranger = Client(service, "mem_sk_" + "0" * 64)
+    for method, path, body in (("DELETE", "/v1/memories/", None), ("POST", "/v3/memories/add/", {}), ("PUT", "/v1/batch/", [])):
+        refused(stranger.send(method, path, body), 401)
 
 
 # --- what stays ours --------------------------------------------------------------------------------------------------

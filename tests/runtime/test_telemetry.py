@@ -79,12 +79,12 @@ def test_every_number_of_a_shard_status_becomes_a_gauge():
 
 def test_totals_of_a_status_are_counters_and_what_goes_by_something_has_a_label():
     telemetry = Telemetry()
-    telemetry.shards([{"shard": 0, "calls_total": 3, "jobs": {"attempts_total_by_job": {"memories.index": 2, "x": 0}}}])
+    telemetry.shards([{"shard": 0, "calls_total": 3, "jobs": {"attempts_total_by_kind": {"memories.index": 2, "x": 0}}}])
     found = {name: value for name, value in samples(telemetry).items() if name[0].startswith("mneme_shard_")}
     assert found == {
         ("mneme_shard_calls_total", (("shard", "0"),)): 3,
-        ("mneme_shard_jobs_attempts_total", (("job", "memories.index"), ("shard", "0"))): 2,
-        ("mneme_shard_jobs_attempts_total", (("job", "x"), ("shard", "0"))): 0,
+        ("mneme_shard_jobs_attempts_total", (("kind", "memories.index"), ("shard", "0"))): 2,
+        ("mneme_shard_jobs_attempts_total", (("kind", "x"), ("shard", "0"))): 0,
     }
     assert "# TYPE mneme_shard_calls_total counter" in telemetry.exposition()[0].decode()
 
