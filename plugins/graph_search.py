@@ -25,6 +25,7 @@ from plugins.graph_endpoints import ends_of, entity_view, relationship_view, wal
 from plugins.graph_stats import figure
 from plugins.graph_store import MENTIONS, EntityRow, RelationshipRow, get_entity, named
 from plugins.graph_views import ENTITY_EXAMPLE, RELATIONSHIP_EXAMPLE, Depth, Entity, NameOrId, Relationship
+from plugins.memory_accesses import noted
 from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MEMORY_TEXT, scope_filter
 from plugins.search_views import EXAMPLE_REPLY, SearchReply, hit, reply_of
 from runtime.errors import ValidationFailed
@@ -150,6 +151,7 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
         )
         for rank, (place, row) in enumerate(zip(page, rows, strict=True), 1)
     ]  # fmt: skip
+    noted(ctx, [row.ordinal for row in rows])
     names = ends_of(ctx, reached.claims, *(start.ordinal for start in starts))
     reply = reply_of(
         body.query or body.entity,

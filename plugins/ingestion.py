@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from plugins import ingestion_create, ingestion_process, memory_audit, memory_tiers
 from plugins.ingestion_job import JOB, forget_memory, on_updated
+from plugins.memory_accesses import MEMORIES_ACCESSED
 from plugins.memory_store import MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
 from runtime.operation import WriteContext
 from runtime.plugin import Plugin
@@ -41,7 +42,8 @@ plugin = Plugin(
     subscribe={
         MEMORY_DELETED.kind: forget_memory,
         MEMORY_UPDATED.kind: on_updated,
-        MEMORY_CREATED.kind: memory_tiers.on_created,
+        MEMORY_CREATED.kind: memory_tiers.on_life,
+        MEMORIES_ACCESSED.kind: memory_tiers.on_life,
     },
     jobs=(JOB, memory_tiers.JOB),
     erase=erase,

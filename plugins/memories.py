@@ -18,6 +18,7 @@ from pyroaring import BitMap
 
 from plugins import memory_checks, memory_creation
 from plugins.collections import COLLECTION_CLEANUP, COLLECTIONS_DROPPED
+from plugins.memory_accesses import ACCESSES, MEMORIES_ACCESSED, count
 from plugins.memory_creation import etag, memory_reply
 from plugins.memory_indexing import INDEX_JOB, index_in_time, wait_seconds
 from plugins.memory_removal import delete_memories, erase, hide_all, hide_collections, sweep_collection, sweep_deleted, sweep_expired
@@ -393,7 +394,8 @@ plugin = Plugin(
     operations=OPERATIONS,
     tables=TABLES,
     indexes=INDEXES,
-    events=(MEMORY_CREATED, MEMORY_UPDATED, MEMORY_DELETED),
+    events=(MEMORY_CREATED, MEMORY_UPDATED, MEMORY_DELETED, MEMORIES_ACCESSED),
+    tallies={ACCESSES: count},
     subscribe={COLLECTIONS_DROPPED.kind: hide_collections, COLLECTION_CLEANUP.kind: sweep_collection},
     jobs=(INDEX_JOB, Job("memories.expire", sweep_expired), Job("memories.sweep", sweep_deleted)),
     erase=erase,

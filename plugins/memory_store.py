@@ -61,6 +61,7 @@ from storage.word_vectors import WordVectors
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
+ARCHIVED = "archived"  # a tier
 UNINDEXED: dict[str, Any] = {"status": PROCESSING, "space": "", "chunks": 0}
 
 # --- rows -------------------------------------------------------------------------------------------------------------

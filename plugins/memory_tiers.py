@@ -7,10 +7,10 @@ What decides is activation, the base-level learning of ACT-R (Anderson and Schoo
 
 Only the number of accesses and the last one are kept, so those between are taken as spread evenly (Petrov, Computationally
 efficient approximation of the base-level learning equation, 2006). Each tier is left at another activation than it is entered at,
-so that a memory near a border stays where it is. Archived memories are still found.
+so that a memory near a border stays where it is. Archived memories are still found, ranked below others (plugins/search.py).
 
 The job goes through an account's memories in bounded steps, at most every TIER_INTERVAL_MS, and is started by the first memory
-stored after that: an account in which nothing happens needs no new tiers.
+stored or found after that: an account in which nothing happens needs no new tiers.
 
     tiers_alarm  ()  -> when the next job may start, 8 bytes big endian
 """
@@ -23,7 +23,7 @@ from typing import Any
 
 from pydantic import Field
 
-from plugins.memory_store import MEMORIES, MEMORY_FIELDS, MemoryCreated, MemoryRow, is_readable, set_tier
+from plugins.memory_store import ARCHIVED, MEMORIES, MEMORY_FIELDS, MemoryCreated, MemoryRow, is_readable, set_tier
 from runtime.jobs import Again
 from runtime.limits import TIER_MEMORIES_PER_STEP
 from runtime.operation import Event, WriteContext
@@ -31,7 +31,7 @@ from runtime.plugin import Job
 from runtime.timestamps import iso
 from storage.table import Table
 
-SHORT, LONG, ARCHIVED = "short_term", "long_term", "archived"
+SHORT, LONG = "short_term", "long_term"
 DAY_MS = 86_400_000
 TIER_INTERVAL_MS = 6 * 3_600_000
 YOUNGEST_DAYS = 1 / 24  # what happened within the last hour counts as an hour ago
@@ -75,7 +75,7 @@ def next_tier(row: MemoryRow, now: int) -> str:
     return ARCHIVED if present < ARCHIVED_BELOW else SHORT
 
 
-def on_created(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str) -> None:
+def on_life(ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str) -> None:
     """Subscriber: start the job when it is time again. The first memory of an account only sets the clock."""
     raw = ctx[ALARM].get()
     if raw is not None and int.from_bytes(raw, "big") > ctx.now:

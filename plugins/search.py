@@ -33,9 +33,11 @@ from pyroaring import BitMap
 from plugins import ranking
 from plugins.collections import require_collection
 from plugins.filters import compile_filter
+from plugins.memory_accesses import noted
 from plugins.memory_chunks import MEMORY_CHUNKS, chunk_cosines, nearest_by_chunk
 from plugins.memory_cues import NOTHING, NUMBER, QUESTION, TIME
 from plugins.memory_store import (
+    ARCHIVED,
     MEMORIES,
     MEMORY_FIELDS,
     MEMORY_TEXT,
@@ -330,8 +332,8 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     )
     profile = interact(ctx, candidates, columns, found, dict(zip(terms, idf, strict=True)), prepared)
     weights = getattr(ctx.settings, profile).weights
-    learned = learned_scores(ctx, candidates, found)
-    scores = ranking.score(found, weights) + learned
+    learned, set_back = learned_scores(ctx, candidates, found), _set_back(ctx, candidates, weights)
+    scores = ranking.score(found, weights) + learned + set_back
     # A model gives random letters a meaning too: what it never met as a word has to come much nearer.
     near = ctx.settings.search.strange_cosine_min if prepared.is_strange else ctx.settings.search.cosine_min
     stands = (found["lexical"] > 0) | (found["exact"] >= near)
@@ -339,9 +341,20 @@ def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: P
     contributions = {name: weights[name] * values[order] for name, values in found.items()} if body.keeps_parts else {}
     if body.keeps_parts and np.ndim(learned):
         contributions["feedback"] = learned[order]
+    if body.keeps_parts and np.ndim(set_back):
+        contributions["archived"] = set_back[order]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
     conflict = ranking.subject_conflict(found, weights)
     return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict, profile)
+
+
+def _set_back(ctx: ReadContext, candidates: np.ndarray, weights: Mapping[str, float]) -> np.ndarray | float:
+    """What archived memories are ranked lower by; 0.0 where there are none."""
+    archived = ctx.index(MEMORY_FIELDS).of("tier", ARCHIVED)
+    if not archived:
+        return 0.0
+    places = np.isin(candidates, np.frombuffer(archived.to_array(), np.uint32), assume_unique=True)
+    return np.where(places, np.float32(-ctx.settings.search.archived_set_back * ranking.reachable(weights)), np.float32(0))
 
 
 def interact(
@@ -453,7 +466,9 @@ def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
 def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: frozenset[str]) -> list[dict[str, Any]]:
     """The rows of one page, from the snapshot that ranked them."""
     page = list(page)
-    rows = ctx[MEMORIES].get_many([(int(ranked.ordinals[place]),) for place in page])
+    ordinals = [int(ranked.ordinals[place]) for place in page]
+    noted(ctx, ordinals)
+    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ordinals])
     hits = []
     for rank_number, (place, row) in enumerate(zip(page, rows, strict=True), body.offset + 1):
         explanation = {name: round(float(values[place]), 6) for name, values in ranked.contributions.items()} if body.explained else None

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from operator import attrgetter
@@ -158,6 +158,7 @@ class Operation:
     rate_of      (body) -> rate bucket, where the body decides it
     credits      base weight in credits, or (body) -> int: what is asked for before the work; a write may set `ctx.credits` to less
     feature      key of the tier feature that gates it, (body) -> key or None where only some requests need it, or None
+    remote       (call) -> whether it waits for somebody else's server before its transaction; it then travels apart from the others
     fresh_usage  what was counted in memory is written down first, so that the operation sees all usage before it
     signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and that header's value
     streams      whether the answer may also be a stream of server-sent events
@@ -194,6 +195,7 @@ class Operation:
     produces: str | None = None
     credits: int | Callable[[Any], int] = 0
     feature: str | Callable[[Any], str | None] | None = None
+    remote: Callable[[Call], bool] | None = None
     fresh_usage: bool = False
     signed_by: str | None = None
     stability: str = "ga"
@@ -399,6 +401,7 @@ class ReadContext:
         self.principal = principal
         self.prepared = prepared
         self.announced: list[tuple[Event, Callable[[], Mapping[str, Any]], str]] = []
+        self.tallied: list[tuple[str, Any]] = []
         self._bound: dict[str, Any] = {}
 
     @property
@@ -458,6 +461,14 @@ class ReadContext:
         """
         if any(audience(self, event.kind) for audience in self.registry.audiences):
             self.announced.append((event, data, resource_id))
+
+    def tally(self, name: str, keys: Iterable[Any]) -> None:
+        """Note that a read has touched these. They are handed, counted, to the plugin that declares the tally, about a second later.
+
+        Notes are no promise: a crash loses that second's, and where too many wait, further ones are dropped.
+        """
+        if name in self.registry.tallies:
+            self.tallied += [(name, key) for key in keys]
 
     def check_id(self, prefix: str, text: str, missing: ApiError | None = None) -> str:
         """The id itself when it could be this tenant's: 404 when malformed, 403 when its tag is another tenant's."""

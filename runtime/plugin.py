@@ -100,6 +100,7 @@ class Plugin:
                     the kind "*" stands for every event but the internal ones
     audience        (ctx: ReadContext, kind) -> whether anyone of this tenant waits for events of a kind; without such a plugin,
                     what a read announces is written nowhere
+    tallies         name of what reads note (ReadContext.tally) -> function(ctx: WriteContext, {key: (how often, last, Unix milliseconds)})
     jobs            background work
     retrievers      search extensions
     erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind, record), or of
@@ -122,6 +123,7 @@ class Plugin:
     events: tuple[Event, ...] = ()
     subscribe: Mapping[str, Callable[..., None]] = field(default_factory=dict)
     audience: Callable[..., bool] | None = None
+    tallies: Mapping[str, Callable[..., None]] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
     retrievers: tuple[Retriever, ...] = ()
     erase: Callable[..., Any] | None = None
@@ -144,6 +146,7 @@ class Registry:
     events: Mapping[str, Event]
     subscribers: Mapping[str, tuple[Callable[..., None], ...]]
     audiences: tuple[Callable[..., bool], ...]
+    tallies: Mapping[str, Callable[..., None]]
     jobs: Mapping[str, Job]
     retrievers: tuple[Retriever, ...]
     restore: Mapping[str, Restore]
@@ -184,6 +187,7 @@ class Registry:
             events=MappingProxyType(events),
             subscribers=MappingProxyType({kind: tuple(functions) for kind, functions in subscribers.items()}),
             audiences=tuple(plugin.audience for plugin in ordered if plugin.audience is not None),
+            tallies=MappingProxyType({name: function for plugin in ordered for name, function in plugin.tallies.items()}),
             jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
             retrievers=tuple(r for p in ordered for r in p.retrievers),
             restore=MappingProxyType(restore),

@@ -158,6 +158,9 @@ class Search(Section):
         le=1,
         description="The same for a query of nothing but words that the embedding model never met, such as random letters.",
     )
+    archived_set_back: float = Field(
+        0.05, ge=0, le=1, description="Share of the highest possible score by which archived memories are ranked lower."
+    )
     cosine_min: float = Field(0.2, ge=0, le=1, description="Cosine from which a result without any of the query's words stands.")
     interactions: int = Field(
         100, ge=0, le=1_000, description="Candidates whose words are compared with the query's, best first; 0 leaves late interaction out."

@@ -224,7 +224,7 @@ class Shard:
             except BaseException:
                 ticket.release()
                 raise
-        self._announce(ctx)
+        self._after_read(ctx)
         self._charge_read(ticket, principal, operation, call)
         return reply
 
@@ -260,7 +260,7 @@ class Shard:
             raise
         finally:
             self._slow -= 1
-        self._announce(made[-1])
+        self._after_read(made[-1])
         self._charge_read(ticket, principal, operation, call)
         return reply
 
@@ -269,6 +269,12 @@ class Shard:
         if ticket.credits:
             self._usage.charge(principal, operation.name, call, ticket.credits)
             ticket.release(used=True)
+
+    def _after_read(self, read: ReadContext) -> None:
+        """What a read leaves behind once its reply is formed: events, and notes of what it touched."""
+        self._announce(read)
+        if read.tallied:
+            self._usage.tally(read.principal, read.tallied, read.call.now_ms)
 
     def _announce(self, read: ReadContext) -> None:
         """Have the events of a read written, once its reply is on its way. Under overload they are dropped, never the reply."""

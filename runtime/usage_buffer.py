@@ -4,17 +4,20 @@ A look-up or a search holds no write transaction, and giving each one its own wo
 requests of all tenants, and what their searches cost, are put down together once a second, each search as a usage event of its
 own. Operations that show usage have it written down first (`Operation.fresh_usage`). A process that is killed takes its last
 second of request counts and search charges with it; it never counts anything twice, and a write's own charge is not in here.
+
+What reads have noted for plugins (`ReadContext.tally`) travels along, counted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from runtime import metering
 from runtime.errors import Unavailable
-from runtime.limits import USAGE_UNWRITTEN_EVENTS_MAX, USAGE_WRITTEN_AFTER_SECONDS
+from runtime.limits import TALLIES_UNWRITTEN_MAX, USAGE_UNWRITTEN_EVENTS_MAX, USAGE_WRITTEN_AFTER_SECONDS
 from runtime.operation import Call, Principal, WriteContext
 
 log = logging.getLogger("mneme.usage")
@@ -22,6 +25,7 @@ log = logging.getLogger("mneme.usage")
 Tenant = tuple[int, int]
 Counts = dict[tuple[str, str, int], tuple[int, int]]  # (operation, key id, hour) -> (requests, the last one in Unix milliseconds)
 REFUSED = ""  # stands in place of an operation's name
+Tallies = dict[str, dict[Any, tuple[int, int]]]  # name -> key -> (how often, the last time in Unix milliseconds)
 Charges = list[tuple[bytes, str, str, int]]  # (charge id, operation, key id, credits)
 
 
@@ -36,6 +40,8 @@ class UsageBuffer:
         self._counts: dict[Tenant, Counts] = {}
         self._charges: dict[Tenant, Charges] = {}
         self._charged = 0
+        self._tallies: dict[Tenant, Tallies] = {}
+        self._tallied = 0
         self._writing = asyncio.Lock()
         self._alarm: asyncio.TimerHandle | None = None
         self._task: asyncio.Task | None = None
@@ -75,17 +81,31 @@ class UsageBuffer:
         charges.append((metering.operation_id(call), operation, key_id, credits))
         self._charged += 1
 
+    def tally(self, principal: Principal, noted: Iterable[tuple[str, Any]], now_ms: int) -> None:
+        """Count what a read has noted; dropped where too much is unwritten."""
+        tallies = self._tallies.setdefault((principal.slot, principal.tenant_number), {})
+        for name, key in noted:
+            counts = tallies.setdefault(name, {})
+            if key not in counts:
+                if self._tallied >= TALLIES_UNWRITTEN_MAX:
+                    continue
+                self._tallied += 1
+            number, last = counts.get(key, (0, 0))
+            counts[key] = (number + 1, max(last, now_ms))
+        self._set_alarm()
+
     async def flush(self) -> None:
         """Write down what there is. What cannot be written stays, and is tried again a second later."""
         async with self._writing:
             if self._alarm is not None:
                 self._alarm.cancel()
                 self._alarm = None
-            counts, charges, charged = self._counts, self._charges, self._charged
-            if not counts and not charges:
+            counts, charges, charged, tallies = self._counts, self._charges, self._charged, self._tallies
+            tenants = {**counts, **charges, **tallies}
+            if not tenants:
                 return
-            self._counts, self._charges, self._charged = {}, {}, 0
-            records = {tenant: _record(counts.get(tenant, {}), charges.get(tenant, [])) for tenant in {**counts, **charges}}
+            self._counts, self._charges, self._charged, self._tallies, self._tallied = {}, {}, 0, {}, 0
+            records = {who: _record(counts.get(who, {}), charges.get(who, []), tallies.get(who, {})) for who in tenants}
             try:
                 await self._write(records)
             except Unavailable as refused:
@@ -114,7 +134,7 @@ class UsageBuffer:
         self._set_alarm()
 
 
-def _record(counts: Counts, charges: Charges) -> Callable[[WriteContext], None]:
+def _record(counts: Counts, charges: Charges, tallies: Tallies) -> Callable[[WriteContext], None]:
     def record(ctx: WriteContext) -> None:
         for (operation, key_id, _), (requests, last) in counts.items():
             if operation == REFUSED:
@@ -123,5 +143,7 @@ def _record(counts: Counts, charges: Charges) -> Callable[[WriteContext], None]:
                 metering.count_requests(ctx, operation, key_id, last, requests)
         for charge_id, operation, key_id, credits in charges:
             metering.charge(ctx, operation, credits, charge_id=charge_id, key_id=key_id, at=metering.made_at(charge_id))
+        for name, noted in tallies.items():
+            ctx.registry.tallies[name](ctx, noted)
 
     return record

@@ -11,6 +11,7 @@ import pytest
 from plugins import memory_tiers
 from plugins.memory_store import MEMORIES, MemoryRow
 from plugins.memory_tiers import ARCHIVED, LONG, SHORT, next_tier
+from runtime.operation import WriteContext
 from runtime.outbox import OUTBOX
 from tests.plugins.test_ingestion import Ears
 
@@ -94,3 +95,52 @@ def test_duplicates_are_reported_merged_and_brought_back(ears: Ears) -> None:
     assert ears("memories.restore", id=second)["conflict_status"] == "none"
     assert len(ears.contents()) == 3
     assert ears.desk("memories.restore", who=ears.me, id=second).status == 409
+
+
+def test_searches_count_what_they_return_in_a_write_for_all(ears: Ears, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.usage_buffer.USAGE_WRITTEN_AFTER_SECONDS", 60)
+    shed = ears("memories.create", {"content": "The key is in the shed."})["id"]
+    oven = ears("memories.create", {"content": "Bread is baked on Mondays."})["id"]
+    ears.desk.settle()
+    ears("usage.get")
+    before = ears.desk.shard.store.sequence
+    for _ in range(3):
+        assert ears("search.search", {"query": "key shed"})["evidence_ids"] == [shed]
+    assert ears.desk.shard.store.sequence == before, "a search writes nothing"
+    ears("usage.get")  # it sees all usage, so that is written first
+    assert ears.desk.shard.store.sequence == before + 1
+    found, other = ears("memories.get", id=shed), ears("memories.get", id=oven)
+    assert (found["access_count"], found["version"], other["access_count"], other["last_accessed_at"]) == (3, 1, 0, None)
+    assert found["last_accessed_at"] > found["created_at"]
+    assert ears("memories.audit")["never_used"] == 1
+    ears("search.search", {"query": "bread"})
+    ears("memories.delete", id=oven)
+    ears("usage.get")
+    assert ears.desk("memories.get", who=ears.me, id=oven).status == 404
+
+
+def test_archived_memories_are_found_below_others_and_come_back_with_use(ears: Ears) -> None:
+    plain, archived = (ears("memories.create", {"content": "The key is in the shed."})["id"] for _ in range(2))
+    ears("memories.create", {"content": "The key is a plain one."})
+    scope = ears.desk.scope_of(ears.me)
+
+    def archive(transaction) -> None:
+        call = ears.desk.form("memories.list", who=ears.me)
+        ctx = WriteContext(transaction, scope, call, ears.desk.shard.environment, None)
+        row = next(row for _, row in ctx[MEMORIES].scan() if row.id == archived)
+        ago = row.created_at - 30 * DAY
+        memory_tiers.set_tier(ctx, msgspec.structs.replace(row, created_at=ago), ARCHIVED)
+        ctx[memory_tiers.ALARM].put((), (0).to_bytes(8, "big"))
+
+    asked = {"query": "Is the key in the shed?", "explain": True}
+    assert ears("search.search", asked)["evidence_ids"][:2] == [archived, plain], "of equal ones the newer is first"
+    ears("usage.get")
+    ears.desk.settle()
+    ears.desk.shard.store.write(archive)
+    found = ears("search.search", asked)["results"]
+    assert [hit["id"] for hit in found[:2]] == [plain, archived], "a worse match that is at hand stays below"
+    assert [hit["explanation"]["archived"] < 0 for hit in found[:2]] == [False, True]
+    ears("usage.get")
+    ears.desk.settle()
+    ears.desk.now_ms += 60_000
+    assert ears("memories.get", id=archived)["tier"] != ARCHIVED

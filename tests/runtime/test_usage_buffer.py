@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -125,3 +126,22 @@ def test_an_operation_id_is_the_calls_and_no_id_that_a_handler_makes() -> None:
     assert len(made) == metering.OPERATION_ID_BYTES and metering.made_at(made) == 5
     assert made == metering.operation_id(call(5)) != metering.operation_id(call(6))
     assert limits.USAGE_EVENTS_KEPT_SECONDS > limits.REPLAY_WINDOW_SECONDS, "a late settlement finds the event it repeats"
+
+
+def test_notes_of_reads_are_counted_bounded_and_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.usage_buffer.TALLIES_UNWRITTEN_MAX", 2)
+    heard: list[dict] = []
+    ctx = SimpleNamespace(registry=SimpleNamespace(tallies={"seen": lambda ctx, noted: heard.append(noted)}))
+
+    async def check(buffer: UsageBuffer, written: list) -> None:
+        for now_ms, keys in ((5, [1, 2]), (3, [2, 3]), (4, [1])):
+            buffer.tally(KEY, [("seen", key) for key in keys], now_ms)
+        await buffer.flush()
+        written[0][(7, 1)](ctx)
+        assert heard == [{1: (2, 5), 2: (2, 5)}]
+        buffer.tally(KEY, [("seen", 3)], 6)
+        await buffer.flush()
+        written[1][(7, 1)](ctx)
+        assert heard[1] == {3: (1, 6)}
+
+    buffered(check)
