@@ -486,7 +486,49 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:
         ctx[SUCCESSORS].delete(memory_id, older)
         row = find_row(ctx, older)
         if row is not None and row.superseded_by_id == memory_id:
-            restore(ctx, row, reason="what had superseded it was deleted")
+            _give_back(ctx, row)
     job_ids = list(dict.fromkeys(row.job_id for _, row in ctx[FACTS].scan(memory_id) if row.job_id))
     ctx[FACTS].delete_prefix(memory_id)
     return job_ids
+
+
+def _give_back(ctx: WriteContext, row: MemoryRow) -> None:
+    """What had superseded a memory is gone: it stands again, or is superseded by what has been said since."""
+    heir = _heir(ctx, row)
+    if heir is None:
+        restore(ctx, row, reason="what had superseded it was deleted")
+    else:
+        supersede(ctx, row, heir.id, reason="what had superseded it was deleted, and this was said later")
+        ctx[SUCCESSORS].put((heir.id, row.id), REPLACED)
+
+
+def _heir(ctx: WriteContext, row: MemoryRow) -> MemoryRow | None:
+    """The memory that ended the last claim of this one, or ends it now; None when a claim of it stands."""
+    heir = None
+    for fact in merging.facts_of(ctx, row.id):
+        claim = merging.claim_of(ctx, fact)
+        if claim is None or fact.polarity != "holds" or claim.invalidated_at is not None:
+            return None
+        ended_by = claim.ends[-1].memory_id if claim.valid_to is not None else _ended_by_later(ctx, claim, row)
+        heir = find_row(ctx, ended_by) if ended_by else None
+        if heir is None:
+            return None
+    return heir
+
+
+def _ended_by_later(ctx: WriteContext, claim: RelationshipRow, row: MemoryRow) -> str | None:
+    """End a claim where the next one that cannot hold beside it began; -> the memory that says so, if there is one."""
+    if not claim.functional:
+        return None
+    rivals = [
+        other
+        for other in claims_of(ctx, claim.source, claim.type)
+        if other.target != claim.target and _began(ctx, other) > _began(ctx, claim)
+    ]
+    for other in sorted(rivals, key=lambda other: _began(ctx, other)):
+        memory = None if other.source_memory_id is None else find_row(ctx, other.source_memory_id)
+        if memory is not None and (memory.number, memory.user_id) == (row.number, row.user_id):
+            end_claim(ctx, claim, _began(ctx, other), memory.id)
+            note_bound(ctx, claim, memory)
+            return memory.id
+    return None

@@ -113,6 +113,7 @@ def operation() -> Operation:
         load=load,
         prepare=prepare,
         handler=create,
+        remote=lambda call: call.body.infer,
         resource=created_again,
         credits=lambda body: 5 if body.infer else len(body.messages or (1,)),
         description=f"{plain.description} With `infer`, what can be learned from it is stored instead (5 credits); `job_id` names the job.",

@@ -161,10 +161,10 @@ def give_up(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:
 
 
 def enqueue(ctx: WriteContext, conversation: Conversation) -> str:
-    """Have it done in the background; -> the job's id."""
+    """Have it done in the background, in a lane of the account's: a language model may take minutes; -> the job's id."""
     key = ctx.next_ordinal("ingestion_inputs")
     ctx[INPUTS].put((key,), conversation)
-    return ctx.enqueue(PROCESS, {"key": key})
+    return ctx.enqueue(PROCESS, {"key": key}, lane=f"ingestion/{ctx.principal.tenant_id}")
 
 
 def complete_now(ctx: WriteContext, prepared: Prepared) -> jobs.JobRow:

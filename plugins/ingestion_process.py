@@ -265,6 +265,7 @@ OPERATIONS = (
         kind=Kind.WRITE,
         load=load_process,
         prepare=prepare_process,
+        remote=lambda call: "wait" in call.prefer,
         handler=process,
         resource=process_again,
         body=ProcessBody,

@@ -201,6 +201,7 @@ MEMORY_FIELDS = BitmapIndex(
         "created_hour", "updated_hour", "occurred_day", "chunked", *FACET_FIELDS,
     ),
     plain=FACETS_IN_ORDER,
+    version=3,  # 3: metadata, importance, title, source and time of change
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")

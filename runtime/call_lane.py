@@ -8,7 +8,8 @@ A batch is answered as a whole, so one slow call would hold its neighbours. Each
 
     read, write            no remote work, answered in microseconds to a commit
     slow_read, slow_write  operations that prepare something first (an embedding); several batches may be under way
-    remote_read            operations that end with remote work (a reranker), which may take seconds; many batches may be
+    remote_read, remote_write  calls that wait for somebody else's server (a reranker, a language model), for seconds: each travels
+                           alone, and many are under way
 
 The lane knows nothing of Ray: it is given `send(bytes) -> bytes`, which raises ShardLost when it cannot say what happened, and
 `wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with a write under way, the outcome is
@@ -31,19 +32,20 @@ from runtime.operation import Call, Kind, Operation, Reply
 PICKLE_PROTOCOL = 5
 # Measured on two cores: a second batch under way gains nothing for fast calls and makes batches smaller; for calls that wait
 # on a model it keeps the model busy.
-BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 4, "remote_read": 32}
+BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 4, "remote_read": 256, "remote_write": 256}
 
 
 class ShardLost(Exception):
     """The shard's process went away, or could not be reached, while a message was under way: its outcome is unknown."""
 
 
-def lane_of(operation: Operation) -> str:
-    """The lane class an operation travels in."""
-    if operation.complete is not None:
-        return "remote_read"
+def lane_of(operation: Operation, call: Call) -> str:
+    """The lane class a call travels in. What will be refused waits for nobody, and has no body that could be asked."""
     name = "read" if operation.kind is Kind.READ else "write"
-    return f"slow_{name}" if operation.prepare is not None else name
+    if operation.prepare is None or call.knocks or call.rejected is not None:
+        return name
+    is_remote = operation.complete is not None or (operation.remote is not None and operation.remote(call))
+    return f"{'remote' if is_remote else 'slow'}_{name}"
 
 
 def pack_calls(calls: list[bytes]) -> bytes:
@@ -84,6 +86,7 @@ class CallLane:
         self._wait_until_up = wait_until_up
         self._repeatable = "read" in name
         self._room = BATCHES_UNDER_WAY_MAX[name]
+        self._calls_max = 1 if name.startswith("remote_") else LANE_CALLS_MAX
         self._queue: deque[_Waiting] = deque()
         self._unanswered: deque[_Waiting] = deque()  # by deadline: one timer serves them all
         self._expiry: asyncio.TimerHandle | None = None
@@ -137,7 +140,7 @@ class CallLane:
         """The oldest calls up to the batch's bounds, without those whose caller has left. One call alone may exceed the bytes."""
         batch: list[_Waiting] = []
         size = 0
-        while self._queue and len(batch) < LANE_CALLS_MAX:
+        while self._queue and len(batch) < self._calls_max:
             waiting = self._queue[0]
             if waiting.reply.done():
                 self._queue.popleft()

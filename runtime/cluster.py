@@ -383,7 +383,7 @@ class RayShards:
         self._settings = settings
         self._map = SlotMap(table.load(), table)
         self._shards = {number: self._found(number) for number in range(len(self._map.placement.shards))}
-        self._lane_names = {operation.name: lane_of(operation) for operation in registry.operations.values()}
+        self._operations = registry.operations
 
     async def execute(self, call: Call) -> Reply:
         """The reply of the shard that owns call.slot. Raises Unavailable."""
@@ -393,7 +393,7 @@ class RayShards:
         shard = self._shards.get(number)
         if shard is None:
             shard = self._shards[number] = self._found(number)
-        return await shard.lane(self._lane_names[call.operation]).execute(call)
+        return await shard.lane(lane_of(self._operations[call.operation], call)).execute(call)
 
     def _found(self, number: int) -> _RayShard:
         (handle,) = find_shards(self._settings, [number])

@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from runtime import auth, flow, idempotency, jobs, metering, outbox
+from runtime import auth, flow, idempotency, jobs, metering, outbox, verification
 from runtime.admission import Admission, Ticket
 from runtime.errors import ApiError, InternalError, Moved, RateLimited, Unauthenticated, Unavailable
 from runtime.inference import Models
@@ -89,6 +89,7 @@ class Shard:
             create=create,
             map_bytes=self.settings.storage.map_bytes,
             migrations=outbox.MIGRATIONS | {key: step for plugin in self.registry.plugins for key, step in plugin.migrations.items()},
+            rebuild=verification.rebuilding(self.environment),
             service_key=self.environment.secrets.service,
         )
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max

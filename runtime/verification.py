@@ -13,13 +13,14 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from runtime import auth, idempotency, jobs
 from runtime.checks import Check, Counter, Derived, Finding, Marks, Readable, delete, last_ordinal, named, put
 from runtime.limits import FINDINGS_PER_ACCOUNT_MAX, REPAIR_ATTEMPTS_MAX
 from runtime.operation import Call, Environment, Principal, ReadContext, WriteContext
 from storage.directory import StoreError
-from storage.table import Reader, Scope
+from storage.table import Reader, Rebuild, Scope, Transaction
 
 ERASURE_JOB = "account.erase"
 
@@ -68,6 +69,22 @@ def mend(ctx: WriteContext, account: Account) -> tuple[int, list[Finding]]:
         if not made:
             break
     return repaired, _bounded(iter(left))
+
+
+def rebuilding(environment: Environment) -> dict[str, Rebuild]:
+    """For Store.open: how the bitmaps of each index that has a check are made again from the rows they derive from."""
+    checks = (*TENANT_CHECKS, *(check for plugin in environment.registry.plugins for check in plugin.checks))
+    return {check.index.tables[0].name: partial(_rebuild, environment, check) for check in checks if isinstance(check, Marks)}
+
+
+def _rebuild(environment: Environment, check: Check, transaction: Transaction) -> None:
+    for account in accounts(transaction):
+        identified = _identified(transaction, account)
+        if account.number and identified is not None:
+            principal, scope = identified
+            ctx = WriteContext(transaction, scope, verification_call(account), environment, principal)
+            for finding in list(check(ctx)):
+                finding.repair(ctx)
 
 
 def verification_call(account: Account, now_ms: int | None = None) -> Call:

@@ -41,12 +41,16 @@ VALUE_BYTES_MAX = 200
 
 @dataclass(frozen=True)
 class BitmapIndex:
-    """A declared index: its name and the fields it may hold. See the module docstring for `plain` and `prefixed`."""
+    """A declared index: its name and the fields it may hold. See the module docstring for `plain` and `prefixed`.
+
+    version  raised when rows carry other values than before; the bitmaps are then made again by `rebuild` of Store.open
+    """
 
     name: str
     fields: tuple[str, ...]
     plain: tuple[str, ...] = ()
     prefixed: tuple[str, ...] = ()
+    version: int = 2
     tables: tuple[Table, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -54,8 +58,9 @@ class BitmapIndex:
         unknown = {*self.plain, *self.prefixed} - set(self.fields)
         if unknown:
             raise ValueError(f"index {self.name!r} has no field {min(unknown)!r}")
-        key, reshape = ("field", "value", "chunk"), {1: lambda rows, secret: _digest_values(self, rows, secret)}
-        object.__setattr__(self, "tables", (Table(f"{self.name}.bitmaps", key, bytes, 2, doc=doc, reshape=reshape),))
+        key, kept = ("field", "value", "chunk"), dict.fromkeys(range(2, self.version), lambda rows, secret: None)
+        reshape = {1: lambda rows, secret: _digest_values(self, rows, secret), **kept}
+        object.__setattr__(self, "tables", (Table(f"{self.name}.bitmaps", key, bytes, self.version, doc=doc, reshape=reshape),))
 
     def bind(self, reader: Reader, scope: Scope) -> BoundBitmaps:
         """The index inside one reader and one tenant."""

@@ -19,6 +19,7 @@ from storage.directory import StoreError, StoreMismatch, StoreTooNew
 Row = TypeVar("Row")
 T = TypeVar("T")
 Migration = Callable[[Any], Any]
+Rebuild = Callable[[Any], None]  # (Transaction) -> makes the rows of a derived table again, for all tenants
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Bringing a store up to what is declared: codes of new tables, versions of rows, seals, the layout of keys, the store's format.
 
+Tables that derive from others are made again, by whoever knows how, when their version was raised.
+
 All of it is one transaction of Store.open. Where rows had to be sealed, the data file is then replaced by a compacted copy, since
 freed pages would keep what was there before; until that copy is in place, each start begins with it.
 
@@ -18,7 +20,7 @@ import msgspec
 from storage.directory import DATA_FILE, StoreMismatch, copy_data, publish
 from storage.environment import IDENTITY, open_environment
 from storage.keycode import decode as decode_key
-from storage.schema import Migration, StoredTable, Table, assign_codes, upgrade
+from storage.schema import Migration, Rebuild, StoredTable, Table, assign_codes, upgrade
 
 if TYPE_CHECKING:
     from storage.table import Store, Transaction
@@ -39,6 +41,7 @@ def declare(
     stored: Mapping[str, StoredTable],
     tables: tuple[Table, ...],
     migrations: Mapping[tuple[str, int], Migration],
+    rebuild: Mapping[str, Rebuild],
     format_version: int,
 ) -> None:
     """Give each new table a code, and bring each older one and the store itself to what is declared, all in one transaction."""
@@ -54,6 +57,10 @@ def declare(
                     transaction._lmdb.put(_REWRITE, b"", db=store._meta)
             transaction._lmdb.put(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry), db=store._meta)
             transaction.dirty = True
+        store._places |= {table.name: _place(entry) for table, entry in changed}
+        for table, entry in changed:
+            if table.name in rebuild and table.name in stored and stored[table.name].version < entry.version:
+                rebuild[table.name](transaction)
         if identity != store.identity:
             transaction._lmdb.put(IDENTITY, msgspec.json.encode(identity), db=store._meta)
             transaction.dirty = True
@@ -61,7 +68,6 @@ def declare(
     store._places = {name: _place(entry) for name, entry in stored.items()}
     store.write(work)
     store.identity = identity
-    store._places |= {table.name: _place(entry) for table, entry in changed}
 
 
 def read_as_declared(store: Store, stored: Mapping[str, StoredTable], tables: tuple[Table, ...], format_version: int) -> None:

@@ -54,7 +54,7 @@ from storage.keycode import decode as decode_key
 from storage.keycode import encode as encode_key
 from storage.keycode import prefix_end
 from storage.resident import Residents
-from storage.schema import Committed, Identity, Migration, Row, Scope, T, Table
+from storage.schema import Committed, Identity, Migration, Rebuild, Row, Scope, T, Table
 
 MAP_BYTES_DEFAULT = 1 << 30
 MAP_GROWTHS_PER_WRITE_MAX = 24
@@ -420,11 +420,13 @@ class Store:
         create: bool,
         map_bytes: int = MAP_BYTES_DEFAULT,
         migrations: Mapping[tuple[str, int], Migration] | None = None,
+        rebuild: Mapping[str, Rebuild] | None = None,
         service_key: bytes | None = None,
     ) -> Store:
         """Open the store in `directory`, or create it there when asked to and there is none.
 
         migrations   (table name, from version) -> function from a row's fields (dict, or bytes for a raw table) to the next version's
+        rebuild      by the name of a derived table: what makes its rows again, in the same transaction, when its version was raised
         service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and what is sealed cannot be read
 
         A store whose rows had to be sealed is then rewritten whole, so that no freed page keeps them as they were.
@@ -449,7 +451,7 @@ class Store:
             if service_key is not None:
                 is_new = not any(entry.sealed for entry in stored.values())
                 store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
-            declare(store, stored, tuple(tables), migrations or {}, identity.format_version)
+            declare(store, stored, tuple(tables), migrations or {}, rebuild or {}, identity.format_version)
             rewrite_if_asked(store)
         except BaseException:
             store.close()

@@ -165,6 +165,30 @@ def test_deleting_a_memory_takes_back_what_it_did(ears: Ears) -> None:
     assert (kept["memory"], kept["evidence"]) == ("", [])
 
 
+def test_deleting_what_was_between_leaves_the_last_word(ears: Ears) -> None:
+    first, second, third = (
+        ears.hear(f"I live in {town}.", at=at)["events"][0]["memory_id"]
+        for town, at in (("Lisbon", MARCH), ("Oslo", JUNE), ("Bergen", "2023-09-01T00:00:00Z"))
+    )
+    ears("memories.delete", id=second)
+    assert ears.contents() == ["I live in Bergen"] and ears("graph.contradictions")["items"] == []
+    assert ears("memories.get", id=first)["superseded_by_id"] == third
+    assert ears.targets("Ada", "lives_in", valid_at="2023-07-01") == ["Lisbon"] and ears.targets("Ada", "lives_in") == ["Bergen"]
+    ears("memories.delete", id=third)
+    assert ears.contents() == ["I live in Lisbon"] and ears.targets("Ada", "lives_in") == ["Lisbon"]
+
+
+def test_a_duplicate_of_what_was_superseded_stays_superseded(ears: Ears) -> None:
+    kept = ears.hear("I live in Lisbon.")["events"][0]["memory_id"]
+    duplicate = ears.hear("I am living in Lisbon.")["events"][0]["merged_memory_id"]
+    moved = ears.hear("I live in Oslo.", at=JUNE)["events"][0]["memory_id"]
+    ears("memories.delete", id=kept)
+    assert ears.contents() == ["I live in Oslo"]
+    assert ears("memories.get", id=duplicate)["superseded_by_id"] == moved
+    ears("memories.delete", id=moved)
+    assert ears.contents() == ["I am living in Lisbon"] and ears.targets("Ada", "lives_in") == ["Lisbon"]
+
+
 def test_what_is_stored_already_gets_the_claims_and_no_twin(ears: Ears) -> None:
     raw = ears("memories.create", {"content": "I live  in OSLO!", "speaker": "Ada"})["id"]
     ears("memories.create", {"content": "I live in Oslo", "speaker": "Bob"})

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import serve_app
+from runtime.call_lane import BATCHES_UNDER_WAY_MAX, CallLane, lane_of, pack_replies, unpack_calls
+from runtime.inference import Models
+from runtime.language_model import OpenAiLanguageModel
+from runtime.operation import Reply
 from tests.in_process import InProcess, in_process
+from tests.plugins import Desk
+from tests.plugins.embedding import WordEmbedder
+from tests.upstream import Upstream, upstream, waits
 
 
 class Account:
@@ -85,3 +94,58 @@ def test_process_waits_when_asked_to(account: Account) -> None:
     late = account.service.request("POST", "/v1/memories/process", {"content": "I love jazz."}, who=account.token, Prefer="wait=0")
     assert late.status_code == 202
     account.service.embedder.late = False
+
+
+@pytest.fixture
+def pondering(tmp_path: Path) -> Iterator[tuple[Desk, str, Upstream, WordEmbedder]]:
+    """A shard whose language model answers when it may, and then with nothing that could be used."""
+    with upstream() as endpoint:
+        endpoint.will(waits)
+        embedder, model = WordEmbedder(), OpenAiLanguageModel(endpoint.url, None, "slow")
+        desk = Desk(tmp_path, serve_app.PLUGINS, Models(embedder, language_model=model))
+        yield desk, desk.register(), endpoint, embedder
+        endpoint.go_on.set()
+        desk.settle()
+        desk.run(model.close())
+        desk.close()
+
+
+@pytest.mark.parametrize("neighbour", ["memories.create", "memories.create_raw", "memories.process"])
+def test_a_neighbour_does_not_wait_for_the_model(pondering: tuple[Desk, str, Upstream, WordEmbedder], neighbour: str) -> None:
+    """Through the lanes in which calls of a gateway travel to a shard: many share a message, and are answered together."""
+    desk, me, endpoint, _ = pondering
+
+    async def send(message: bytes) -> bytes:
+        return pack_replies(await desk.shard.execute_many(unpack_calls(message)))
+
+    async def work() -> None:
+        lanes = {name: CallLane(name, send, lambda seconds: asyncio.sleep(0, True)) for name in BATCHES_UNDER_WAY_MAX}
+
+        def execute(operation: str, body: dict[str, Any]) -> asyncio.Task[Reply]:
+            call = desk.form(operation, body, who=me)
+            return asyncio.create_task(lanes[lane_of(desk.registry.operations[operation], call)].execute(call))
+
+        ingesting = [execute("memories.create", MOVED) for _ in range(BATCHES_UNDER_WAY_MAX["slow_write"] + 1)]
+        beside = execute(neighbour, {"content": "Beside it."})
+        assert (await beside).status in (201, 202)
+        while len(endpoint.requests) < len(ingesting):
+            await asyncio.sleep(0.01)
+        assert (await execute(neighbour, {"content": "After it."})).status in (201, 202)
+        assert not any(task.done() for task in ingesting)
+        endpoint.go_on.set()
+        assert {(await task).status for task in ingesting} == {201}
+
+    desk.run(work())
+
+
+def test_jobs_that_ask_a_model_hold_up_no_other_jobs(pondering: tuple[Desk, str, Upstream, WordEmbedder]) -> None:
+    desk, me, endpoint, embedder = pondering
+    for _ in range(2 * desk.settings.jobs.at_once):
+        desk("memories.process", {"content": "I live in Oslo."}, who=me)
+    desk.until(lambda: bool(endpoint.requests))
+    embedder.down = True
+    late = desk("memories.create", {"content": "It is indexed by a job."}, who=me).body
+    embedder.down = False
+    assert not late["searchable"]
+    desk.until(lambda: desk("memories.get", who=me, id=late["id"]).body["searchable"])
+    assert desk("memories.list", who=me).body["total_count"] == 1, "no ingestion has ended"

@@ -10,7 +10,7 @@ import pytest
 
 from runtime import call_lane
 from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
-from runtime.errors import Unavailable
+from runtime.errors import NotFound, Unavailable
 from runtime.limits import LANE_BYTES_MAX, LANE_CALLS_MAX
 from runtime.operation import Call, Kind, Reply
 from tests.runtime.tiny_app import call, registry
@@ -51,9 +51,13 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 
 def test_operations_find_their_lane() -> None:
     operations = registry().operations
-    assert [lane_of(operations[f"tiny.{name}"]) for name in ("read", "add", "sleep")] == ["read", "write", "slow_read"]
+    asked = call("tiny.sleep")
+    assert [lane_of(operations[f"tiny.{name}"], asked) for name in ("read", "add", "sleep")] == ["read", "write", "slow_read"]
     flow = dataclasses.replace(operations["tiny.read"], kind=Kind.FLOW)
-    assert lane_of(flow) == "write", "the end of a flow must not be sent twice"
+    assert lane_of(flow, asked) == "write", "the end of a flow must not be sent twice"
+    remote = dataclasses.replace(operations["tiny.sleep"], remote=lambda call: call.body == b"far")
+    assert [lane_of(remote, dataclasses.replace(asked, body=body)) for body in (b"far", b"near")] == ["remote_read", "slow_read"]
+    assert lane_of(remote, dataclasses.replace(asked, rejected=NotFound("x"))) == "read", "it is refused at once"
 
 
 def test_calls_that_arrive_while_a_batch_is_under_way_leave_together() -> None:

@@ -107,8 +107,9 @@ class Ward:
         return sum(repaired for repaired, _ in whole), [finding for _, left in whole for finding in left]
 
     def seen(self) -> list[Any]:
-        """What a user sees of it."""
-        memories = self.desk("memories.list", who=self.me).body["items"]
+        """What a user sees of it, but for what looking counts."""
+        counted = dict.fromkeys(("access_count", "last_accessed_at"))
+        memories = [memory | counted for memory in self.desk("memories.list", who=self.me).body["items"]]
         found = [
             self.desk("search.search", {"query": word}, who=self.me).body["evidence_ids"] for word in ("violin", "copper", "rewritten")
         ]

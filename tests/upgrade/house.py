@@ -11,11 +11,9 @@ import serve_app
 from runtime import verification
 from runtime.inference import Models
 from runtime.layout import Layout, shard_directory
-from runtime.operation import WriteContext
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from runtime.shard import Shard
-from storage.table import Scope, Transaction
 from tests.plugins import CHEAP, Desk
 from tests.plugins.embedding import WordEmbedder
 
@@ -67,15 +65,3 @@ class House(Desk):
                 for account in verification.accounts(snapshot)
                 for finding in verification.examine(snapshot, self.shard.environment, account, self.now_ms)
             ]
-
-    def mend(self) -> None:
-        """What `mneme admin verify --repair` does."""
-        store = self.shard.store
-        with store.snapshot() as snapshot:
-            accounts = verification.accounts(snapshot)
-        for account in accounts:
-            store.write(lambda transaction, account=account: verification.mend(self._writing(transaction, account), account))
-
-    def _writing(self, transaction: Transaction, account: verification.Account) -> WriteContext:
-        call = verification.verification_call(account, self.now_ms)
-        return WriteContext(transaction, Scope.of_slot(account.slot), call, self.shard.environment, None)

@@ -70,6 +70,14 @@ def test_it_answers_as_before(desk: OldDesk) -> None:
     assert desk("auth.login", {"email": "ada@example.com", "password": "correct horse"}).status == 200
 
 
+def test_filters_that_it_did_not_have_find_what_was_there(desk: OldDesk) -> None:
+    def found(filters: dict) -> list[str]:
+        return [hit["content"] for hit in desk("search.search", {"query": "key", "filters": filters}, who=KEY).body["results"]]
+
+    assert found({"metadata.n": 1}) == found({"importance": {"gt": 0.8}}) == CONTENT[:1]
+    assert found({"metadata.n": 2}) == []
+
+
 def test_it_goes_on_where_it_was(desk: OldDesk) -> None:
     added = desk("memories.create", {"content": "The boat has a new sail.", "tags": TAGS[:1]}, who=KEY)
     assert added.status == 201
