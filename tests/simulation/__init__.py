@@ -4,6 +4,8 @@
     model.py    what the documentation says the answers are, in plain Python objects
     ears.py     the receivers of webhooks
     script.py   which requests a seed makes
+    scribe.py   an account that is told things and draws a graph, and what it then must know
+    mover.py    an account that takes another one's export in, and is erased
     guest.py    an account outside the model, which asks for every operation there is
     history.py  one seed: ask both, compare, look at everything now and then, and run every check of the store
 

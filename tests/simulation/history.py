@@ -42,6 +42,8 @@ from tests.plugins import Answer
 from tests.simulation import guest
 from tests.simulation.guest import Guest
 from tests.simulation.model import Access, Account, Expected, Memory, Model, Request
+from tests.simulation.mover import Mover
+from tests.simulation.scribe import Scribe
 from tests.simulation.script import HOUR_MS, MINUTE_MS, Script
 from tests.simulation.world import JOBS_MAX, SURVIVES, World
 
@@ -82,10 +84,15 @@ class History:
             self._one(Request("auth.register", body={"email": email, "password": "correct horse", "full_name": "Somebody"}))
             self._hook(self.model.accounts[email])
         self._guest_token = self.world.register(guest.EMAIL, "Guest")
+        self._scribe = Scribe(self.world, self._chance, self.script.word, self._note, self._hold)
+        self._mover = Mover(self.world, self._chance, self._note, self._hold, self._recover_if_dead)
         self._look()
         actions = {
             self._request: 60,
             self._guests: 12,
+            self._scribes: 10,
+            self._scribe_is_heard: 2,
+            self._moves: 0.7,
             self._doomed_request: 7,
             self._group: 6,
             self._jobs: 6,
@@ -137,6 +144,24 @@ class History:
             self._guest_token = self.world("auth.login", login).body["access_token"]
         if self._recover_if_dead():
             self._look()
+
+    def _scribes(self) -> None:
+        """Something is told, drawn or taken back; sometimes the last thing the process does."""
+        self._scribe.act()
+        if self._recover_if_dead():
+            self._look()
+
+    def _scribe_is_heard(self) -> None:
+        """All jobs run, and what the scribe knows is looked at."""
+        self._mode("up")
+        self._let_jobs_run()
+        self._after_jobs()
+        self._scribe.look()
+
+    def _moves(self) -> None:
+        """An account is copied into a new one, which is erased again."""
+        self._mover.move(self._session(self._chance.choice(self._accounts())).text)
+        self._look()
 
     def _next_page(self) -> None:
         """Go on with a list that was begun a while ago."""
@@ -203,9 +228,7 @@ class History:
         self._mode("up")
         self._note("settle")
         self.world.ears.willing = True
-        for _ in range(3):
-            self.world.now_ms += 2 * MINUTE_MS
-            self.world.run_jobs(JOBS_MAX)
+        self._let_jobs_run()
         while any(0 <= self.world.now_ms - (m.expires_at or 0) <= 2 * MINUTE_MS for a in self._accounts() for m in a.memories):
             self.world.now_ms += 3 * MINUTE_MS
         self.world.run_jobs(JOBS_MAX)
@@ -219,7 +242,15 @@ class History:
             self._count_rows(account)
         for account, url in self._hooked.items():
             self._compare_heard(account, url)
+        self._scribe.look()
+        self._mover.look()
         self.world.ears.willing = False
+
+    def _let_jobs_run(self) -> None:
+        """Every job that waits, and those that these leave."""
+        for _ in range(3):
+            self.world.now_ms += 2 * MINUTE_MS
+            self.world.run_jobs(JOBS_MAX)
 
     # --- webhooks -----------------------------------------------------------------------------------------------------
 
