@@ -1,7 +1,8 @@
 """From a file to searchable chunks: the job `documents.process`, in bounded steps.
 
     begin       the document is "processing"
-    parse       the file is read in a confined process: its text, or where in it there is speech, or pages that are pictures
+    parse       the file is read in a confined process: its text, or where in it there is speech, or pages that are pictures. Of a
+                recording beside which there are subtitles, those are read
     transcribe  one piece of a recording at a time is sent to the transcriber; what it says is kept
     recognise   a few pictures at a time are sent to the recogniser; what it reads is kept
     index       some chunks at a time are embedded and become memories
@@ -11,7 +12,8 @@ reason, at once; what a model's endpoint may do better later is tried PARSE_ATTE
 as memories wait for it. A document that was deleted meanwhile ends the job without a trace.
 
 Choices where the specification is silent:
-- of a recording with a subtitle track the subtitles are the transcript, and nobody is asked;
+- of a recording with a subtitle track the subtitles are the transcript, and nobody is asked; so are an SRT or VTT file of the same
+  name in the same collection, which come before the track; both documents are found then. Of several the newest counts;
 - a PDF of which some pages are pictures is read as far as it has text when there is no recogniser, and fails only when it has none;
 - chunks become searchable step by step while the document is still "processing"; they are taken back if it fails.
 """
@@ -41,6 +43,7 @@ from plugins.document_store import (
     CueRow,
     DocumentRow,
     advance,
+    beside,
     blob_of,
     changed,
     hide_memories,
@@ -84,6 +87,7 @@ class Step:
     row: DocumentRow
     attempts: int
     file: StoredDocument | None = None
+    subtitles: StoredDocument | None = None
     cues: list[CueRow] = field(default_factory=list)
     texts: list[tuple[int, ChunkRow, str]] = field(default_factory=list)
 
@@ -114,11 +118,9 @@ def load(ctx: ReadContext, payload: Payload) -> Step | None:
     step = Step(row, attempts=1 if found is None else found[1].attempts)
     phase = payload["phase"]
     if phase in ("parse", "transcribe", "recognise"):
-        documents = ctx.settings.documents
-        step.file = StoredDocument(
-            BlobStore(ctx.settings.data_dir / BLOBS), ctx.principal.tenant_id, blob_of(ctx, row), row.media_type, row.filename,
-            documents.parser_memory_bytes, documents.parser_seconds,
-        )  # fmt: skip
+        step.file = _stored(ctx, row)
+        subtitles = beside(ctx, row, formats.SUBTITLES) if phase == "parse" and row.media_type in formats.SOUND else None
+        step.subtitles = None if subtitles is None else _stored(ctx, subtitles)
     if phase == "join":
         step.cues = [cue for _, cue in ctx[DOCUMENT_CUES].scan(row.ordinal)]
     if phase == "index":
@@ -126,6 +128,14 @@ def load(ctx: ReadContext, payload: Payload) -> Step | None:
         waiting = ctx[DOCUMENT_CHUNKS].scan(row.ordinal, after=after, limit=CHUNKS_PER_STEP)
         step.texts = [(key[1], chunk, slice_of(ctx, row, chunk.start, chunk.end)) for key, chunk in waiting]
     return step
+
+
+def _stored(ctx: ReadContext, row: DocumentRow) -> StoredDocument:
+    documents = ctx.settings.documents
+    return StoredDocument(
+        BlobStore(ctx.settings.data_dir / BLOBS), ctx.principal.tenant_id, blob_of(ctx, row), row.media_type, row.filename,
+        documents.parser_memory_bytes, documents.parser_seconds,
+    )  # fmt: skip
 
 
 async def prepare(step: Step | None, payload: Payload, models: Models) -> Any:
@@ -214,6 +224,11 @@ async def _parse(step: Step, payload: Payload, models: Models) -> Read:
 
 
 async def _hear(step: Step, models: Models) -> Read:
+    if step.subtitles is not None:
+        try:
+            return await _cut((await step.subtitles.parse("read")).extraction)
+        except ParseFailed:
+            pass  # they are a document of their own, which says what is wrong with it
     answer = await step.file.parse("hear")
     if answer.extraction is not None:
         return await _cut(answer.extraction)

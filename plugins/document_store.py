@@ -24,7 +24,9 @@ Invariants
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -35,9 +37,10 @@ from plugins.collections import DROPPED_COLLECTIONS, adjust_count, require_colle
 from plugins.document_views import DocumentChanged
 from plugins.memory_removal import hide_all
 from plugins.memory_store import live_bitmap
+from plugins.parsing import formats
 from runtime import ids, metering
 from runtime.errors import NotFound
-from runtime.limits import TEXT_PIECE_CHARS
+from runtime.limits import DOCUMENTS_BESIDE_MAX, TEXT_PIECE_CHARS
 from runtime.operation import Event, ReadContext, WriteContext
 from runtime.timestamps import iso
 from storage.bitmap_index import BitmapIndex
@@ -46,6 +49,8 @@ from storage.table import Table
 
 PENDING, PROCESSING, COMPLETED, FAILED = "pending", "processing", "completed", "failed"
 UNFINISHED = (PENDING, PROCESSING)
+FRESH = {"reason": "", "message": "", "kind": "", "language": None, "page_count": None, "duration_seconds": None}
+_LANGUAGE = re.compile(r"\.[a-z]{2,3}(?:-[a-z]{2,4})?$")
 UPLOAD_CREDITS = 5  # and one for each chunk
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -132,7 +137,7 @@ DOCUMENT_CUES: Table[CueRow] = Table("document_cues", key=("ordinal", "number"),
 DOCUMENT_SWEEP: Table[bytes] = Table(
     "document_sweep", key=(), row=bytes, doc="when orphaned files were last looked for, 8 bytes big endian"
 )
-DOCUMENT_FIELDS = BitmapIndex("document_fields", fields=("live", "collection", "status", "digest"))
+DOCUMENT_FIELDS = BitmapIndex("document_fields", fields=("live", "collection", "status", "digest", "stem"), version=3)  # 3: stem
 
 TABLES = (
     DOCUMENTS, DOCUMENT_IDS, DOCUMENT_DIGESTS, DOCUMENT_BLOBS, DOCUMENT_TEXT, DOCUMENT_CHUNKS, DOCUMENT_CUES, DOCUMENT_SWEEP,
@@ -172,6 +177,20 @@ def find_twin(ctx: ReadContext, number: int, sha256: str) -> DocumentRow | None:
     """The document of this content in a collection."""
     ordinal = ctx[DOCUMENT_DIGESTS].get(number, content_key(ctx, sha256))
     return None if ordinal is None else ctx[DOCUMENTS].get(int.from_bytes(ordinal, "big"))
+
+
+def stem_of(row: DocumentRow) -> str:
+    """What a recording and its subtitles are both called: the name without its extension, and of subtitles without their language."""
+    stem = PurePosixPath(row.filename).stem.casefold()
+    return _LANGUAGE.sub("", stem) or stem if row.media_type in formats.SUBTITLES else stem
+
+
+def beside(ctx: ReadContext, row: DocumentRow, kinds: frozenset[str]) -> DocumentRow | None:
+    """The newest document of one of these media types with the same name in the same collection."""
+    fields = ctx.index(DOCUMENT_FIELDS)
+    found = fields.of("collection", row.number) & fields.of("stem", stem_of(row))
+    rows = ctx[DOCUMENTS].get_many([(ordinal,) for ordinal in reversed(found[-DOCUMENTS_BESIDE_MAX:])])
+    return next((other for other in rows if other is not None and other.id != row.id and other.media_type in kinds), None)
 
 
 def matching(ctx: ReadContext, asked: Any) -> BitMap:
@@ -355,4 +374,4 @@ def changed(row: DocumentRow) -> dict[str, Any]:
 
 def marks(row: DocumentRow) -> tuple[tuple[str, int | str], ...]:
     """Every (field, value) whose bitmap holds this document."""
-    return ("live", 1), ("collection", row.number), ("status", row.status), ("digest", row.sha256)
+    return ("live", 1), ("collection", row.number), ("status", row.status), ("digest", row.sha256), ("stem", stem_of(row))

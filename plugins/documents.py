@@ -36,6 +36,7 @@ from plugins.document_store import (
     DOCUMENTS,
     EVENTS,
     FAILED,
+    FRESH,
     PARTS,
     PENDING,
     TABLES,
@@ -44,6 +45,7 @@ from plugins.document_store import (
     DocumentRow,
     add,
     advance,
+    beside,
     blob_of,
     chunk_view,
     content_key,
@@ -114,13 +116,21 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
     unneeded = add(ctx, row, blob)
     if unneeded is not None:
         remove_file(ctx, unneeded)
+    _help_recording(ctx, row)
     return _uploaded(row)
+
+
+def _help_recording(ctx: WriteContext, row: DocumentRow) -> None:
+    """Subtitles have come for a recording that nobody could transcribe: it is processed once more."""
+    if row.media_type in formats.SUBTITLES:
+        recording = beside(ctx, row, formats.SOUND)
+        if recording is not None and recording.status == FAILED and recording.reason == "transcription_unavailable":
+            advance(ctx, recording, status=PENDING, **FRESH, **_queued(ctx, recording.ordinal))
 
 
 def _again(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRow:
     """Process a document that had failed once more, described as it is now."""
-    fresh = {"reason": "", "message": "", "kind": "", "language": None, "page_count": None, "duration_seconds": None}
-    return advance(ctx, row, status=PENDING, filename=body.file.filename, **fresh, **_queued(ctx, row.ordinal), **_given(body))
+    return advance(ctx, row, status=PENDING, filename=body.file.filename, **FRESH, **_queued(ctx, row.ordinal), **_given(body))
 
 
 def _queued(ctx: WriteContext, ordinal: int) -> dict[str, Any]:

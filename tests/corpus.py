@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from email.message import EmailMessage
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,37 @@ def subtitled(cues: list[tuple[float, float, str]]) -> bytes:
         blocks += element("A0", element("A1", block) + whole("9B", int((ends - begins) * 1000)))
     info = element("1549A966", whole("2AD7B1", 1_000_000) + element("4489", struct.pack(">d", cues[-1][1] * 1000)))
     return head + element("18538067", info + element("1654AE6B", element("AE", track)) + element("1F43B675", whole("E7", 0) + blocks))
+
+
+ASS_HEADER = b"""[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize
+Style: Default,Arial,16
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
+
+
+def film(extension: str, cues: list[tuple[float, float, str]]) -> bytes:
+    """An MP4 or MOV with a picture and a track of timed text."""
+    out = io.BytesIO()
+    with av.open(out, "w", format=extension) as container:
+        picture, text = container.add_stream("mpeg4", rate=5), container.add_stream("mov_text")
+        picture.width, picture.height, picture.pix_fmt = 64, 48, "yuv420p"
+        text.time_base = Fraction(1, 1_000)
+        text.codec_context.subtitle_header = ASS_HEADER
+        container.mux(picture.encode(av.VideoFrame.from_ndarray(np.zeros((48, 64, 3), np.uint8), "rgb24")))
+        container.mux(picture.encode())
+        for begins, ends, words in cues:
+            packet = av.Packet(len(words.encode()).to_bytes(2, "big") + words.encode())
+            packet.stream, packet.time_base = text, text.time_base
+            packet.pts = packet.dts = int(begins * 1000)
+            packet.duration = int((ends - begins) * 1000)
+            container.mux(packet)
+    return out.getvalue()
 
 
 def png_of(width: int, height: int) -> bytes:

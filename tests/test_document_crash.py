@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 
-from tests import corpus
+from tests import corpus, sounds
 from tests.served import Served, served
 
 DONE_SECONDS_MAX = 60
@@ -70,6 +73,34 @@ def test_a_kill_at_any_step_repeats_one_step_and_nothing_twice(tmp_path: Path) -
         assert collection["document_count"] == len(steps)
         files = [path for path in (tmp_path / "data" / "blobs").rglob("*") if path.is_file()]
         assert len(files) == len(steps)
+        assert service.stop() == 0
+
+
+def parser_of(service: Served) -> psutil.Process:
+    """The confined process that reads a document, once there is one."""
+    deadline = time.monotonic() + DONE_SECONDS_MAX
+    while time.monotonic() < deadline:
+        for child in psutil.Process(service.process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if "plugins.parsing" in child.cmdline():
+                    return child
+        time.sleep(0.005)
+    raise AssertionError("nothing is read")
+
+
+def test_a_stop_while_a_document_is_read_is_orderly(tmp_path: Path) -> None:
+    """SIGTERM: the service ends as asked, its parser with it, and the document is read after the next start."""
+    recording = sounds.wav(np.tile(sounds.NOT_SPEECH["white noise"](), 45))  # minutes, which takes a while to hear
+    with served(tmp_path / "data") as service:
+        token = service.register()
+        answer = service.http.post("/v1/documents/upload", headers=auth(token), files={"file": ("noise.wav", recording)})
+        assert answer.status_code == 202, answer.text
+        url, parser = answer.json()["status_url"], parser_of(service)
+        assert service.stop() == 0
+        assert not parser.is_running() or parser.status() == psutil.STATUS_ZOMBIE
+    with served(tmp_path / "data") as service:
+        document = until(service, token, url, done)
+        assert (document["status"], document["result"]["kind"], document["version"]) == ("completed", "no_speech_detected", 2)
         assert service.stop() == 0
 
 

@@ -20,6 +20,7 @@ MP4, WEBM, MOV = "video/mp4", "video/webm", "video/quicktime"
 PNG, JPEG, WEBP = "image/png", "image/jpeg", "image/webp"
 
 SOUND = frozenset((MP3, WAV, M4A, FLAC, OGG, MP4, WEBM, MOV))
+SUBTITLES = frozenset((SRT, VTT))
 PICTURES = frozenset((PNG, JPEG, WEBP))
 MEDIA = SOUND | PICTURES
 ARCHIVES = {".docx": DOCX, ".pptx": PPTX, ".xlsx": XLSX}

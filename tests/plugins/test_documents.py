@@ -252,6 +252,46 @@ def test_speech_without_a_transcriber_fails(alone: Reader, spoken: np.ndarray) -
     assert document["result"] is None
 
 
+def test_subtitles_beside_a_recording_are_its_transcript(alone: Reader, spoken: np.ndarray) -> None:
+    here, elsewhere = alone.collection("beside"), alone.collection("elsewhere")
+    alone.processed("Talk.en.srt", corpus.SRT.encode(), collection_id=here)
+    for name in ("talk.wav", "TALK.mp3"):
+        document = alone.processed(name, corpus.recording(spoken, name[-3:].lower()), collection_id=here)
+        assert document["result"] == {"kind": "transcript", "language": None}, document
+        (chunk,) = alone.chunks(document)
+        assert (chunk["start_seconds"], chunk["end_seconds"]) == (1.5, 3_725.0) and "ferry" in chunk["content"]
+    document = alone.processed("talk.wav", corpus.recording(spoken, "wav"), collection_id=elsewhere)
+    assert document["error"]["reason"] == "transcription_unavailable", "what lies in another collection lies not beside it"
+
+
+def test_subtitles_that_come_later_help_a_recording_that_failed(alone: Reader, spoken: np.ndarray) -> None:
+    here = alone.collection("later")
+    document = alone.processed("speech.flac", corpus.recording(spoken, "flac"), collection_id=here)
+    assert document["error"]["reason"] == "transcription_unavailable"
+    alone.processed("speech.vtt", corpus.VTT.encode(), collection_id=here)
+    alone.service.until(lambda: alone("GET", f"/v1/documents/{document['id']}")["status"] == "completed")
+    assert alone("GET", f"/v1/documents/{document['id']}")["result"]["kind"] == "transcript"
+
+
+def test_subtitles_that_cannot_be_read_are_passed_over(alone: Reader, spoken: np.ndarray) -> None:
+    here = alone.collection("unreadable")
+    assert alone.processed("note.srt", b"no times at all", collection_id=here)["status"] == "failed"
+    document = alone.processed("note.wav", corpus.recording(spoken, "wav"), collection_id=here)
+    assert document["error"]["reason"] == "transcription_unavailable"
+
+
+@pytest.mark.parametrize("extension", ["mp4", "mov"])
+def test_a_track_of_subtitles_is_the_transcript_of_a_film(alone: Reader, spoken: np.ndarray, extension: str) -> None:
+    """As MP4 and MOV have them: timed text in a track of its own."""
+    document = alone.processed(
+        f"film.{extension}", corpus.film(extension, [(1.5, 3.0, "Good morning."), (10.0, 12.5, "It is ten o'clock.")])
+    )
+    assert document["result"]["kind"] == "transcript"
+    (chunk,) = alone.chunks(document)
+    assert chunk["content"] == "Good morning.\nIt is ten o'clock."
+    assert (chunk["start_seconds"], chunk["end_seconds"]) == (1.5, 12.5)
+
+
 def test_a_track_of_subtitles_is_the_transcript(alone: Reader) -> None:
     document = alone.processed("film.webm", corpus.subtitled([(1.5, 3.0, "Good morning."), (10.0, 12.5, "It is <i>ten</i> o'clock.")]))
     assert document["result"] == {"kind": "transcript", "language": "eng"}
