@@ -296,8 +296,8 @@ def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: Bit
         found.append(prepared.scan.best(count, allowed)[0])
     if prepared.chunks is not None:
         found.append(nearest_by_chunk(ctx, prepared.chunks, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed))
-    if body.asks_graph:
-        for retriever in ctx.registry.retrievers:
+    for retriever in ctx.registry.retrievers:
+        if body.graph_share(retriever.weight) > 0:
             found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
     candidates = ascending(*found)
     return with_neighbours(ctx, candidates, allowed) if body.search_type == "hybrid" else candidates

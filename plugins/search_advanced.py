@@ -86,10 +86,11 @@ class AdvancedBody(SearchBody):
     def keeps_parts(self) -> bool:
         return self.explained or self.boosts is not None
 
-    @property
-    def asks_graph(self) -> bool:
+    def graph_share(self, default: float) -> float:
         channels = None if self.boosts is None else self.boosts.channels
-        return super().asks_graph and (channels is None or channels.graph > 0)
+        if channels is None or "graph" not in channels.model_fields_set:
+            return super().graph_share(default)
+        return super().graph_share(1.0) * channels.graph
 
 
 class FacetCount(View):

@@ -56,7 +56,7 @@ class Channels(Body):
 
     semantic: Multiplier = Field(1.0, description="Meaning: vectors and late interaction.")
     lexical: Multiplier = Field(1.0, description="Words.")
-    graph: Multiplier = Field(1.0, description="Candidates of the knowledge graph: 0 leaves them out.")
+    graph: Multiplier = Field(1.0, description="Candidates of the knowledge graph: above 0 asks for them, 0 leaves them out.")
     temporal: Multiplier = Field(1.0, description="Times that the query names or asks for.")
     facet: Multiplier = Field(1.0, description="What a memory is: its speaker, its length, numbers and names in it.")
 

@@ -77,10 +77,9 @@ class SearchBody(Body):
         """Whether what each feature contributes is asked for after ranking."""
         return self.explained
 
-    @property
-    def asks_graph(self) -> bool:
-        """Whether retrievers of other plugins propose candidates."""
-        return self.search_type in ("hybrid", "graph")
+    def graph_share(self, default: float) -> float:
+        """Whether a retriever of another plugin proposes candidates: above 0. default: its share where nothing is said of it."""
+        return {"graph": 1.0, "hybrid": default}.get(self.search_type, 0.0)
 
     @property
     def score_min(self) -> float:

@@ -68,7 +68,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
-    """A further source of search candidates: (ctx, query) -> {ordinal: score in 0…1}; `weight` is its default share."""
+    """A further source of search candidates: (ctx, query) -> {ordinal: score in 0…1}.
+
+    weight  its share in a hybrid search that says nothing of it; 0 for none
+    """
 
     name: str
     candidates: Callable[..., Mapping[int, float]]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from plugins.search_advanced import AdvancedBody
+from plugins.search_views import SearchBody
 from tests.plugins.test_ingestion import JUNE, Ears
 
 
@@ -56,3 +59,15 @@ def test_as_of_follows_what_held_then(ears: Ears) -> None:
 def test_a_hybrid_search_gets_candidates(ears: Ears) -> None:
     hits = ears("search.search", {"query": "What about Clara?", "search_type": "graph", "include_low_confidence": True})["results"]
     assert {hit["content"] for hit in hits} >= {"Clara works at Acme", "My sister Clara plays the cello"}
+
+
+def test_a_search_says_whether_it_has_candidates_of_the_graph() -> None:
+    def share(body: type[SearchBody], default: float, **asked: Any) -> float:
+        return body(query="Clara", **asked).graph_share(default)
+
+    assert [share(SearchBody, 0.5, search_type=kind) for kind in ("graph", "hybrid", "bm25", "vector")] == [1.0, 0.5, 0.0, 0.0]
+    asked = {"boosts": {"channels": {"graph": 2}}}
+    assert share(AdvancedBody, 0.0, **asked) > 0 == share(AdvancedBody, 0.0) == share(AdvancedBody, 0.0, search_type="bm25", **asked)
+    for kind in ("graph", "hybrid"):
+        assert share(AdvancedBody, 1.0, search_type=kind, boosts={"channels": {"graph": 0}}) == 0
+        assert share(AdvancedBody, 1.0, search_type=kind, boosts={"channels": {"lexical": 0}}) == 1
