@@ -5,7 +5,7 @@ import { h, mono } from "../kit.js";
 
 const SAYS = {
   words: "how near it comes to each word of the query",
-  nearby: "the same, counting its neighbours in the session",
+  nearby: "how near it or a neighbour in the session comes to each word",
   lexical: "words it shares with the query, its neighbours' too",
   semantic: "nearness in meaning, its neighbours' too",
   exact: "nearness in meaning of the memory alone",
@@ -36,16 +36,7 @@ export function explanation({ explanation: parts, score }, profile) {
     { class: "stack tight" },
     h(
       "table",
-      { class: "features" },
-      h(
-        "thead",
-        { class: "unseen" },
-        h(
-          "tr",
-          null,
-          ["Feature", "Contribution", "Value"].map((name) => h("th", { scope: "col" }, name)),
-        ),
-      ),
+      { class: "features", "aria-label": "What each feature contributed" },
       h(
         "tbody",
         null,
