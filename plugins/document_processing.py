@@ -56,6 +56,7 @@ from plugins.memory_store import Draft, Indexed, store_memories
 from plugins.parsing import formats
 from plugins.parsing.extraction import Extraction, ParseFailed, TextBuilder
 from runtime import jobs, metering
+from runtime.blobs import blob_store
 from runtime.inference import Models
 from runtime.jobs import Again, GiveUp
 from runtime.limits import (
@@ -70,9 +71,7 @@ from runtime.limits import (
 from runtime.operation import ReadContext, WriteContext
 from runtime.plugin import Job, RetryStrategy
 from runtime.reading_models import ReadingRefused, ReadingUnavailable
-from storage.blob_store import BlobStore
 
-BLOBS = "blobs"  # below the data directory, as in the gateway
 SOURCE_TYPE = "document"
 _NO_ROOM_MS, _NO_ROOM_MS_MAX = 200, 30_000
 _JOIN_SECONDS = 30.0  # stretches of speech so near each other are sent as one piece
@@ -133,7 +132,7 @@ def load(ctx: ReadContext, payload: Payload) -> Step | None:
 def _stored(ctx: ReadContext, row: DocumentRow) -> StoredDocument:
     documents = ctx.settings.documents
     return StoredDocument(
-        BlobStore(ctx.settings.data_dir / BLOBS), ctx.principal.tenant_id, blob_of(ctx, row), row.media_type, row.filename,
+        blob_store(ctx.settings), ctx.principal.tenant_id, blob_of(ctx, row), row.media_type, row.filename,
         documents.parser_memory_bytes, documents.parser_seconds,
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import quote
 
 from plugins.collections import COLLECTION_CLEANUP, Sweep, adjust_count, require_collection
-from plugins.document_processing import BLOBS, PROCESS_JOB
+from plugins.document_processing import PROCESS_JOB
 from plugins.document_store import (
     DOCUMENT_BLOBS,
     DOCUMENT_CHUNKS,
@@ -76,6 +76,7 @@ from plugins.document_views import (
 )
 from plugins.parsing import formats
 from runtime import metering
+from runtime.blobs import blob_store
 from runtime.checks import Counter, Derived, Marks, Pursued, last_ordinal
 from runtime.jobs import Again
 from runtime.limits import (
@@ -226,7 +227,7 @@ def _look_for_orphans(ctx: WriteContext) -> None:
 
 
 def _load_sweep(ctx: ReadContext, payload: Mapping[str, Any]) -> tuple[BlobStore, str]:
-    return BlobStore(ctx.settings.data_dir / BLOBS), ctx.principal.tenant_id
+    return blob_store(ctx.settings), ctx.principal.tenant_id
 
 
 async def _unlink(loaded: tuple[BlobStore, str], payload: Mapping[str, Any], models: Any) -> None:
@@ -274,7 +275,7 @@ def sweep_orphans(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
 
 def erase(ctx: WriteContext) -> dict[str, int]:
     """Remove all documents of the tenant, and their files: the account is closed by then, so nobody misses them if this runs again."""
-    BlobStore(ctx.settings.data_dir / BLOBS).remove_owner(ctx.principal.tenant_id)
+    blob_store(ctx.settings).remove_owner(ctx.principal.tenant_id)
     return {table.name: ctx[table].delete_prefix() for table in (*TABLES, *DOCUMENT_FIELDS.tables)}
 
 

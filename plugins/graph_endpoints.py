@@ -51,6 +51,7 @@ from runtime.ids import id_tag
 from runtime.limits import CLAIMS_PER_ENTITY_READ_MAX, CLAIMS_VISITED_MAX, SOURCE_MEMORIES_SHOWN_MAX
 from runtime.operation import Event, ReadContext, Reply, View, WriteContext
 from runtime.pagination import envelope, newest_first, position
+from runtime.settings import Settings
 from runtime.timestamps import iso
 from storage.bitmap_index import PREFIX_CHARS_MAX
 
@@ -117,12 +118,19 @@ def _iso(ms: int | None) -> str | None:
     return None if ms is None else iso(ms)
 
 
+def _delivery(settings: Settings) -> str:
+    """Whether object storage has a write when its reply goes out; in `replicated` mode the reply waits for that."""
+    if settings.object_store.url is None:
+        return "not_configured"
+    return "delivered" if settings.durability.mode == "replicated" else "pending"
+
+
 def _receipt(ctx: WriteContext, resource_id: str) -> dict[str, Any]:
     """Rule G: what has happened to a write, here and elsewhere."""
     event_id = ctx.emit(GRAPH_CHANGED, {"id": resource_id}, resource_id)
     return {
         "primary": {"status": "committed", "read_after_write": True, "sequence": ctx.reader.sequence},
-        "replica_delivery": {"status": "not_configured", "outbox_event_id": event_id},
+        "replica_delivery": {"status": _delivery(ctx.settings), "outbox_event_id": event_id},
     }
 
 

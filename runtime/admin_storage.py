@@ -11,10 +11,12 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
-from runtime import backup, verification
+from runtime import backup, recovery, verification
 from runtime.admin import Command
+from runtime.backup import BackupError
 from runtime.client import Client, local_base_url
 from runtime.cluster import resolve
 from runtime.layout import Layout, LayoutError, held, shard_directory
@@ -25,7 +27,9 @@ from runtime.placement import Placement
 from runtime.placement_table import PlacementTable
 from runtime.secrets import Secrets
 from runtime.settings import Settings
+from runtime.timestamps import iso
 from runtime.verification import Account, Finding
+from storage.replay import Restored
 from storage.table import Scope, Store
 
 OK, FOUND = 0, 1
@@ -41,8 +45,25 @@ def back_up(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def restore(parsed: argparse.Namespace, settings: Settings) -> int:
+    if parsed.directory is None:
+        return _restore_from_log(parsed, settings)
+    if parsed.at or parsed.take_over or parsed.cluster:
+        raise BackupError("--at, --take-over and --cluster are for a restore from the object store: a backup is of one moment.")
     manifest = backup.restore(parsed.directory, settings.data_dir)
     print(f"{_told(manifest)}, as of {manifest.made_at}, are in {settings.data_dir}; every checksum and count agrees.")
+    return OK
+
+
+def _restore_from_log(parsed: argparse.Namespace, settings: Settings) -> int:
+    """From the object store of the settings; say how far each shard got."""
+
+    def told(shard: int, found: Restored) -> None:
+        print(f"shard {shard}: commit {found.sequence} of {iso(found.at)}, from a snapshot and {found.segments} segments", flush=True)
+
+    layout = recovery.restore_installation(settings, cluster_id=parsed.cluster, at=parsed.at, take_over=parsed.take_over, told=told)
+    print(f"{layout.shards} shards of {settings.object_store.url} are in {settings.data_dir}; every checksum agrees.")
+    if not parsed.take_over:
+        print("They are for looking at: a service of these settings refuses them. Restore with --take-over to go on from here.")
     return OK
 
 
@@ -162,12 +183,32 @@ def _backup_directory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the backup's directory")
 
 
+def _restore_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", type=Path, nargs="?", metavar="DIR", help="a backup's directory (default: the log in object_store.url)"
+    )
+    parser.add_argument("--at", type=_moment, metavar="TIME", help="the state of that time (ISO 8601; default: the last)")
+    parser.add_argument("--take-over", action="store_true", help="become the owner of the shards: whoever served them stops")
+    parser.add_argument("--cluster", metavar="ID", help="which installation, where the object store holds several")
+
+
+def _moment(text: str) -> int:
+    """ISO 8601 with an offset -> Unix milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no time of ISO 8601, such as 2026-01-31T12:00:00Z") from None
+    if moment.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"{text} has no offset: write 2026-01-31T12:00:00Z for UTC")
+    return int(moment.timestamp() * 1000)
+
+
 def _repair(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="make what derives from other rows again")
 
 
 COMMANDS: tuple[Command, ...] = (
     Command("backup", "copy all data into a new directory, also while the service runs", _backup_directory, back_up),
-    Command("restore", "copy a backup into a new data directory, checking every file and count", _backup_directory, restore),
+    Command("restore", "make a new data directory from a backup, or from the log in object storage", _restore_arguments, restore),
     Command("verify", "check that everything stored agrees with itself, also while the service runs", _repair, verify),
 )

@@ -30,7 +30,7 @@ Generated from the declarations by `make docs`; do not edit.
     logs/                 what shards and gateways have to say (engine ray)
     models/               the embedding model as an int8 graph; derived from the weights
     shards/0000/ …        one directory for each shard
-        data.mdb          the store: one LMDB environment
+        data.mdb          the store: one LMDB environment; with an object store its database `log` holds the commits to be shipped
         keys.ring         the data keys of its tenants, wrapped by secrets/service; see storage/envelope.py
         lock.mdb, LOCK    LMDB's reader table, and a lock with the process id of whoever has the store open
         indexes/          checkpoints of vector graphs; derived

@@ -34,6 +34,7 @@ import orjson
 from pydantic import Field
 
 from runtime import auth, bodies, openapi, validation
+from runtime.blobs import blob_store
 from runtime.bodies import Arriving, ClientLeft, Headers, Receive, T, unless_left
 from runtime.callers import Callers
 from runtime.errors import (
@@ -81,7 +82,6 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _HEADER_SAFE = "".join(map(chr, range(32, 127)))
 _UNMATCHED = "unmatched"
 _ENTROPY_BYTES = 16 + 32  # one request to the system for a request id and a call's seed
-BLOBS = "blobs"  # below the data directory
 _CLIENT_LEFT_STATUS = 499  # never sent: how metrics count a client that left before its body was whole
 _DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -153,7 +153,7 @@ class Gateway:
         self._arriving = Arriving()
         self._unfinished: set[asyncio.Future[Any]] = set()
         self._own = self._own_operations()
-        self._blobs = BlobStore(settings.data_dir / BLOBS)
+        self._blobs = blob_store(settings)
         routes = [_Route(operation, settings, self._blobs) for operation in registry.operations.values()]
         routes += [_Route(operation, settings, self._blobs, is_own=True) for operation in self._own]
         built = ((mount, mount.build(Door(self, self._arriving), settings)) for plugin in registry.plugins for mount in plugin.mounts)

@@ -352,6 +352,13 @@ RERANKER_BACKOFF_SECONDS_MIN = 0.1
 RERANKER_BACKOFF_SECONDS_MAX = 1.0
 RERANKER_ANSWER_BYTES_MAX = 1024 * 1024
 
+# --- the log in object storage ----------------------------------------------------------------------------------------
+LOG_BEHIND_RETRY_SECONDS = 2
+BLOB_COPIES_PAUSE_SECONDS = 0.5
+PAUSE_TICK_SECONDS = 0.5
+PAUSE_NOTICED_SECONDS = 3
+VERIFY_EPOCH_SECONDS_MAX = 5
+
 # --- language model ---------------------------------------------------------------------------------------------------
 COMPLETIONS_AT_ONCE_MAX = 32
 COMPLETIONS_WAITING_MAX = 256

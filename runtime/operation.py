@@ -320,6 +320,7 @@ class Reply:
     resource_id  what a CANONICAL key is bound to (the first id for a batch)
     outcome  of a flow: what its `finish` gets as ctx.prepared; plain data
     file     sent instead of `body`
+    sequence of the commit that it tells of; 0: of none
     """
 
     status: int = 200
@@ -330,6 +331,7 @@ class Reply:
     resource_id: str | None = None
     outcome: Any = None
     file: StoredFile | None = None
+    sequence: int = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Reply, _fields_of_reply(self)

@@ -352,6 +352,29 @@ class Storage(Section):
     map_bytes: int = Field(1024**3, ge=1024**2, description="Bytes of address space a shard's store starts with; it grows by itself.")
 
 
+class Durability(Section):
+    mode: Literal["local", "replicated"] = Field(
+        "local", description="A write is acknowledged when it is on this machine's disk, or not before the object store has it."
+    )
+    wait_seconds_max: float = Field(5.0, gt=0, le=60, description="Seconds a replicated write waits for the object store before its 503.")
+
+
+class ObjectStore(Section):
+    url: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9]+://",
+        description="Where the log and snapshots go: file:///path, s3://bucket/prefix, gs:// or az://; null keeps none.",
+    )
+    ship_interval_ms: int = Field(
+        200, ge=1, le=60_000, description="Milliseconds for which commits gather into one object; not if replicated."
+    )
+    backlog_bytes_max: int = Field(
+        4 * 1024**3, ge=1024**2, description="Bytes of log that may wait on disk for an object store that does not answer."
+    )
+    snapshot_interval_seconds: int = Field(6 * 3600, ge=60, description="Seconds between snapshots of a shard that changes.")
+    snapshot_log_bytes: int = Field(1024**3, ge=1024**2, description="Bytes of shipped log after which a snapshot is taken sooner.")
+
+
 class Settings(Section):
     """All settings. `Settings()` is the defaults; `Settings.load` reads the sources."""
 
@@ -386,6 +409,8 @@ class Settings(Section):
     log: Log = Log()
     clock: Clock = Clock()
     storage: Storage = Storage()
+    durability: Durability = Durability()
+    object_store: ObjectStore = ObjectStore()
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Settings:
@@ -397,6 +422,8 @@ class Settings(Section):
             raise ValueError(f"{missing} is missing: {given} needs it to serve HTTPS")
         if self.billing.provider == "stripe" and self.billing.stripe_api_key is None:
             raise ValueError("billing.stripe_api_key is missing: billing.provider stripe needs it")
+        if self.durability.mode == "replicated" and self.object_store.url is None:
+            raise ValueError("object_store.url is missing: durability.mode replicated needs it")
         if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
             missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")

@@ -23,6 +23,7 @@ import orjson
 
 from runtime import auth, flow, idempotency, jobs, metering, outbox, verification
 from runtime.admission import Admission, Ticket
+from runtime.durability import Durability
 from runtime.errors import ApiError, InternalError, Moved, RateLimited, Unauthenticated, Unavailable
 from runtime.inference import Models
 from runtime.job_loop import JobLoop
@@ -77,6 +78,7 @@ class Shard:
         self._announcing: set[asyncio.Task] = set()
         self._draining = False
         self._asked = [0] * SLOTS
+        self._durability: Durability | None = None
         self.store: Store
 
     async def open(self, *, create: bool) -> None:
@@ -92,6 +94,11 @@ class Shard:
             rebuild=verification.rebuilding(self.environment),
             service_key=self.environment.secrets.service,
         )
+        try:
+            self._durability = await Durability.begin(self.store, self.settings)
+        except BaseException:
+            self.store.close()
+            raise
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX)
         self._jobs = JobLoop(
@@ -129,12 +136,14 @@ class Shard:
                 await self._usage.flush()
             self._gate.check(call.slot)
             self._asked[call.slot] += 1
+            if self._durability is not None:
+                self._durability.check(writes=operation.kind is not Kind.READ)
             if call.knocks:
                 return self._let_in(operation, call)
             if operation.kind is Kind.WRITE:
-                return await self._write(operation, call)
+                return await self._acknowledged(await self._write(operation, call))
             if operation.kind is Kind.FLOW:
-                return await self._flow(operation, call)
+                return await self._acknowledged(await self._flow(operation, call))
             if operation.prepare is None:
                 return self._read(operation, call)
             return await self._slow_read(operation, call)
@@ -179,11 +188,14 @@ class Shard:
         await self.drain()
         await asyncio.to_thread(self._lane.close)
         self._reads.close()
+        if self._durability is not None:
+            await self._durability.close()
         self.store.close()
 
     async def status(self) -> dict[str, Any]:
         """Figures for health checks and metrics."""
-        return {
+        log_figures = {} if self._durability is None else {"log": self._durability.status()}
+        return log_figures | {
             "shard": self.identity.shard,
             "open": not self._draining,
             "sequence": self.store.sequence,
@@ -310,7 +322,9 @@ class Shard:
             return None
         if ticket.credits:
             self._count_request(ctx.principal, call)
-        return formed(operation, replayed)
+        reply = formed(operation, replayed)
+        reply.sequence = ctx.reader.sequence
+        return reply
 
     async def _write(self, operation: Operation, call: Call) -> Reply:
         with self.store.snapshot() as snapshot:
@@ -341,6 +355,12 @@ class Shard:
             raise
         finally:
             self._running.pop(held, None)
+
+    async def _acknowledged(self, reply: Reply) -> Reply:
+        """The reply, once the commit that it tells of is as durable as the settings promise."""
+        if self._durability is not None and reply.sequence:
+            await self._durability.acknowledge(reply.sequence)
+        return reply
 
     def _transaction_of(self, operation: Operation, call: Call, prepared: Any, credits: int) -> Callable[[Transaction], Outcome]:
         """The call as work for the write lane. Credential and key are looked at again: both may have changed meanwhile."""
@@ -374,6 +394,9 @@ class Shard:
     async def _write_for_job(
         self, label: str, scope: Scope, principal: Principal, call: Call, work: Callable[[WriteContext], None]
     ) -> Reply:
+        if self._durability is not None:
+            self._durability.check(writes=True)
+
         def run(transaction: Transaction) -> Outcome:
             if self._owner_of_job(transaction, scope.slot, scope.tenant) is None:
                 return Outcome(Reply())  # closed while the job was at it: nothing comes back to life

@@ -35,6 +35,7 @@ from runtime.limits import (
 from runtime.operation import Operation, UploadedFile
 from runtime.settings import Settings
 from storage.blob_store import BlobStore, BlobWriter
+from storage.object_store import ObjectStoreFailed
 
 FILE_FIELD = "file"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
@@ -86,7 +87,10 @@ class UploadReader:
                 writer = await asyncio.to_thread(self._blobs.writer, owner)
             body = self._read_fields(form)
             await asyncio.to_thread(writer.write, form.take_file())
-            blob = await asyncio.to_thread(writer.finish)
+            try:
+                blob = await asyncio.to_thread(writer.finish)
+            except ObjectStoreFailed:
+                raise Unavailable("The object store that has to hold every file does not answer; nothing was stored. Retry soon.") from None
             body[FILE_FIELD] = UploadedFile(
                 filename=form.filename,
                 media_type=media_type,

@@ -134,6 +134,9 @@ class WriteLane:
         try:
             committed = self._store.write(lambda transaction: [self._run_alone(transaction, waiting) for waiting in group])
             self._feed(committed)
+            for waiting in group:
+                if waiting.outcome is not None:
+                    waiting.outcome.reply.sequence = committed.sequence
         except StoreFull as full:
             log.error("write refused: %s", full)
             self._stats["disk_full_total"] += 1

@@ -31,6 +31,9 @@ from typing import BinaryIO
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from storage.blob_copies import GONE, PUT, BlobCopies
+from storage.object_store import ObjectStoreFailed
+
 FRAME_BYTES = 64 * 1024
 TAG_BYTES = 16
 KEY_BYTES = 32
@@ -74,19 +77,22 @@ def _opened(cipher: AESGCM, number: int, last: bool, frame: bytes) -> bytes:
 class BlobStore:
     """All blobs below one directory. Safe from any thread and process: files are written once and never changed."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, copies: BlobCopies | None = None):
         self.directory = directory
+        self._copies = copies
 
     def writer(self, owner: str) -> BlobWriter:
         """A new blob of this owner, to be written and then finished or aborted."""
-        return BlobWriter(self._home(owner))
+        return BlobWriter(self._home(owner), self._copies)
 
     def read(self, owner: str, blob: Blob) -> Iterator[bytes]:
         """The content in pieces of at most FRAME_BYTES. Raises BlobMissing at once, BlobDamaged on the way."""
+        path = self._path(owner, blob.name)
         try:
-            file = self._path(owner, blob.name).open("rb")
+            file = path.open("rb")
         except FileNotFoundError:
-            raise BlobMissing("a stored file is gone") from None
+            self._fetch(owner, path)
+            file = path.open("rb")
         return _frames(file, AESGCM(blob.key))
 
     def copy(self, owner: str, blob: Blob) -> BinaryIO:
@@ -105,6 +111,8 @@ class BlobStore:
     def remove(self, owner: str, name: str) -> bool:
         """Remove a blob or an unfinished one; -> whether it was there."""
         path = self._path(owner, name) if _NAME.fullmatch(name) else self._home(owner) / INCOMING / Path(name).name
+        if self._copies is not None and _NAME.fullmatch(name):
+            self._copies.note(GONE, owner, name)
         try:
             path.unlink()
         except FileNotFoundError:
@@ -113,6 +121,8 @@ class BlobStore:
 
     def remove_owner(self, owner: str) -> None:
         """Remove everything of one owner."""
+        if self._copies is not None:
+            self._copies.note(GONE, owner)
         shutil.rmtree(self._home(owner), ignore_errors=True)
 
     def older(self, owner: str, seconds: float, limit: int) -> list[str]:
@@ -128,6 +138,20 @@ class BlobStore:
                 continue  # it was finished or removed just now
         return found
 
+    def _fetch(self, owner: str, path: Path) -> None:
+        """Bring a blob here from its copy. Raises BlobMissing, ObjectStoreFailed."""
+        if self._copies is None:
+            raise BlobMissing("a stored file is gone")
+        incoming = self._home(owner) / INCOMING / os.urandom(16).hex()
+        _make(incoming.parent)
+        try:
+            if not self._copies.fetch(owner, path.name, incoming):
+                raise BlobMissing("a stored file is gone")
+            _make(path.parent)
+            incoming.rename(path)
+        finally:
+            incoming.unlink(missing_ok=True)
+
     def _home(self, owner: str) -> Path:
         if not _OWNER.fullmatch(owner):
             raise ValueError("an owner is named by lower-case letters, digits and underscores")
@@ -142,8 +166,9 @@ class BlobStore:
 class BlobWriter:
     """One blob on its way in. Not thread-safe; its calls block for the disk."""
 
-    def __init__(self, home: Path):
+    def __init__(self, home: Path, copies: BlobCopies | None = None):
         self._home = home
+        self._copies = copies
         self._incoming = home / INCOMING / os.urandom(16).hex()
         _make(self._incoming.parent)
         self._key = AESGCM.generate_key(8 * KEY_BYTES)
@@ -165,7 +190,7 @@ class BlobWriter:
             del self._waiting[:FRAME_BYTES]
 
     def finish(self) -> Blob:
-        """Make it durable under its name."""
+        """Make it durable under its name. Raises ObjectStoreFailed when its copy has to be stored and is not; it is gone then."""
         self._put(bytes(self._waiting), last=True)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -174,8 +199,15 @@ class BlobWriter:
         name = f"{digest}-{os.urandom(8).hex()}"
         target = self._home / name[:2]
         _make(target)
+        noted = None if self._copies is None else self._copies.note(PUT, self._home.name, name)
         self._incoming.rename(target / name)
         _sync(target)
+        if noted is not None and self._copies.at_once:
+            try:
+                self._copies.settle(noted)
+            except ObjectStoreFailed:
+                (target / name).unlink(missing_ok=True)
+                raise
         return Blob(name, digest, self.size, self._key)
 
     def abort(self) -> None:

@@ -78,6 +78,7 @@ class SnapshotTaker:
         self._interval, self._log_bytes = interval_seconds, log_bytes
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mneme-log-snapshots", daemon=True)
+        self._taking = threading.Lock()
         self.taken = 0
         self.failures = 0
 
@@ -113,6 +114,10 @@ class SnapshotTaker:
     def take(self) -> Manifest | None:
         """Store a snapshot, and let go of what it makes superfluous; None when there is nothing new, or when this owner was
         fenced or is closing meanwhile."""
+        with self._taking:
+            return self._take()
+
+    def _take(self) -> Manifest | None:
         state = self._shipper.state
         place = f"{SNAPSHOTS}/{state.number:012d}-{self._store.sequence:012d}"
         if self._store.sequence == state.sequence and self._objects.has(f"{place}/{MANIFEST}"):

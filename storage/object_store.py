@@ -22,6 +22,8 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import from_url
 
+from storage.directory import StoreError
+
 REQUEST_SECONDS_MAX = 10
 CONNECT_SECONDS_MAX = 3
 RETRIES_MAX = 2
@@ -29,7 +31,7 @@ PIECE_BYTES = 8 << 20
 NAMES_PER_DELETE_MAX = 500
 
 
-class ObjectStoreFailed(Exception):
+class ObjectStoreFailed(StoreError):
     """The object store did not do what was asked, or did not say so. Whether anything was written is unknown."""
 
 
@@ -95,6 +97,12 @@ class ObjectStore:
         start = f"{self._place}{folder}/" if folder else self._place
         found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
         return sorted(each["path"].removeprefix(start) for each in found)
+
+    def stored_at(self, folder: str) -> dict[str, int]:
+        """Name -> when it was stored, Unix milliseconds by the store's clock, of every object below a folder."""
+        start = f"{self._place}{folder}/"
+        found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
+        return {each["path"].removeprefix(start): int(each["last_modified"].timestamp() * 1000) for each in found}
 
     def folders(self) -> list[str]:
         """Names of the folders right below."""

@@ -49,11 +49,11 @@ class FaultyShards(LocalShards):
 class InProcess:
     """One service on a directory. `request` is synchronous; the service runs while a request does."""
 
-    def __init__(self, directory: Path, **overrides: Any):
+    def __init__(self, directory: Path, *, secrets: Secrets | None = None, **overrides: Any):
         self.registry = serve_app.registry()
         basics = {"billing__default_tier": "enterprise", "auth__register_per_minute": 0, "auth__login_per_minute": 0}
         self.settings = settings(**{"data_dir": str(directory), **basics, **overrides})
-        self.secrets = Secrets.generate()
+        self.secrets = secrets or Secrets.generate()
         self.embedder = WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, FORMAT_VERSION)

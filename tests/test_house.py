@@ -29,7 +29,7 @@ ONLY_IN = {
     "mcp_types": {"plugins/mcp_server.py", "runtime/mcp_relay.py"},
 }
 PLUGINS_MAY_IMPORT = {
-    "admission", "auth", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "mount",
+    "admission", "auth", "blobs", "checks", "errors", "flow", "ids", "inference", "jobs", "language_model", "limits", "metering", "mount",
     "operation", "outbound", "pagination", "placement", "plugin", "reading_models", "reranker", "settings", "signatures", "timestamps",
     "token_count", "verification",
 }  # fmt: skip

@@ -1,0 +1,79 @@
+"""What shipping the log costs: writes a second without an object store, in `local` and in `replicated` mode, taken in turns in one run.
+
+    python -m loadtests.durability [--rounds 6] [--writes 400] [--at-once 32] [--url file:///tmp/objects]
+
+Each round gives every mode the same number of creates, in another order, to a service of its own in this process (tests/in_process.py:
+the real gateway and shard, an embedder that costs next to nothing). Printed are the medians, and each mode's share of the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.in_process import InProcess
+
+MODES = ("off", "local", "replicated")
+
+
+def options(mode: str, url: str) -> dict[str, Any]:
+    return {} if mode == "off" else {"object_store__url": url, "durability__mode": mode, "durability__wait_seconds_max": 60}
+
+
+def measure(service: InProcess, who: str, writes: int, at_once: int, tag: str) -> float:
+    """-> writes a second"""
+
+    async def all_of_them() -> None:
+        numbers = iter(range(writes))
+
+        async def writer() -> None:
+            for number in numbers:
+                body = {"content": f"Parcel {tag} {number} went to the depot on the hill, and nobody knows when it will come back."}
+                answer = await service._client.post("/v1/memories/raw", json=body, headers={"Authorization": f"Bearer {who}"})
+                assert answer.status_code in (201, 202), answer.text
+
+        await asyncio.gather(*(writer() for _ in range(at_once)))
+
+    begun = time.monotonic()
+    service._runner.run(all_of_them())
+    return writes / (time.monotonic() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--writes", type=int, default=400)
+    parser.add_argument("--at-once", type=int, default=32)
+    parser.add_argument("--url", help="default: a directory beside the stores")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        url = asked.url or f"file://{scratch}/objects"
+        limits = {"limits__requests_per_minute": 0, "limits__endpoint_caps": False}
+        services = {mode: InProcess(Path(scratch) / mode, **limits, **options(mode, url)) for mode in MODES}
+        accounts = {mode: service.register("ada@example.org") for mode, service in services.items()}
+        for mode, service in services.items():
+            measure(service, accounts[mode], asked.at_once, asked.at_once, "first")
+        figures: dict[str, list[float]] = {mode: [] for mode in MODES}
+        for turn in range(asked.rounds):
+            for mode in MODES[turn % 3 :] + MODES[: turn % 3]:
+                figures[mode].append(measure(services[mode], accounts[mode], asked.writes, asked.at_once, f"{turn}"))
+        base = statistics.median(figures["off"])
+        for mode in MODES:
+            median = statistics.median(figures[mode])
+            print(
+                f"{mode:<11} {median:7.0f} writes/s  {median / base:6.2f} of off   (rounds: {', '.join(f'{f:.0f}' for f in figures[mode])})"
+            )
+        for mode in MODES[1:]:
+            status = services[mode].shard._durability.status()
+            print(f"{mode:<11} {status['segments']} segments, {status['shipped_bytes']} bytes shipped, {status['failures']} failures")
+        for service in services.values():
+            service.close()
+
+
+if __name__ == "__main__":
+    main()
