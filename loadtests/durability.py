@@ -25,8 +25,8 @@ def options(mode: str, url: str) -> dict[str, Any]:
     return {} if mode == "off" else {"object_store__url": url, "durability__mode": mode, "durability__wait_seconds_max": 60}
 
 
-def measure(service: InProcess, who: str, writes: int, at_once: int, tag: str) -> float:
-    """-> writes a second"""
+def measure(service: InProcess, who: str, writes: int, at_once: int, tag: str) -> tuple[float, float]:
+    """-> (writes a second, milliseconds of processor time of this process for each); the latter bears a busy machine"""
 
     async def all_of_them() -> None:
         numbers = iter(range(writes))
@@ -39,9 +39,9 @@ def measure(service: InProcess, who: str, writes: int, at_once: int, tag: str) -
 
         await asyncio.gather(*(writer() for _ in range(at_once)))
 
-    begun = time.monotonic()
+    begun, busy = time.monotonic(), time.process_time()
     service._runner.run(all_of_them())
-    return writes / (time.monotonic() - begun)
+    return writes / (time.monotonic() - begun), 1000 * (time.process_time() - busy) / writes
 
 
 def main() -> None:
@@ -58,15 +58,17 @@ def main() -> None:
         accounts = {mode: service.register("ada@example.org") for mode, service in services.items()}
         for mode, service in services.items():
             measure(service, accounts[mode], asked.at_once, asked.at_once, "first")
-        figures: dict[str, list[float]] = {mode: [] for mode in MODES}
+        figures: dict[str, list[tuple[float, float]]] = {mode: [] for mode in MODES}
         for turn in range(asked.rounds):
             for mode in MODES[turn % 3 :] + MODES[: turn % 3]:
                 figures[mode].append(measure(services[mode], accounts[mode], asked.writes, asked.at_once, f"{turn}"))
-        base = statistics.median(figures["off"])
+        rates = {mode: statistics.median(rate for rate, _ in figures[mode]) for mode in MODES}
+        costs = {mode: statistics.median(cost for _, cost in figures[mode]) for mode in MODES}
         for mode in MODES:
-            median = statistics.median(figures[mode])
+            rounds = ", ".join(f"{rate:.0f}" for rate, _ in figures[mode])
             print(
-                f"{mode:<11} {median:7.0f} writes/s  {median / base:6.2f} of off   (rounds: {', '.join(f'{f:.0f}' for f in figures[mode])})"
+                f"{mode:<11} {rates[mode]:6.0f} writes/s, {rates[mode] / rates['off']:.2f} of off; "
+                f"{costs[mode]:.2f} ms of processor time a write, {costs[mode] / costs['off']:.2f} of off  (rounds: {rounds})"
             )
         for mode in MODES[1:]:
             status = services[mode].shard._durability.status()

@@ -95,6 +95,10 @@ class Layout:
         layout._save(data_dir)
         return layout
 
+    def restored(self, data_dir: Path) -> None:
+        """Write it into a directory whose stores came from elsewhere."""
+        replace(self, complete=True)._save(data_dir)
+
     def slots_moved(self, data_dir: Path) -> None:
         """Record that the slots are no longer divided as they were at the beginning."""
         if not self.moved:

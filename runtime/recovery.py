@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from runtime.durability import shard_place
@@ -59,7 +58,7 @@ def restore_installation(
             if (directory / KEYS_FILE).exists():  # a wrong service key is told here, not at the first request
                 Keyring.open(directory / KEYS_FILE, secrets.service, create=False, readonly=True).close()
             told(number, found)
-        replace(layout, complete=False).completed(data_dir)
+        layout.restored(data_dir)
     return layout
 
 

@@ -164,8 +164,11 @@ class Shard:
             return Reply(500, error=InternalError("Something failed on our side. The request id finds the cause in the log."))
 
     async def order(self, step: str, *given: Any) -> Any:
-        """Take one step of a slot's move (runtime/slot_moves.py)."""
-        return await self._moves.order(step, *given)
+        """Take one step of a slot's move (runtime/slot_moves.py); what it wrote is as durable then as an acknowledged write."""
+        taken = await self._moves.order(step, *given)
+        if self._durability is not None:
+            await self._durability.acknowledge(self.store.sequence)
+        return taken
 
     async def checkpoint(self) -> None:
         """Write derived indexes to disk, so that the next start has less to replay."""
