@@ -14,7 +14,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from storage import log_shipping
+from storage import log_shipping, log_snapshots
 from tests.storage.log_schedule import Schedule
 
 
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     asked = parser.parse_args()
-    log_shipping.BACKOFF_SECONDS_MAX, log_shipping.HEARTBEAT_SECONDS = 0.1, 0.3
+    log_shipping.BACKOFF_SECONDS_MAX, log_shipping.HEARTBEAT_SECONDS, log_snapshots.RETRY_SECONDS_MAX = 0.1, 0.3, 0.2
     totals: Counter[str] = Counter()
     broken, begun = 0, time.monotonic()
     for seed in range(asked.first, asked.first + asked.schedules):

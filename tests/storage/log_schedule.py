@@ -86,8 +86,11 @@ class Schedule:
         assert not self._owner.fenced
 
     def _wait(self) -> None:
-        if not self._store.failing:
-            self._owner.await_stored()
+        if self._store.failing:
+            return
+        if not self._owner.shipper.complete:
+            self._mend()  # a snapshot is many requests, all of which have to go well
+        self._owner.await_stored()
 
     def _fail(self) -> None:
         kind = self._chance.randrange(3)

@@ -13,6 +13,7 @@ from tests.storage.log_schedule import Schedule
 def test_no_acknowledged_write_is_lost(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.log_shipping.BACKOFF_SECONDS_MAX", 0.1)
     monkeypatch.setattr("storage.log_shipping.HEARTBEAT_SECONDS", 0.3)
+    monkeypatch.setattr("storage.log_snapshots.RETRY_SECONDS_MAX", 0.2)
     schedule = Schedule(tmp_path, seed)
     schedule.run()
     assert schedule.told["writes"] > 0
