@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from plugins import account_transfer, accounts, collections, memories, memory_files, search
 from plugins.memory_paths import directories_of, read_path
-from runtime import limits
+from runtime import limits, verification
 from runtime.errors import ApiError
 from runtime.inference import Models
 from runtime.settings import Settings
@@ -334,6 +335,54 @@ def test_an_edit_that_overtakes_another_is_not_lost(agent: Agent) -> None:
     agent.desk.settle()
     (memory,) = agent.memories()
     assert sorted(memory["content"].splitlines()) == ["apple", "one", "pear", "two"] and memory["searchable"]
+
+
+NAMES = ("/memories/a", "/memories/b.md", "/memories/a/c.md", "/memories/a/d/e.md", "/memories/a/d/f.md", "/memories/g/h.md")
+
+
+def model_of(files: dict[str, str], command: str, path: str, text: str, other: str) -> dict[str, str] | None:
+    """What a tree of files is after a command; None where the command must be refused."""
+
+    def is_there(name: str) -> bool:
+        return any(known == name or known.startswith(name + "/") for known in files)
+
+    def is_free(name: str) -> bool:
+        return not is_there(name) and not any(name.startswith(known + "/") for known in files)
+
+    if command == "create":
+        return {**files, path: text} if is_free(path) else None
+    if command == "insert":
+        return {**files, path: f"{text}\n{files[path]}"} if path in files else None
+    if not is_there(path):
+        return None
+    moved = {name: text for name, text in files.items() if name == path or name.startswith(path + "/")}
+    kept = {name: text for name, text in files.items() if name not in moved}
+    if command == "delete":
+        return kept
+    if not is_free(other) or other.startswith(path + "/"):
+        return None
+    return kept | {other + name.removeprefix(path): text for name, text in moved.items()}
+
+
+def test_a_tree_is_what_its_commands_made_it(agent: Agent) -> None:
+    """Two hundred commands at random against a plain dictionary; then the store agrees with itself."""
+    chance, files, refused = random.Random(7), {}, 0
+    for number in range(200):
+        command = chance.choice(("create", "create", "insert", "delete", "rename"))
+        path, other = chance.choice(NAMES), chance.choice(NAMES)
+        given = {"old_path": path, "new_path": other} if command == "rename" else {"path": path}
+        given |= {"create": {"file_text": f"text {number}"}, "insert": {"insert_line": 0, "insert_text": f"text {number}"}}.get(command, {})
+        after = model_of(files, command, path, f"text {number}", other)
+        answer = agent.ask(command, **given)
+        assert (answer.status < 300) == (after is not None), (command, given, files, answer)
+        refused += after is None
+        files = files if after is None else after
+    assert 40 < refused < 160 and files
+    assert {memory["source_reference"]: memory["content"] for memory in agent.memories()} == files
+    shard = agent.desk.shard
+    with shard.store.snapshot() as snapshot:
+        for account in verification.accounts(snapshot):
+            assert list(verification.examine(snapshot, shard.environment, account, agent.desk.now_ms)) == []
 
 
 # --- the frame --------------------------------------------------------------------------------------------------------------
