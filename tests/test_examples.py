@@ -59,7 +59,7 @@ def api_key(service: Served) -> str:
 def output(command: list[str], service: Served, api_key: str, script: str | None = None) -> str:
     """Standard output of a command that must succeed; `script` goes to its standard input, with the service's real address."""
     text = None if script is None else script.replace(ADDRESS_PRINTED, service.url)
-    environment = {**os.environ, "API_KEY": api_key}
+    environment = {**os.environ, "API_KEY": api_key, "PYTHONPATH": str(ROOT / "clients/python")}  # this checkout's client
     ended = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
