@@ -2203,6 +2203,7 @@ class AsyncMemories:
         id              The id of the resource.
         content         The text to remember, 1 to 100,000 characters.
         importance      How much it matters, 0 to 1.
+        expires_at      When it ceases to be readable.
         wait_for_index  Wait up to 30 seconds for new content to be searchable.
         prefer          `respond-async`, or `wait=N` to wait up to N seconds for a job.
         if_match        The version the change is meant for; PreconditionFailed where it is another.

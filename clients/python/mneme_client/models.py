@@ -1788,7 +1788,7 @@ class Posterior(TypedDict):
     credible_interval_90: list[float]
     """5 % and 95 % quantiles of the action's mean reward."""
     distribution: BetaParameters | StudentParameters
-    """beta for rewards between 0 and 1; else Student's t, which the reward range cuts."""
+    """beta for rewards between 0 and 1; else Student's t, cut to the reward range."""
 
 
 class Primary(TypedDict):
@@ -2244,6 +2244,10 @@ class StudentParameters(TypedDict):
     location: float
     scale: float
     degrees_of_freedom: float
+    low: float
+    """Least reward there can be, where it is cut."""
+    high: float
+    """Greatest."""
 
 
 class Subscription(TypedDict):
