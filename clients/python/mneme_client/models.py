@@ -226,7 +226,7 @@ class Channels(TypedDict):
     lexical: NotRequired[float | None]
     """Words."""
     graph: NotRequired[float | None]
-    """Candidates of the knowledge graph: 0 leaves them out."""
+    """Candidates of the knowledge graph: above 0 asks for them, 0 leaves them out."""
     temporal: NotRequired[float | None]
     """Times that the query names or asks for."""
     facet: NotRequired[float | None]
