@@ -70,7 +70,9 @@ class Http(Section):
 
 
 class Shards(Section):
-    count: int = Field(0, ge=0, le=1_024, description="Shards of a new data directory; 0 takes one per two cores, at least one.")
+    count: int = Field(
+        0, ge=0, le=1_024, description="Shards. 0 takes one per two cores for a new data directory, and as many as an old one has."
+    )
 
     @property
     def resolved(self) -> int:

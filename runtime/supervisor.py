@@ -172,8 +172,8 @@ class Supervisor:
             await self._ask(move.target, "refresh")
             await self._ask(move.source, "refresh")
             await self._ask(move.source, "erase", move.slots)
+            self._finished += 1  # whoever sees that the move is gone sees it counted
             await self._change(lambda newest: newest.ended(move.id))
-            self._finished += 1
 
     async def _carry(self, move: Move) -> None:
         """Copy, freeze, and have the placement changed. From there on the move is `erasing`."""
