@@ -234,7 +234,7 @@ def require_feature(settings: Settings, tier: str, feature: str) -> None:
             "error": "feature_not_available",
             "feature": feature,
             "feature_name": needed["name"],
-            "message": f"{needed['name']} needs the tier {required['display_name']}; this account has {current['display_name']}.",
+            "message": f"{needed['name']}: this takes the tier {required['display_name']}, and the account has {current['display_name']}.",
             "current_tier": {"name": tier, "display_name": current["display_name"]},
             "required_tier": {name: required[name] for name in ("name", "display_name", "price")} | {"credits": _credits_text(required)},
             "upgrade_url": settings.billing.upgrade_url or f"{settings.http.base_url}/dashboard/billing",

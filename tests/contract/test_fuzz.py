@@ -3,6 +3,9 @@
 Every operation gets what its schema allows and what it forbids, with an admin's key and without any. No answer may be a server
 error or have a status, a content type, a header or a shape that is not described; what the schema forbids is refused, and nobody
 gets in without the key. The requests are the same in every run.
+
+Of Schemathesis's checks one is left out, that whatever fits the schema is accepted: what fields must be to each other, or that an id
+must exist, a schema does not say.
 """
 
 from __future__ import annotations
@@ -42,6 +45,10 @@ CHECKS = [
     negative_data_rejection,
     checks.ignored_auth,
     checks.unsupported_method,
+    checks.allow_header_conformance,
+    checks.missing_required_header,
+    checks.use_after_free,
+    checks.ensure_resource_availability,
 ]
 
 

@@ -180,7 +180,7 @@ def test_a_tier_without_the_feature_is_told_which_one_has_it(tmp_path: Path) -> 
             "error": "feature_not_available",
             "feature": "graph_write",
             "feature_name": "Writing to the knowledge graph",
-            "message": "Writing to the knowledge graph needs the tier Pro; this account has Starter.",
+            "message": "Writing to the knowledge graph: this takes the tier Pro, and the account has Starter.",
             "current_tier": {"name": "starter", "display_name": "Starter"},
             "required_tier": {"name": "pro", "display_name": "Pro", "price": "$99 / month", "credits": "200,000 / month"},
             "upgrade_url": "https://shop.example/up",
