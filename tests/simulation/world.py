@@ -67,9 +67,9 @@ class SimulatedCrash(BaseException):
 class SteppedJobs(JobLoop):
     """The shard's jobs, each run when `step` is awaited. Ids they make come from the seed of the simulation."""
 
-    def start(self) -> None:
+    def start(self, owns: Callable[[int], bool]) -> None:
         with self._snapshot() as snapshot:
-            self.add(jobs.unfinished(snapshot, snapshot.slots()))
+            self.add(jobs.unfinished(snapshot, filter(owns, snapshot.slots())))
 
     async def step(self) -> bool:
         """Run the most overdue job; False when none is due."""
