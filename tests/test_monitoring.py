@@ -43,7 +43,9 @@ class Scrape:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    service = Served(tmp_path_factory.mktemp("watched") / "data", settings={"webhooks.allow_private_networks": True, "log.format": "json"})
+    directory = tmp_path_factory.mktemp("watched")
+    options = {"webhooks.allow_private_networks": True, "log.format": "json", "object_store.url": (directory / "objects").as_uri()}
+    service = Served(directory / "data", settings=options)
     try:
         yield service
     finally:
