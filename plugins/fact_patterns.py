@@ -7,6 +7,7 @@ names a relation where the rule has no predicate of its own, `before` an object 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import regex as re
 
@@ -15,6 +16,7 @@ import regex as re
 class Rule:
     """
     predicate  "" when the group `rel` says it
+    text       of the pattern, which is compiled when it is first needed: a start need not wait for all of them
     changes    the clause tells of a change, so a time in it is when the claim began
     dated      a time in the clause belongs to the claim (an event, a plan)
     ends       the clause says that it holds no more
@@ -24,13 +26,22 @@ class Rule:
     """
 
     predicate: str
-    pattern: re.Pattern[str]
+    text: str
     changes: bool = False
     dated: bool = False
     ends: bool = False
     listed: bool = False
     whole: bool = False
     alone: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.text)
+
+
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.VERSION1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ NAME = (
 
 
 def rule(predicate: str, pattern: str, **further: bool) -> Rule:
-    return Rule(predicate, re.compile(pattern, re.VERSION1), **further)
+    return Rule(predicate, pattern, **further)
 
 
 def words(*texts: str) -> frozenset[str]:

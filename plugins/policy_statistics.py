@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 STAKES = np.geomspace(0.002, 0.98, 24)  # shares of the fortune, in units of 1 / (largest possible loss)
 BISECTION_STEP_MIN = 1e-5  # of the largest possible loss; the bound given is the lower, safe end of the last step
@@ -77,7 +77,7 @@ class Beta:
         return self.a / (self.a + self.b)
 
     def interval(self, level: float = CREDIBLE) -> tuple[float, float]:
-        tails = stats.beta.ppf([(1 - level) / 2, (1 + level) / 2], self.a, self.b)
+        tails = special.betaincinv(self.a, self.b, [(1 - level) / 2, (1 + level) / 2])
         return float(tails[0]), float(tails[1])
 
     def draw(self, rng: np.random.Generator, count: int) -> Numbers:
@@ -102,7 +102,7 @@ class Normal:
         return self.location
 
     def interval(self, level: float = CREDIBLE) -> tuple[float, float]:
-        half = self.scale * float(stats.t.ppf((1 + level) / 2, self.freedom))
+        half = self.scale * float(special.stdtrit(self.freedom, (1 + level) / 2))
         return max(self.low, self.location - half), min(self.high, self.location + half)
 
     def draw(self, rng: np.random.Generator, count: int) -> Numbers:

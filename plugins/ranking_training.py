@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import optimize, special
 
 DEPTH = 10
 SHARPNESS = 5.0  # a difference of 1 / SHARPNESS in score makes one result e times as likely to be the better one
@@ -119,4 +119,4 @@ def lower_bound(differences: Sequence[float], alpha: float = PROMOTION_ALPHA) ->
     if len(differences) < 2:
         return -math.inf
     values = np.asarray(differences, float)
-    return float(values.mean() - stats.t.ppf(1 - alpha, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    return float(values.mean() - special.stdtrit(len(values) - 1, 1 - alpha) * values.std(ddof=1) / math.sqrt(len(values)))
