@@ -267,12 +267,10 @@ class Shard:
             with self.store.snapshot() as snapshot:
                 self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
             self._gate.check(call.slot, admitted=True)  # nor what another shard may have changed by then
-        except Exception:
+        except BaseException as failed:
             ticket.release()
-            self._gate.check(call.slot, admitted=True)  # whatever failed may have missed rows that are elsewhere
-            raise
-        except BaseException:
-            ticket.release()
+            if isinstance(failed, Exception):
+                self._gate.check(call.slot, admitted=True)  # whatever failed may have missed rows that are elsewhere
             raise
         finally:
             self._slow -= 1

@@ -404,24 +404,7 @@ export function pages({ columns, row, fetch, empty: nothing, noun = ["row", "row
         add(first);
         return [
           columns
-            ? h(
-                "div",
-                { class: "table-frame", tabindex: "0", role: "region", "aria-label": noun[1] },
-                h(
-                  "table",
-                  null,
-                  h(
-                    "thead",
-                    null,
-                    h(
-                      "tr",
-                      null,
-                      columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label)),
-                    ),
-                  ),
-                  body,
-                ),
-              )
+            ? tableFrame(noun[1], columns, body)
             : body,
           foot,
         ];
@@ -440,28 +423,21 @@ function tableRow(columns, item) {
   );
 }
 
-// A table of rows that are all here.
-export function table(columns, rows) {
+function tableFrame(label, columns, body) {
+  const heads = columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label));
   return h(
     "div",
-    { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Table" },
-    h(
-      "table",
-      null,
-      h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label)),
-        ),
-      ),
-      h(
-        "tbody",
-        null,
-        rows.map((item) => tableRow(columns, item)),
-      ),
-    ),
+    { class: "table-frame", tabindex: "0", role: "region", "aria-label": label },
+    h("table", null, h("thead", null, h("tr", null, heads)), body),
   );
+}
+
+// A table of rows that are all here.
+export function table(columns, rows) {
+  const body = h(
+    "tbody",
+    null,
+    rows.map((item) => tableRow(columns, item)),
+  );
+  return tableFrame("Table", columns, body);
 }

@@ -3,6 +3,7 @@
 import { timeChart } from "../charts.js";
 import { ago, bytes, compact, count, datetime, duration, number, percent } from "../format.js";
 import { badge, card, empty, h, isAbort, link, load, meter, pageHead, replace, stat, time } from "../kit.js";
+import { usageSince } from "./usage-history.js";
 
 export const title = "Overview";
 
@@ -102,20 +103,7 @@ async function showActivity(root, api, { granularity, step, items, label }, sign
   const first = Math.floor(Date.now() / step) * step - (items - 1) * step;
   await load(
     root,
-    async () => {
-      const found = new Map();
-      let cursor;
-      do {
-        const page = await api.get(
-          "/v1/usage/history",
-          { granularity, from: new Date(first).toISOString(), limit: PAGE_MAX, cursor },
-          { signal },
-        );
-        for (const item of page.items) found.set(Date.parse(item.period_start), item);
-        cursor = page.next_cursor;
-      } while (cursor);
-      return found;
-    },
+    () => usageSince(api, granularity, first, signal),
     (found) => {
       const at = Array.from({ length: items }, (_, index) => first + index * step);
       const values = (name) => at.map((ms) => found.get(ms)?.[name] ?? 0);

@@ -3,6 +3,7 @@
 import { timeChart } from "../charts.js";
 import { compact, count, date, number, percent } from "../format.js";
 import { card, empty, h, load, meter, mono, pageHead, replace, stat, table } from "../kit.js";
+import { usageSince } from "./usage-history.js";
 
 export const title = "Usage";
 
@@ -115,20 +116,7 @@ function showHistory(root, api, granularity, items, signal) {
   const at = starts(granularity, items);
   return load(
     root,
-    async () => {
-      const found = new Map();
-      let cursor;
-      do {
-        const page = await api.get(
-          "/v1/usage/history",
-          { granularity, from: new Date(at[0]).toISOString(), limit: PAGE_MAX, cursor },
-          { signal },
-        );
-        for (const item of page.items) found.set(Date.parse(item.period_start), item);
-        cursor = page.next_cursor;
-      } while (cursor);
-      return found;
-    },
+    () => usageSince(api, granularity, at[0], signal),
     (found) => {
       const values = (name) => at.map((ms) => found.get(ms)?.[name] ?? 0);
       const [credits, requests] = [values("credits"), values("requests")];
