@@ -9,7 +9,12 @@ wrote and then becomes HAProxy. What it changes, and why:
                       client sends under these names, or to steer Serve, is dropped
     X-Request-ID      made here, in the gateway's form, where the client sent none; Serve appends one to the answer as well, and
                       the gateway's, which comes first, wins
-    errors            when no gateway is up, the answer is a 503 in the service's own shape, with Retry-After
+    errors            when no gateway is up, the answer is a 503 in the service's own shape, with Retry-After and the headers
+                      that every answer carries
+    overload          a gateway has so many requests at a time and no more: it takes in one new connection in each turn of its
+                      loop, and what waits for that includes the checks of its health, which would find it dead. A few
+                      requests wait here, for a moment, and those beyond are refused here. Once a gateway says that it is
+                      full, all are, for a moment: it answers calls then instead of refusing them, which costs it far more
     logs, statistics  one datagram per request for nobody, and two more open ports: removed
     lifetime          HAProxy is ended by the kernel when its parent, a Ray worker, ends; otherwise it would outlive a crash
                       and keep the port
@@ -37,23 +42,45 @@ from typing import Any
 PEER_HEADER = b"x-mneme-peer"
 SCHEME_HEADER = b"x-mneme-scheme"
 REQUEST_ID_HEADER = b"x-request-id"
+OVERLOADED_HEADER = "X-Overloaded"  # of every refusal for want of room, here and in the gateway
+WATCHED_PATHS = ("/v1/health", "/metrics")  # never refused for want of room
 
 _PR_SET_PDEATHSIG = 1
 _LOGGING = re.compile(r"^ +(?:log |log-format|option httplog|option log-health-checks).*\n", re.MULTILINE)
 _FRONTEND = re.compile(r"^(frontend http_frontend\n +bind ).*\n", re.MULTILINE)
+_DEFAULTS = re.compile(r"^defaults\n", re.MULTILINE)
+_BACKEND = re.compile(r"^ +http-reuse always\n", re.MULTILINE)
+_GATEWAY = re.compile(r"^( +server (?!.* backup$).*)$", re.MULTILINE)
 _ERROR_FILE = re.compile(r"^( +errorfile (?:502|503|504) ).*$", re.MULTILINE)
 _UNUSED_SECTIONS = re.compile(r"^(?:frontend prometheus|listen stats)\n(?:[ \t].*\n|\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontDoor:
-    """What the adjusted HAProxy does: the real binary, where it listens, its certificate (one PEM file) and its error page."""
+    """What the adjusted HAProxy does: the real binary, where it listens, its certificate (one PEM file) and what it answers itself.
+
+    error_page      a file with a whole HTTP response, for when no gateway is up
+    full_page       a file with a JSON body in HAProxy's log format, for when every gateway is full
+    headers         of every answer that does not have them, beside X-Request-ID
+    requests_max    at a gateway at a time
+    waiting_max     requests that wait for a gateway
+    wait_seconds    is how long each may
+    refusing_ms     after a gateway's refusal
+    retry_seconds   until a refused client should come back
+    """
 
     binary: str
     host: str
     port: int
     certificate: str | None
     error_page: str
+    full_page: str
+    headers: dict[str, str]
+    requests_max: int
+    waiting_max: int
+    wait_seconds: int
+    refusing_ms: int
+    retry_seconds: int
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)))
@@ -68,17 +95,30 @@ def adjusted(configuration: str, door: FrontDoor) -> str:
     bind = f"{'*' if door.host in ('', '0.0.0.0') else door.host}:{door.port}"
     if door.certificate:
         bind += f" ssl crt {door.certificate} ssl-min-ver TLSv1.2 alpn h2,http/1.1"
+    marks = f"hdr Retry-After {door.retry_seconds} hdr {OVERLOADED_HEADER} 1"
+    refusal = f"http-request return status 503 content-type application/json lf-file {door.full_page} {marks}"
     rules = [
         f"http-request set-header {PEER_HEADER.decode()} %[src]",
         f"http-request set-header {SCHEME_HEADER.decode()} {door.scheme}",
         "http-request del-header x-request-timeout-seconds",
         "http-request set-header x-request-disconnect-disabled ?1",
         "http-request set-header x-request-id req_%[uuid,regsub(-,,g)] unless { req.hdr(x-request-id) -m found }",
+        "http-request set-var(txn.request_id) req.hdr(x-request-id)",
+        f"acl watched path {' '.join(WATCHED_PATHS)}",
+        "http-request set-priority-class int(-1) if watched",
+        f"{refusal} if {{ date(0,ms),sub(proc.full_until) lt 0 }} !watched",
+        f"http-response set-var(proc.full_until) date({door.refusing_ms},ms) if {{ res.hdr({OVERLOADED_HEADER}) -m found }}",
         "http-response del-header server",
         "http-response set-header x-request-id %[res.fhdr(x-request-id,1)] if { res.fhdr_cnt(x-request-id) gt 1 }",
+        "http-after-response set-header x-request-id %[var(txn.request_id)] unless { res.hdr(x-request-id) -m found }",
+        *(f"http-after-response set-header {name} {value} unless {{ res.hdr({name}) -m found }}" for name, value in door.headers.items()),
     ]
+    when_long = f"    {refusal} if {{ queue ge {door.waiting_max} }} !{{ path {' '.join(WATCHED_PATHS)} }}\n"
     text = _UNUSED_SECTIONS.sub("", _LOGGING.sub("", configuration))
     text = _ERROR_FILE.sub(lambda match: match[1] + door.error_page, text)
+    text = _DEFAULTS.sub(lambda match: f"{match[0]}    timeout queue {door.wait_seconds}s\n", text)
+    text = _BACKEND.sub(lambda match: match[0] + when_long, text)
+    text = _GATEWAY.sub(lambda match: f"{match[1]} maxconn {door.requests_max}", text)
     text, found = _FRONTEND.subn(lambda match: match[1] + bind + "\n" + "".join(f"    {rule}\n" for rule in rules), text)
     if found != 1:
         raise ValueError("Ray Serve's HAProxy configuration has no front end where one was expected")

@@ -50,6 +50,7 @@ from runtime.errors import (
     UriTooLong,
 )
 from runtime.flow import Flow
+from runtime.front_proxy import OVERLOADED_HEADER
 from runtime.limits import (
     GATEWAY_CALLS_MAX,
     GATEWAY_REQUESTS_MAX,
@@ -524,7 +525,8 @@ def _gone() -> NotFound:
 
 
 def _too_many() -> Unavailable:
-    return Unavailable("More requests are under way than the service can answer soon. Retry in a moment.")
+    told = "More requests are under way than the service can answer soon. Retry in a moment."
+    return Unavailable(told, headers={OVERLOADED_HEADER: "1"})
 
 
 async def _other_protocol(scope: Scope, receive: Receive, send: Send) -> None:

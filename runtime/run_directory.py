@@ -26,12 +26,22 @@ import psutil
 from runtime import front_proxy
 from runtime.errors import Unavailable
 from runtime.front_proxy import FrontDoor
-from runtime.limits import LISTENERS_CLOSE_SECONDS_MAX, PROCESS_END_SECONDS_MAX
+from runtime.limits import (
+    FRONT_DOOR_REFUSING_MS,
+    FRONT_DOOR_REQUESTS_WAITING_MAX,
+    FRONT_DOOR_WAIT_SECONDS_MAX,
+    GATEWAY_REQUESTS_MAX,
+    LISTENERS_CLOSE_SECONDS_MAX,
+    PROCESS_END_SECONDS_MAX,
+    RETRY_AFTER_SECONDS,
+)
+from runtime.release import service_build, service_version
 from runtime.settings import Settings
 
 # HAProxy allows its socket 97 characters, of which Serve takes 68 for the node's id and a file name, and "/mneme-…" takes 17.
 _PARENT_CHARS_MAX = 12
 _DAEMONS = ("raylet", "gcs_server", "haproxy")
+_REQUEST_ID = "%[var(txn.request_id),json(utf8s)]"  # filled in by HAProxy
 
 
 class RunDirectoryError(Exception):
@@ -68,17 +78,31 @@ class RunDirectory:
         self.token.write_text(secrets.token_hex(32))
 
     def write_front_door(self, settings: Settings, port: int, haproxy: str) -> None:
-        """Write HAProxy's stand-in, what it is to do, the certificate and the page it answers with when no gateway is up."""
+        """Write HAProxy's stand-in, what it is to do, the certificate, and what it answers when no gateway is up or has room."""
         certificate = None
         if settings.http.tls_certfile and settings.http.tls_keyfile:
             certificate = self.path / "certificate.pem"
             descriptor = os.open(certificate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(settings.http.tls_certfile.read_bytes().rstrip() + b"\n" + settings.http.tls_keyfile.read_bytes())
-        error_page = self.path / "503.http"
+        error_page, full_page = self.path / "503.http", self.path / "full.json"
         error_page.write_bytes(_unavailable_page())
+        full_page.write_bytes(_refusal("More requests are under way than the service can answer soon. Retry in a moment.", _REQUEST_ID))
         orders = self.path / "front-door.json"
-        FrontDoor(haproxy, settings.http.host, port, certificate and str(certificate), str(error_page)).save(orders)
+        FrontDoor(
+            binary=haproxy,
+            host=settings.http.host,
+            port=port,
+            certificate=certificate and str(certificate),
+            error_page=str(error_page),
+            full_page=str(full_page),
+            headers={"X-Process-Time": "0.000000", "X-Service-Version": service_version(), "X-Service-Build": service_build()},
+            requests_max=GATEWAY_REQUESTS_MAX,
+            waiting_max=FRONT_DOOR_REQUESTS_WAITING_MAX,
+            wait_seconds=FRONT_DOOR_WAIT_SECONDS_MAX,
+            refusing_ms=FRONT_DOOR_REFUSING_MS,
+            retry_seconds=RETRY_AFTER_SECONDS,
+        ).save(orders)
         # -S -E -P: no site-packages, no environment, and no modules of ours in the way of the standard library's.
         command = shlex.join([sys.executable, "-SEP", front_proxy.__file__, str(orders)])
         self.stand_in.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
@@ -128,10 +152,15 @@ class RunDirectory:
 
 def _unavailable_page() -> bytes:
     """A whole HTTP response, as HAProxy sends it when it finds no gateway."""
-    refusal = Unavailable("The service is starting or restarting. Retry in a moment with the same Idempotency-Key.")
-    body = orjson.dumps({"error": {"message": refusal.message, "type": refusal.type, "param": None, "status_code": refusal.status}})
+    body = _refusal("The service is starting or restarting. Retry in a moment with the same Idempotency-Key.")
     head = (
-        f"HTTP/1.1 {refusal.status} Service Unavailable\r\nContent-Type: application/json\r\n"
-        f"Retry-After: {refusal.retry_after_seconds}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: {RETRY_AFTER_SECONDS}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
+
+
+def _refusal(message: str, request_id: str | None = None) -> bytes:
+    """The body of a 503, in the shape of all errors."""
+    error = {"message": message, "type": Unavailable.type, "param": None, "status_code": Unavailable.status}
+    return orjson.dumps({"error": error if request_id is None else error | {"request_id": request_id}})

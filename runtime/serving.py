@@ -405,6 +405,9 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
         "RAY_SERVE_HAPROXY_NBTHREAD": "1",
         "RAY_SERVE_HAPROXY_TUNE_BUFSIZE": "65536",  # headers up to our own limit reach the gateway, which answers 431
         "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+        # A check waits like any other connection until a busy gateway takes it in. A dead one refuses it, which counts at once.
+        "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "10s",
+        "RAY_SERVE_HAPROXY_HEALTH_CHECK_FALL": "3",
         "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": str(STOP_SECONDS_MAX),
         "RAY_SERVE_PORT_QUARANTINE_S": "0",
         "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port("127.0.0.1")),

@@ -36,6 +36,7 @@ class Tally:
     statuses: Counter[int] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
     silent_refusals: int = 0  # a 429 or 503 without Retry-After
+    anonymous: int = 0  # an answer without X-Request-ID
     broken: Counter[str] = field(default_factory=Counter)  # the connection ended, or no answer came in time
     unsent: int = 0
 
@@ -89,8 +90,12 @@ class Client:
                 if connection is None:
                     connection = await asyncio.open_connection(*self._address)
                 async with asyncio.timeout(ANSWER_SECONDS_MAX):
-                    await self._ask(connection, tally)
-                idle.append(connection)
+                    stays_open = await self._ask(connection, tally)
+                if stays_open:
+                    idle.append(connection)
+                else:
+                    connections -= 1
+                    connection[1].close()
             except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError) as error:
                 tally.broken[type(error).__name__] += 1
                 connections -= 1
@@ -120,7 +125,8 @@ class Client:
             writer.close()
         return tally
 
-    async def _ask(self, connection: Connection, tally: Tally) -> None:
+    async def _ask(self, connection: Connection, tally: Tally) -> bool:
+        """One request and its answer; -> whether the connection takes another."""
         reader, writer = connection
         method, path, body = next(self._requests)
         begun = time.perf_counter()
@@ -131,10 +137,12 @@ class Client:
             await reader.readexactly(int(length[1]))
         status = int(head[9:12])
         tally.statuses[status] += 1
+        tally.anonymous += re.search(rb"(?i)\r\nx-request-id: .", head) is None
         if status < 300:
             tally.latencies.append(time.perf_counter() - begun)
         elif status in REFUSALS:
             tally.silent_refusals += re.search(rb"(?i)\r\nretry-after: [1-9]", head) is None
+        return re.search(rb"(?i)\r\nconnection: close", head) is None
 
 
 def mixed(ids: list[str]) -> Iterator[tuple[str, str, bytes]]:

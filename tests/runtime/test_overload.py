@@ -13,7 +13,7 @@ from runtime import bodies, gateway, write_lane
 from runtime import shard as shard_module
 from tests.flood import Client, Tally, mixed, raise_file_limit
 from tests.in_process import InProcess, in_process
-from tests.served import served
+from tests.served import Served, served
 
 FLOOD_SECONDS, FLOOD_RATE = 2, 1_500
 GROWTH_BYTES_MAX = 300 << 20
@@ -99,6 +99,23 @@ def test_bodies_that_arrive_together_are_bounded(service: InProcess, monkeypatch
     assert service.request("POST", "/v1/memories/raw", {"content": "b" * 90_000}, who=me).status_code in (201, 202), (
         "the bytes are given back"
     )
+
+
+@pytest.mark.ray
+def test_a_flood_through_the_front_door_is_answered_whole(service_on_ray: Served) -> None:
+    """More connections than the gateways take at a time: each request is answered, or refused with a time to come back."""
+    raise_file_limit()
+    token = service_on_ray.register("flood@example.com")
+    headers = {"Authorization": f"Bearer {token}"}
+    made = service_on_ray.http.post("/v1/memories/batch", json={"memories": [{"content": "a violin"}]}, headers=headers)
+    client = Client(service_on_ray.url, token, mixed(made.json()["memory_ids"]))
+    alive = {process.pid for process in (service_on_ray.shard_process(), *service_on_ray.gateway_processes())}
+    tally: Tally = asyncio.run(client.flood(FLOOD_RATE, FLOOD_SECONDS))
+    assert tally.statuses[503] and tally.statuses[200] and not tally.unexpected, tally
+    assert not (tally.silent_refusals or tally.anonymous or tally.broken), tally
+    after = asyncio.run(client.capacity(1))
+    assert set(after.statuses) <= {200, 201, 202}, after
+    assert alive == {process.pid for process in (service_on_ray.shard_process(), *service_on_ray.gateway_processes())}
 
 
 @pytest.mark.slow
