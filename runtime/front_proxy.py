@@ -14,7 +14,8 @@ wrote and then becomes HAProxy. What it changes, and why:
     overload          a gateway has so many requests at a time and no more: it takes in one new connection in each turn of its
                       loop, and what waits for that includes the checks of its health, which would find it dead. A few
                       requests wait here, for a moment, and those beyond are refused here. Once a gateway says that it is
-                      full, all are, for a moment: it answers calls then instead of refusing them, which costs it far more
+                      full, all are, for a moment: it answers calls then instead of refusing them, which costs it far more.
+                      Large bodies are left to the gateways to refuse
     logs, statistics  one datagram per request for nobody, and two more open ports: removed
     lifetime          HAProxy is ended by the kernel when its parent, a Ray worker, ends; otherwise it would outlive a crash
                       and keep the port
@@ -44,6 +45,7 @@ SCHEME_HEADER = b"x-mneme-scheme"
 REQUEST_ID_HEADER = b"x-request-id"
 OVERLOADED_HEADER = "X-Overloaded"  # of every refusal for want of room, here and in the gateway
 WATCHED_PATHS = ("/v1/health", "/metrics")  # never refused for want of room
+BODY_REFUSED_BYTES_MAX = 32 * 1024  # HAProxy leaves what it has not read, which breaks the connection; a gateway reads to the end
 
 _PR_SET_PDEATHSIG = 1
 _LOGGING = re.compile(r"^ +(?:log |log-format|option httplog|option log-health-checks).*\n", re.MULTILINE)
@@ -97,6 +99,9 @@ def adjusted(configuration: str, door: FrontDoor) -> str:
         bind += f" ssl crt {door.certificate} ssl-min-ver TLSv1.2 alpn h2,http/1.1"
     marks = f"hdr Retry-After {door.retry_seconds} hdr {OVERLOADED_HEADER} 1"
     refusal = f"http-request return status 503 content-type application/json lf-file {door.full_page} {marks}"
+    watched = f"{{ path {' '.join(WATCHED_PATHS)} }}"
+    large = f"{{ req.hdr_val(content-length) gt {BODY_REFUSED_BYTES_MAX} }}"
+    refusable = f"!{watched} !{large} !{{ req.hdr(transfer-encoding) -m found }}"
     rules = [
         f"http-request set-header {PEER_HEADER.decode()} %[src]",
         f"http-request set-header {SCHEME_HEADER.decode()} {door.scheme}",
@@ -104,16 +109,15 @@ def adjusted(configuration: str, door: FrontDoor) -> str:
         "http-request set-header x-request-disconnect-disabled ?1",
         "http-request set-header x-request-id req_%[uuid,regsub(-,,g)] unless { req.hdr(x-request-id) -m found }",
         "http-request set-var(txn.request_id) req.hdr(x-request-id)",
-        f"acl watched path {' '.join(WATCHED_PATHS)}",
-        "http-request set-priority-class int(-1) if watched",
-        f"{refusal} if {{ date(0,ms),sub(proc.full_until) lt 0 }} !watched",
+        f"http-request set-priority-class int(-1) if {watched}",
+        f"{refusal} if {refusable} {{ date(0,ms),sub(proc.full_until) lt 0 }}",
         f"http-response set-var(proc.full_until) date({door.refusing_ms},ms) if {{ res.hdr({OVERLOADED_HEADER}) -m found }}",
         "http-response del-header server",
         "http-response set-header x-request-id %[res.fhdr(x-request-id,1)] if { res.fhdr_cnt(x-request-id) gt 1 }",
         "http-after-response set-header x-request-id %[var(txn.request_id)] unless { res.hdr(x-request-id) -m found }",
         *(f"http-after-response set-header {name} {value} unless {{ res.hdr({name}) -m found }}" for name, value in door.headers.items()),
     ]
-    when_long = f"    {refusal} if {{ queue ge {door.waiting_max} }} !{{ path {' '.join(WATCHED_PATHS)} }}\n"
+    when_long = f"    {refusal} if {refusable} {{ queue ge {door.waiting_max} }}\n"
     text = _UNUSED_SECTIONS.sub("", _LOGGING.sub("", configuration))
     text = _ERROR_FILE.sub(lambda match: match[1] + door.error_page, text)
     text = _DEFAULTS.sub(lambda match: f"{match[0]}    timeout queue {door.wait_seconds}s\n", text)
