@@ -4,6 +4,9 @@
                  behind it is
     replicated   acknowledged when the segment that holds it is in object storage
 
+A slot that moves asks for more, in both modes: what came with it is in object storage before it changes its owner (`secured`), and so is
+the placement that says so before anything is acknowledged in its new place, or erased in its old one (`placed`).
+
 The shard asks twice: `check` before it does anything, `acknowledge` before it says that something was done. A write that is not stored
 in time is answered with 503: it is on this disk, it will be stored when the object store is back, and only a repeat under its
 Idempotency-Key will tell, which waits in its turn. While the object store is known to be away nothing new is begun.
@@ -40,7 +43,7 @@ from runtime.limits import (
 )
 from runtime.settings import Settings
 from runtime.write_lane import StorageFailed
-from storage.log_shipping import LogShipper
+from storage.log_shipping import LogShipper, backoff
 from storage.log_snapshots import SnapshotTaker
 from storage.object_store import ObjectStore, ObjectStoreFailed
 from storage.table import Store
@@ -62,7 +65,6 @@ class Durability:
         self._wait_seconds = settings.durability.wait_seconds_max
         self._backlog_bytes = settings.object_store.backlog_bytes_max
         root = ObjectStore(settings.object_store.url)
-        self._layout = LayoutCopies(root.below(store.identity.cluster_id), settings.data_dir)
         objects = root.below(shard_place(store.identity.cluster_id, store.identity.shard))
         self._shipper = LogShipper(
             store,
@@ -74,6 +76,7 @@ class Durability:
             on_stored=self._on_stored,
             on_fenced=self._on_fenced,
         )
+        self._layout = LayoutCopies(root.below(store.identity.cluster_id), settings.data_dir, self._shipper.verify)
         self._snapshots = SnapshotTaker(
             store,
             objects,
@@ -108,7 +111,7 @@ class Durability:
         durability = cls(store, settings)
         durability._loop = asyncio.get_running_loop()
         await asyncio.to_thread(durability._shipper.open)
-        with contextlib.suppress(ObjectStoreFailed):  # it is tried again soon
+        with contextlib.nullcontext() if durability._replicated else contextlib.suppress(ObjectStoreFailed):  # it is tried again soon
             await asyncio.to_thread(durability._layout.follow)
         durability._shipper.start()
         durability._snapshots.start()
@@ -151,6 +154,30 @@ class Durability:
             await self._ask_again()
         if self._shipper.fenced:
             raise StorageFailed("another process owns this shard by now")
+
+    async def secured(self) -> int:
+        """Return when everything that is committed now is in object storage; -> the time of the last commit. Raises as acknowledge does."""
+        self._shipper.hurry()
+        await self._until_stored(self._store.sequence)
+        if self._shipper.fenced:
+            raise StorageFailed("another process owns this shard by now")
+        return self._store.log.now()
+
+    async def placed(self, *, needed: bool | None = None) -> None:
+        """Have the placement of the data directory in object storage. Raises Unavailable when that fails and is needed.
+
+        needed: by default in `replicated` mode, where nothing is acknowledged that would not be found again
+        """
+        deadline = time.monotonic() + self._wait_seconds
+        for wait in backoff():
+            try:
+                return await asyncio.to_thread(self._layout.follow)
+            except ObjectStoreFailed as failed:
+                if not (self._replicated if needed is None else needed):
+                    return
+                if time.monotonic() + wait > deadline:
+                    raise Unavailable(f"The placement of slots could not be stored: {failed}") from failed
+            await asyncio.sleep(wait)
 
     async def _until_stored(self, sequence: int) -> None:
         with self._changing:

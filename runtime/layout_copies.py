@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -15,23 +17,36 @@ from storage.object_store import ObjectStore
 
 
 class LayoutCopies:
-    """Follows the files of one data directory. Its call may be repeated, and made by several processes at once."""
+    """Follows the files of one data directory. Its call may be repeated, and made by several processes at once.
 
-    def __init__(self, objects: ObjectStore, data_dir: Path):
-        self._objects, self._data_dir = objects, data_dir
+    is_owner  whether this process still owns its shard. One that was taken over and wakes up may have a placement of its own: what it
+              published, its successor replaces
+    """
+
+    def __init__(self, objects: ObjectStore, data_dir: Path, is_owner: Callable[[], bool]):
+        self._objects, self._data_dir, self._is_owner = objects, data_dir, is_owner
         self._layout: bytes | None = None
-        self._versions: set[str] = set()
+        self._versions: set[str] | None = None
 
     def follow(self) -> None:
         """Store what is new. Raises ObjectStoreFailed."""
         layout = self._data_dir / LAYOUT_FILE
         if not layout.exists():
             return  # a shard without an installation
-        content = layout.read_bytes()
-        for path in sorted((self._data_dir / PLACEMENT).glob("*.json")):
-            if path.name not in self._versions:
-                self._objects.put_new(f"{PLACEMENT}/{path.name}", path.read_bytes())
-                self._versions.add(path.name)
+        content, versions = layout.read_bytes(), sorted((self._data_dir / PLACEMENT).glob("*.json"))
+        if self._versions is None:
+            self._versions = set(self._objects.names(PLACEMENT)) - {path.name for path in versions[-1:]}
+        new = [path for path in versions if path.name not in self._versions]
+        if not (new or content != self._layout) or not self._is_owner():
+            return
+        for path in new:
+            with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile, since there are many newer ones
+                self._store(f"{PLACEMENT}/{path.name}", path.read_bytes())
+            self._versions.add(path.name)
         if content != self._layout:
             self._objects.put_file(LAYOUT_FILE, BytesIO(content))
             self._layout = content
+
+    def _store(self, name: str, content: bytes) -> None:
+        if not self._objects.put_new(name, content) and self._objects.get(name) != content and self._is_owner():
+            self._objects.put_file(name, BytesIO(content))

@@ -50,24 +50,30 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A placement as it is stored. owners: (first slot, shard) of each run of slots, in order."""
+    """A placement as it is stored. owners: (first slot, shard) of each run of slots, in order; at: see Placement."""
 
     version: int
     cluster_id: str
     shards: tuple[Place, ...]
     owners: tuple[tuple[int, int], ...]
     moves: tuple[Move, ...] = ()
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """owners: the shard of each slot, by slot; shards: where each shard lives, by number."""
+    """owners: the shard of each slot, by slot; shards: where each shard lives, by number.
+
+    at  from when on it counts, Unix milliseconds. Commits that follow from a version are not earlier, those that it follows from
+        not later, whatever the clocks of their machines say: so the state of a moment has one owner of each slot, with all its rows
+    """
 
     version: int
     cluster_id: str
     shards: tuple[Place, ...]
     owners: tuple[int, ...] = field(repr=False)
     moves: tuple[Move, ...] = ()
+    at: int = 0
 
     @classmethod
     def even(cls, shards: int, cluster_id: str = "") -> Placement:
@@ -82,11 +88,11 @@ class Placement:
         owners = [shard for (first, shard), end in zip(written.owners, ends, strict=True) for _ in range(first, end)]
         if len(owners) != SLOTS or not all(0 <= shard < len(written.shards) for shard in owners):
             raise ValueError("it does not give each slot a shard")
-        return cls(written.version, written.cluster_id, written.shards, tuple(owners), written.moves)
+        return cls(written.version, written.cluster_id, written.shards, tuple(owners), written.moves, written.at)
 
     def encode(self) -> bytes:
         runs = tuple((slot, shard) for slot, shard in enumerate(self.owners) if not slot or self.owners[slot - 1] != shard)
-        return msgspec.json.encode(Written(self.version, self.cluster_id, self.shards, runs, self.moves))
+        return msgspec.json.encode(Written(self.version, self.cluster_id, self.shards, runs, self.moves, self.at))
 
     def slots_of(self, shard: int) -> list[int]:
         """The slots a shard owns, in order."""
@@ -124,28 +130,28 @@ class Placement:
         """Its slots are being copied."""
         return self._next(moves=self._with(msgspec.structs.replace(self._in_state(move_id, PLANNED), state=COPYING)))
 
-    def cut_over(self, move_id: str) -> Placement:
-        """The target owns the slots from this version on."""
+    def cut_over(self, move_id: str, at: int = 0) -> Placement:
+        """The target owns the slots from this version on. at: when the last of their rows was stored there."""
         move = self._in_state(move_id, COPYING)
         owners = list(self.owners)
         for slot in move.slots:
             owners[slot] = move.target
-        return self._next(owners=tuple(owners), moves=self._with(msgspec.structs.replace(move, state=ERASING)))
+        return self._next(owners=tuple(owners), moves=self._with(msgspec.structs.replace(move, state=ERASING)), at=max(self.at, at))
 
     def undone(self, move_id: str) -> Placement:
         """The move is given up, and the source keeps the slots."""
         return self._next(moves=self._with(msgspec.structs.replace(self._in_state(move_id, COPYING), state=UNDOING)))
 
-    def ended(self, move_id: str) -> Placement:
-        """What was to be erased is; or it was only planned."""
+    def ended(self, move_id: str, at: int = 0) -> Placement:
+        """What was to be erased is, since `at`; or it was only planned."""
         self._in_state(move_id, PLANNED, ERASING, UNDOING)
-        return self._next(moves=tuple(move for move in self.moves if move.id != move_id))
+        return self._next(moves=tuple(move for move in self.moves if move.id != move_id), at=max(self.at, at))
 
-    def planned_again(self, move_id: str) -> Placement:
-        """What was given up is to be tried once more, after the others."""
+    def planned_again(self, move_id: str, at: int = 0) -> Placement:
+        """What was given up, and erased since `at`, is to be tried once more, after the others."""
         move = self._in_state(move_id, UNDOING)
         again = msgspec.structs.replace(move, state=PLANNED, attempts=move.attempts + 1)
-        return self._next(moves=(*(other for other in self.moves if other.id != move_id), again))
+        return self._next(moves=(*(other for other in self.moves if other.id != move_id), again), at=max(self.at, at))
 
     def hopeless(self, move_id: str) -> Placement:
         """What was given up is not to be tried again."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -46,7 +48,10 @@ class PlacementTable:
         for _ in range(PLACEMENT_ATTEMPTS_MAX):
             newest = self.load()
             wanted = change(newest)
-            if wanted is newest or self._publish(wanted):
+            if wanted is newest:
+                return newest
+            wanted = replace(wanted, at=max(wanted.at, time.time_ns() // 1_000_000))
+            if self._publish(wanted):
                 return wanted
         raise LayoutError(f"{self._directory} changes faster than it can be written.")
 
@@ -78,7 +83,7 @@ class PlacementTable:
                 file.write(wanted.encode())
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(unfinished, self._directory / _name(wanted.version))
+            os.link(unfinished, self._directory / version_name(wanted.version))
         except FileExistsError:
             return False
         finally:
@@ -90,7 +95,7 @@ class PlacementTable:
             os.close(descriptor)
         names = self._names()
         if not self._follows(wanted.version, names):
-            (self._directory / _name(wanted.version)).unlink(missing_ok=True)
+            (self._directory / version_name(wanted.version)).unlink(missing_ok=True)
             return False
         Layout.load(self._data_dir).slots_moved(self._data_dir)
         for name in names[:-PLACEMENT_VERSIONS_KEPT]:
@@ -99,8 +104,8 @@ class PlacementTable:
 
     def _follows(self, version: int, names: list[str]) -> bool:
         """Whether the name was free because nobody had used it, not because its version was removed long ago, the oldest first."""
-        return (version == 1 and names[:2] in ([_name(1)], [_name(1), _name(2)])) or _name(version - 1) in names
+        return (version == 1 and names[:2] in ([version_name(1)], [version_name(1), version_name(2)])) or version_name(version - 1) in names
 
 
-def _name(version: int) -> str:
+def version_name(version: int) -> str:
     return f"{version:012d}{_SUFFIX}"

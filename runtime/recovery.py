@@ -10,20 +10,29 @@ Beside them lie the blobs of all (storage/blob_copies.py), which a restored inst
 The secrets are not there: whoever could read them beside the log could read the log. They come from the settings, or are put into
 `secrets/` of the new data directory beforehand, from wherever the operator keeps them.
 
-Shards are independent: nothing spans two stores, so each as of the same moment is a state the service was in.
+Shards are independent: nothing spans two stores, so each as of the same moment is a state the service was in, together with the
+placement of that moment (Placement.at): it decides which of two shards has a slot that was on its way. Moves that were under way go on,
+or back, when the installation is served.
+
+An installation that is taken over is still served by whoever held it until its last shard is taken, so the placement is read after
+the shards: what it says was stored in them before. One that is only looked at may not move slots meanwhile.
 """
 
 from __future__ import annotations
 
+import bisect
 import json
 import os
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from runtime.durability import shard_place
 from runtime.layout import LAYOUT_FILE, LOCK_FILE, Layout, LayoutError, held, shard_directory
 from runtime.placement import Placement
 from runtime.placement_table import DIRECTORY as PLACEMENT
+from runtime.placement_table import version_name
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from storage.blob_copies import PLACE as BLOBS
@@ -50,7 +59,9 @@ def restore_installation(
     secrets = Secrets.of(settings)
     layout = _layout(objects, cluster_id)
     with held(data_dir):
-        for number in range(_restore_placement(objects.below(layout.cluster_id), data_dir, at) or layout.shards):
+        placements = _Placements(objects.below(layout.cluster_id), layout, at)
+        before, number = placements.read(), -1
+        while (number := number + 1) < len((placement := placements.read()).shards):
             directory = shard_directory(data_dir, number)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             place = objects.below(shard_place(layout.cluster_id, number))
@@ -58,23 +69,45 @@ def restore_installation(
             if (directory / KEYS_FILE).exists():  # a wrong service key is told here, not at the first request
                 Keyring.open(directory / KEYS_FILE, secrets.service, create=False, readonly=True).close()
             told(number, found)
+        if placement.owners != before.owners and not take_over:
+            raise RestoreFailed("slots changed their shard while their shards were read: restore again, or as of a time that is over.")
+        if placement.version:
+            _write_placement(placement, data_dir)
         layout.restored(data_dir)
     return layout
 
 
-def _restore_placement(objects: ObjectStore, data_dir: Path, at: int | None) -> int:
-    """Put the newest placement of that time into the data directory; -> how many shards it has, 0 where no slot had moved."""
-    stored = objects.stored_at(PLACEMENT)
-    names = sorted(name for name, when in stored.items() if at is None or when <= at)
-    if not names:
-        return 0
-    content = objects.get(f"{PLACEMENT}/{names[-1]}") or b""
+class _Placements:
+    """The versions of an installation's placement that lie in its object store."""
+
+    def __init__(self, objects: ObjectStore, layout: Layout, at: int | None):
+        self._objects, self._layout, self._at = objects, layout, at
+        self._loaded: dict[str, Placement] = {}
+
+    def read(self) -> Placement:
+        """The placement of the time asked for. One that was followed by others becomes the newest: its installation goes on from there."""
+        stored = self._objects.stored_at(PLACEMENT)
+        names = sorted(stored)
+        count = len(names)
+        if self._at is not None:  # versions of an earlier release have no time in them
+            count = bisect.bisect_right(names, self._at, key=lambda name: self._load(name).at or stored[name])
+        placement = self._load(names[count - 1]) if count else Placement.even(self._layout.shards, self._layout.cluster_id)
+        if count == len(names):
+            return placement
+        return replace(placement, version=self._load(names[-1]).version + 1, at=time.time_ns() // 1_000_000)
+
+    def _load(self, name: str) -> Placement:
+        if name not in self._loaded:
+            self._loaded[name] = Placement.decode(self._objects.get(f"{PLACEMENT}/{name}") or b"")
+        return self._loaded[name]
+
+
+def _write_placement(placement: Placement, data_dir: Path) -> None:
     (data_dir / PLACEMENT).mkdir(mode=0o700)
-    with (data_dir / PLACEMENT / names[-1]).open("xb") as file:
-        file.write(content)
+    with (data_dir / PLACEMENT / version_name(placement.version)).open("xb") as file:
+        file.write(placement.encode())
         file.flush()
         os.fsync(file.fileno())
-    return len(Placement.decode(content).shards)
 
 
 def _layout(objects: ObjectStore, cluster_id: str | None) -> Layout:

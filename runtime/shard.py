@@ -94,6 +94,7 @@ class Shard:
             rebuild=verification.rebuilding(self.environment),
             service_key=self.environment.secrets.service,
         )
+        self.store.log.not_before(self._gate.placed_at)
         try:
             self._durability = await Durability.begin(self.store, self.settings)
         except BaseException:
@@ -113,7 +114,15 @@ class Shard:
         )
         self._lane = WriteLane(self.store, self.registry, self._jobs.add)
         self._moves = SlotMoves(
-            self.store, self.registry, self._gate, self._jobs, self._lane, self._settle, self._admission.forget, self._asked
+            self.store,
+            self.registry,
+            self._gate,
+            self._jobs,
+            self._lane,
+            self._settle,
+            self._admission.forget,
+            self._asked,
+            self._durability,
         )
         self._jobs.start(self._gate.owns)
 

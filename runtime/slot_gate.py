@@ -25,6 +25,7 @@ class SlotGate:
         self.number = number
         self.table = table
         self.version = 0
+        self.placed_at = 0  # Placement.at of that version
         self.expected: set[int] = set()  # slots that are on their way here
         self._states = bytearray([_OPEN]) * SLOTS
 
@@ -46,7 +47,7 @@ class SlotGate:
         """Take over a placement unless a newer one is known; -> slots that came, slots that went. A frozen slot stays so until thawed."""
         if placement.version < self.version:
             return set(), set()
-        self.version = placement.version
+        self.version, self.placed_at = placement.version, placement.at
         came, went = set(), set()
         for slot, owner in enumerate(placement.owners):
             is_here = self._states[slot] != _ELSEWHERE
@@ -55,6 +56,10 @@ class SlotGate:
                 self._states[slot] = _ELSEWHERE if is_here else _OPEN
         self.expected = {slot for move in placement.moves if move.target == self.number and move.state == COPYING for slot in move.slots}
         return came, went
+
+    def gains(self, placement: Placement) -> bool:
+        """Whether slots come here with this placement."""
+        return any(owner == self.number and self._states[slot] == _ELSEWHERE for slot, owner in enumerate(placement.owners))
 
     def check(self, slot: int, *, admitted: bool = False) -> None:
         """Raises Moved unless the slot is open here."""

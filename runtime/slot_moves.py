@@ -1,13 +1,17 @@
 """One shard's half of moving slots: what the supervisor asks of the shard that gives and of the one that takes.
 
     source   begin → read … → changed … → freeze → (the placement changes) → refresh → erase
-    target   expect → take … → build → (the placement changes) → refresh
+    target   expect → take … → build → secured → (the placement changes) → refresh
 
 `begin` has the store keep its log of commits, so that pieces may be read from any later snapshot, and what the log says changed
 since is read once more. `freeze` lets the slots' jobs reach their commit, refuses further calls, writes down what is in memory for the
 slots, and gives the rows that changed last. From there on only the placement decides: `refresh` reads it and conforms, so it may
 be asked for at any time, and by anybody. A source that hears nothing for SLOT_FROZEN_MS_MAX publishes that the move was given up
 and opens again; where the placement had changed before, that fails, and the slots are gone.
+
+With an object store, nothing that has a single copy there is in doubt: what the target took is stored before the placement changes, the
+changed placement is stored before the source erases, and what a shard erased before the move is forgotten. A target whose process
+ended on the way takes nothing more for this move, since what it took before may be elsewhere, or nowhere.
 
 In memory a move leaves behind what a restart does: the sliding logs of the ceilings, and the keys that running flows hold.
 """
@@ -22,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime import jobs
+from runtime.durability import Durability
 from runtime.errors import Moved
 from runtime.job_loop import JobLoop
 from runtime.limits import SLOT_FROZEN_MS_MAX, SLOT_PIECE_BYTES, SLOT_ROWS_ERASED_PER_STEP, SLOT_TAIL_ROWS_MAX
@@ -56,9 +61,10 @@ class _Leaving:
 
 class SlotMoves:
     """
-    settle  () -> awaitable; writes down what the shard has in memory
-    forget  (slots); drops what is remembered of slots that left
-    asked   calls by slot since the process began
+    settle      () -> awaitable; writes down what the shard has in memory
+    forget      (slots); drops what is remembered of slots that left
+    asked       calls by slot since the process began
+    durability  the shard's log in object storage; None without
     """
 
     def __init__(
@@ -71,13 +77,15 @@ class SlotMoves:
         settle: Callable[[], Awaitable[None]],
         forget: Callable[[Collection[int]], None],
         asked: Sequence[int],
+        durability: Durability | None,
     ):
         self._store, self._gate, self._jobs, self._lane = store, gate, job_loop, lane
-        self._settle, self._forget, self._asked = settle, forget, asked
+        self._settle, self._forget, self._asked, self._durability = settle, forget, asked, durability
         self._indexes = tuple(registry.indexes.values())
         self._tables = dict(registry.tables)
         self._codes = slot_rows.by_code(store, registry.tables.values())
         self._leaving: dict[str, _Leaving] = {}
+        self._arriving: set[str] = set()
         self._conforming: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
 
@@ -158,18 +166,19 @@ class SlotMoves:
         await self._refresh()
 
     async def _erase(self, slots: tuple[int, ...]) -> int:
-        """Delete all rows of slots that belong to another shard, and their keys; -> how many rows."""
+        """Delete all rows of slots that belong to another shard, and their keys; -> when it was done, as `secured`."""
         await self._refresh()
         if mine := [slot for slot in slots if self._gate.owns(slot)]:
             raise Refused(f"Slot {mine[0]} belongs to shard {self._gate.number}: it is not erased there.")
-        erased = 0
+        if self._durability is not None:
+            await self._durability.placed(needed=True)
         for slot in slots:
             scopes = await asyncio.to_thread(self._scopes, slot)
-            while count := await self._erase_some(slot):
-                erased += count
+            while await self._erase_some(slot):
+                pass
             await asyncio.to_thread(self._shred, slot)
             slot_indexes.forget(self._store, self._indexes, scopes, files=True)
-        return erased
+        return await self._stored()
 
     async def _erase_some(self, slot: int) -> int:
         deleted = [0]
@@ -194,12 +203,14 @@ class SlotMoves:
 
     # --- the target ---------------------------------------------------------------------------------------------------
 
-    async def _expect(self, slots: tuple[int, ...]) -> None:
+    async def _expect(self, move_id: str, slots: tuple[int, ...]) -> None:
         """Make room: nothing of an earlier stay, or of an attempt that was given up, may be left."""
         await self._erase(slots)
+        self._arriving.add(move_id)
 
-    async def _take(self, piece: Piece) -> None:
+    async def _take(self, move_id: str, piece: Piece) -> None:
         """Write rows of slots that are on their way here."""
+        self._check_arriving(move_id)
         slots = {int.from_bytes(row.scope[:2], "big") for row in piece.rows} | {int.from_bytes(scope[:2], "big") for scope in piece.keys}
         if not slots <= self._gate.expected:
             await self._refresh()
@@ -216,12 +227,25 @@ class SlotMoves:
         """Build ahead what the first searches would have to wait for; -> how many graphs."""
         return sum([await asyncio.to_thread(slot_indexes.build, self._store, self._indexes, slot) for slot in slots])
 
+    async def _secured(self, move_id: str) -> int:
+        """Have everything that was taken stored where the log is shipped to; -> when it was, by the log's clock (Unix milliseconds)."""
+        self._check_arriving(move_id)
+        return await self._stored()
+
+    def _check_arriving(self, move_id: str) -> None:
+        if move_id not in self._arriving:
+            raise Refused(f"Shard {self._gate.number} does not expect move {move_id}: its process may have been restarted.")
+
     # --- both ---------------------------------------------------------------------------------------------------------
 
     async def _refresh(self) -> None:
         """Read the placement and conform to it."""
         async with self._refreshing:
             placement = await asyncio.to_thread(self._gate.table.load)
+            self._store.log.not_before(placement.at)
+            if self._durability is not None and self._gate.gains(placement):
+                await self._durability.placed()
+            self._arriving = {move_id for move_id in self._arriving if placement.is_copying(move_id)}
             came, went = self._gate.learn(placement)
             if came:
                 scopes = [scope for slot in came for scope in await asyncio.to_thread(self._scopes, slot)]
@@ -236,6 +260,9 @@ class SlotMoves:
             if went:
                 self._jobs.forget(went)
                 self._forget(went)
+
+    async def _stored(self) -> int:
+        return self._store.log.now() if self._durability is None else await self._durability.secured()
 
     def _left(self, leaving: _Leaving, went: Iterable[int]) -> None:
         """A move from here is over; the slots that did not go are open again."""

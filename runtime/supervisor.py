@@ -165,42 +165,44 @@ class Supervisor:
             await self._give_up(move, Refused("whoever made it was ended"))
         elif move.state == UNDOING:
             await self._ask(move.source, "refresh")
-            await self._ask(move.target, "erase", move.slots)
+            at = await self._ask(move.target, "erase", move.slots)
             again = move.attempts + 1 < MOVE_ATTEMPTS_MAX
-            await self._change(lambda newest: newest.planned_again(move.id) if again else newest.ended(move.id))
+            await self._change(lambda newest: newest.planned_again(move.id, at) if again else newest.ended(move.id, at))
         elif move.state == ERASING:
             await self._ask(move.target, "refresh")
             await self._ask(move.source, "refresh")
-            await self._ask(move.source, "erase", move.slots)
+            at = await self._ask(move.source, "erase", move.slots)
             self._finished += 1  # whoever sees that the move is gone sees it counted
-            await self._change(lambda newest: newest.ended(move.id))
+            await self._change(lambda newest: newest.ended(move.id, at))
 
     async def _carry(self, move: Move) -> None:
         """Copy, freeze, and have the placement changed. From there on the move is `erasing`."""
         source, target = move.source, move.target
-        await self._ask(target, "expect", move.slots)
+        await self._ask(target, "expect", move.id, move.slots)
         await self._ask(source, "begin", move.id, move.slots)
         for slot in move.slots:
             piece = await self._ask(source, "read", slot, b"")
             while True:
-                await self._ask(target, "take", piece)
+                await self._ask(target, "take", move.id, piece)
                 if not piece.after:
                     break
                 piece = await self._ask(source, "read", slot, piece.after)
         await self._ask(target, "build", move.slots)
         for _ in range(SLOT_TAIL_ATTEMPTS_MAX):
             piece = await self._ask(source, "changed", move.id)
-            await self._ask(target, "take", piece)
+            await self._ask(target, "take", move.id, piece)
             if len(piece.rows) <= SLOT_TAIL_ROWS_SMALL and not piece.after:
                 break
+        await self._ask(target, "secured", move.id)  # so that little of it is left for the freeze
         # A slot that is written to faster than it is copied is frozen all the same: once more than its source waits, it is given up.
         piece = await self._ask(source, "freeze", move.id)
         while True:
-            await self._ask(target, "take", piece)
+            await self._ask(target, "take", move.id, piece)
             if not piece.after:
                 break
             piece = await self._ask(source, "changed", move.id)
-        await self._change(lambda newest: newest.cut_over(move.id))
+        at = await self._ask(target, "secured", move.id)
+        await self._change(lambda newest: newest.cut_over(move.id, at))
         await self._ask(target, "refresh")
         await self._ask(source, "refresh")
 

@@ -47,7 +47,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
     epoch     of the owner that made it; 0 when none was taken
     sequence  of the commit
-    at        when, Unix milliseconds, by the owner's clock
+    at        when, Unix milliseconds, by the owner's clock, which never goes back (see CommitLog.not_before)
     changes   (physical key, stored bytes, or None for a deletion), each key once, as the commit left it
     """
 
@@ -118,6 +118,15 @@ class CommitLog:
         self.epoch = 0
         self.grown = threading.Event()  # set by each recorded commit; whoever waits clears it
         self.recorded_bytes = 0  # by this process
+        self._latest = 0
+
+    def now(self) -> int:
+        """The time of a commit that would be made now, Unix milliseconds."""
+        return max(time.time_ns() // 1_000_000, self._latest)
+
+    def not_before(self, at: int) -> None:
+        """No further commit has an earlier time: what it follows from happened then, by another's clock."""
+        self._latest = max(self._latest, at)
 
     def hold(self, after: int | None = None) -> Hold:
         """Record from now on, and keep what comes after `after` (default: the last commit). Raises LogGap when it is gone."""
@@ -204,7 +213,8 @@ class CommitLog:
 
     def append(self, transaction: Any, sequence: int, changes: Changes) -> None:
         """Record a commit inside its own LMDB transaction, and trim what nobody holds."""
-        raw = _encoder.encode(Record(self.epoch, sequence, time.time_ns() // 1_000_000, list(changes.items())))
+        self._latest = self.now()
+        raw = _encoder.encode(Record(self.epoch, sequence, self._latest, list(changes.items())))
         if not transaction.put(_key(sequence), raw, append=True, db=self._db):
             raise StoreError(f"{self._store.directory}: the log holds commits later than {sequence}.")
         self._trim(transaction, min((hold.after for hold in self._holds), default=sequence))

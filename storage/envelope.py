@@ -173,12 +173,12 @@ class Keyring:
         if all_shredded:
             raw = os.pread(self._fd, since * RECORD_BYTES, 0)
             places |= {place for place in range(since) if raw[place * RECORD_BYTES : place * RECORD_BYTES + 1] == _SHREDDED}
-        return [(place, os.pread(self._fd, RECORD_BYTES, place * RECORD_BYTES)) for place in (*sorted(places), *range(since, known))]
+        return [(place, self._record(place)) for place in (*sorted(places), *range(since, known))]
 
     def copied(self, changes: list[tuple[int, bytes]]) -> None:
-        """A copy elsewhere has these."""
+        """A copy elsewhere has these. What was overwritten since they were read is not among them."""
         with self._creating:
-            self._overwritten -= {place for place, _ in changes}
+            self._overwritten -= {place for place, record in changes if place in self._overwritten and record == self._record(place)}
 
     def _forget(self, scope: bytes) -> None:
         self._shredded.discard(scope)
@@ -199,7 +199,7 @@ class Keyring:
         keys = {}
         for scope in scopes:
             number = self._places.get(scope)
-            keys[scope] = b"" if number is None else _parsed(os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES), self.path)[2]
+            keys[scope] = b"" if number is None else _parsed(self._record(number), self.path)[2]
         return keys
 
     def adopt(self, keys: Mapping[bytes, bytes]) -> None:
@@ -218,11 +218,18 @@ class Keyring:
 
     def copy(self, path: Path) -> None:
         """A copy of the ring in a new file, synced."""
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(self.path.read_bytes())
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        self.extend(path)
+        _sync(path.parent)
+
+    def extend(self, path: Path) -> None:
+        """Add to an earlier copy what came since; what was overwritten since stays as it was."""
+        with path.open("ab") as file:
+            with self._creating:
+                raw = os.pread(self._fd, self._records * RECORD_BYTES, 0)
+            file.write(raw[file.tell() :])
             file.flush()
             os.fsync(file.fileno())
-        _sync(path.parent)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -244,7 +251,7 @@ class Keyring:
             if scope in self._shredded:
                 raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
             raise StoreDamaged(f"{self.path} holds no key for scope {scope.hex()}, which has rows. Restore it from a backup.")
-        kind, _, body = _parsed(os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES), self.path)
+        kind, _, body = _parsed(self._record(number), self.path)
         if kind == _SHREDDED:  # by the owner, while this process reads along
             raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
         try:
@@ -268,6 +275,9 @@ class Keyring:
         return cipher
 
     # --- the file -----------------------------------------------------------------------------------------------------
+
+    def _record(self, number: int) -> bytes:
+        return os.pread(self._fd, RECORD_BYTES, number * RECORD_BYTES)
 
     def _load(self) -> None:
         raw = self.path.read_bytes()
@@ -323,6 +333,11 @@ class Keyring:
         except OSError as error:
             raise StoreFull(f"{self.path} cannot be written ({error}); the last write was not stored. Free space on its device.") from error
         self._records = max(self._records, number + 1)
+
+
+def shredded_scope(record: bytes) -> bytes | None:
+    """The scope whose key this record overwrites; None when it does not."""
+    return record[1:7] if record[:1] == _SHREDDED else None
 
 
 def write_records(path: Path, changes: list[tuple[int, bytes]]) -> None:

@@ -25,8 +25,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -111,6 +110,7 @@ class LogShipper:
         self._changing = threading.Lock()  # of _state and complete, which a snapshot changes from another thread
         self._broken_at, self._broken_since = 0, 0.0
         self._closing = threading.Event()
+        self._hurry = threading.Event()
         self._give_up_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="mneme-log-shipper", daemon=True)
         self.complete = False  # whether a restore gives back what was shipped
@@ -134,7 +134,7 @@ class LogShipper:
     def _patiently(self, step: Callable[[], None]) -> None:
         """An object store that hiccups must not keep a shard closed."""
         deadline = time.monotonic() + OPEN_SECONDS_MAX
-        for wait in _backoff():
+        for wait in backoff():
             try:
                 return step()
             except ObjectStoreFailed:
@@ -219,11 +219,16 @@ class LogShipper:
         """Ship what is left, for as long as that may take, and end. The store must still be open."""
         self._give_up_at = time.monotonic() + seconds
         self._closing.set()
-        self._store.log.grown.set()
+        self.hurry()
         if self._thread.is_alive():
             self._thread.join()
         if not self.fenced:
             self._store.log.save(self._state)
+
+    def hurry(self) -> None:
+        """Ship now what there is, because somebody waits for it."""
+        self._hurry.set()
+        self._store.log.grown.set()
 
     def verify(self) -> bool:
         """Ask whether this owner's epoch is still the newest, and stop if not. Raises ObjectStoreFailed."""
@@ -282,8 +287,9 @@ class LogShipper:
         """Wait for more to ship, up to the interval or a whole segment."""
         deadline, before = time.monotonic() + self._interval, self._store.log.recorded_bytes
         while (left := deadline - time.monotonic()) > 0 and self._store.log.recorded_bytes - before < SEGMENT_BYTES_MAX:
-            if self._closing.wait(min(left, 0.05)):
-                return
+            if self._hurry.wait(min(left, 0.05)):
+                break
+        self._hurry.clear()
 
     def _heartbeat(self) -> float:
         """An idle owner learns here that it is none any more, and that keys were made or shredded without a commit."""
@@ -332,7 +338,7 @@ class LogShipper:
         """Store it, however often that takes; False when it was not, because this owner is fenced, gives up or drops its backlog."""
         content, digest = segment.packed()
         name = segment_name(self._state.tail, segment.number)
-        for wait in _backoff():
+        for wait in backoff():
             try:
                 stored = self._objects.put_new(name, content) or self._objects.get(name) == content
             except ObjectStoreFailed as failed:
@@ -403,7 +409,7 @@ class LogShipper:
             self._on_fenced(why)
 
 
-def _backoff() -> Any:
+def backoff() -> Iterator[float]:
     """Seconds to wait after each failure: growing, jittered, without end."""
     wait = BACKOFF_SECONDS_MIN
     while True:

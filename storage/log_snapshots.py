@@ -1,8 +1,10 @@
 """Snapshots of a store in object storage, so that a restore need not read the whole log, and old segments can go.
 
     snapshots/<number>-<sequence>/data.mdb.zst    LMDB's own compacted hot copy, as of commit <sequence>
-    snapshots/<number>-<sequence>/keys.ring       the data keys, taken after it: it has every key the copy needs
+    snapshots/<number>-<sequence>/keys.ring       the data keys: those there were before the copy was made, and those that came meanwhile
     snapshots/<number>-<sequence>/manifest.json   last; what has none is no snapshot
+
+A key that was shredded while the copy was made is still in it: the segment that says so comes later, and so may the moment of a restore.
 
 `number` is the segment that was the log's last when the copy began: segments after it continue from there, and those of their records
 that the copy already has are skipped. A snapshot is published only when the log up to its sequence is stored by the same owner. So what
@@ -123,15 +125,17 @@ class SnapshotTaker:
         if self._store.sequence == state.sequence and self._objects.has(f"{place}/{MANIFEST}"):
             return None  # nothing has happened since
         with _scratch(self._store.directory / SCRATCH) as folder:
-            copy_data(self._store.directory, folder / "copy", self._store.stat()["map_bytes"])
-            at = time.time_ns() // 1_000_000
-            _, sequence, rows = figures(folder / "copy")
             files = {PACKED_DATA: folder / PACKED_DATA}
-            _pack(folder / "copy" / DATA_FILE, files[PACKED_DATA])
-            shutil.rmtree(folder / "copy")
             if self._store.keys is not None:
                 files[KEYS_FILE] = folder / KEYS_FILE
                 self._store.keys.copy(files[KEYS_FILE])
+            copy_data(self._store.directory, folder / "copy", self._store.stat()["map_bytes"])
+            at = self._store.log.now()
+            if self._store.keys is not None:
+                self._store.keys.extend(files[KEYS_FILE])
+            _, sequence, rows = figures(folder / "copy")
+            _pack(folder / "copy" / DATA_FILE, files[PACKED_DATA])
+            shutil.rmtree(folder / "copy")
             place = f"{SNAPSHOTS}/{state.number:012d}-{sequence:012d}"
             for name, path in files.items():
                 with path.open("rb") as file:

@@ -27,7 +27,7 @@ import msgspec
 
 from storage.commit_log import ShippingState, decode_record
 from storage.directory import DATA_FILE, StoreError, check_data_file, publish
-from storage.envelope import KEYS_FILE, write_records
+from storage.envelope import KEYS_FILE, shredded_scope, write_records
 from storage.environment import DATABASES_MAX, SEQUENCE, fault
 from storage.log_shipping import Superseded, newest_epoch, take_epoch
 from storage.log_snapshots import PACKED_DATA, Manifest, snapshots, unpack_file
@@ -229,11 +229,20 @@ class _Replay:
         except lmdb.Error as error:
             raise fault(error, self._folder / DATA_FILE) from error
         if self._has_ring:
-            write_records(self._folder / KEYS_FILE, segment.ring)
+            write_records(self._folder / KEYS_FILE, self._due(segment.ring) if self._cut else segment.ring)
+
+    def _due(self, ring: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        """Records of a segment of which not all was applied: no key is shredded that rows of that moment were sealed with."""
+        with self._env.begin(db=self._main) as transaction, transaction.cursor() as cursor:
+
+            def is_needed(scope: bytes | None) -> bool:
+                return scope is not None and cursor.set_range(scope) and cursor.key().startswith(scope)
+
+            return [(place, record) for place, record in ring if not is_needed(shredded_scope(record))]
 
     def _step(self, segment: Segment, digest: bytes) -> None:
         self.segments += 1
-        ring = max(self._state.ring, segment.ring_end)
+        ring = self._state.ring if self._cut else max(self._state.ring, segment.ring_end)  # an owner ships what its own ring has behind it
         self._state = msgspec.structs.replace(self._state, number=segment.number, hash=digest, tail=segment.epoch, ring=ring)
 
     def _save(self, state: ShippingState) -> None:

@@ -6,6 +6,7 @@ Everything is asynchronous, so that requests and moves overlap as they do in a s
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import httpx
 import serve_app
 from runtime import verification
 from runtime.cluster import LocalShards
+from runtime.durability import shard_place
 from runtime.gateway import build_asgi
 from runtime.inference import Models
 from runtime.language_model import load_language_model
@@ -26,6 +28,8 @@ from runtime.secrets import Secrets
 from runtime.shard import Shard
 from runtime.slot_gate import SlotGate
 from runtime.telemetry import Telemetry
+from storage.object_store import ObjectStore
+from storage.replay import restore
 from tests.in_process import PASSWORD
 from tests.plugins.embedding import WordEmbedder
 from tests.worlds import settings
@@ -61,6 +65,16 @@ class Sharded:
 
     async def restart(self, number: int) -> None:
         await self.opened[number].close()
+        self.opened[number] = await self._open(number, create=False)
+
+    async def lose(self, number: int) -> None:
+        """Lose a shard's machine: what is not in object storage by now is gone. Another machine goes on from there."""
+        lost = self.opened[number]
+        lost._durability._shipper.fenced = True  # nothing of it arrives any more
+        await lost.close()
+        shutil.rmtree(lost.directory)
+        place = ObjectStore(self.settings.object_store.url).below(shard_place(self.layout.cluster_id, number))
+        await asyncio.to_thread(restore, place, lost.directory, take_over=True, owner="a test")
         self.opened[number] = await self._open(number, create=False)
 
     async def _open(self, number: int, *, create: bool) -> Shard:
