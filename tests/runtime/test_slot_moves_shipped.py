@@ -62,6 +62,7 @@ def weather(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.log_shipping.BACKOFF_SECONDS_MAX", 0.1)
     monkeypatch.setattr("storage.log_snapshots.RETRY_SECONDS_MAX", 0.2)
     monkeypatch.setattr("runtime.supervisor.MOVE_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("runtime.durability.BLOB_COPIES_PAUSE_SECONDS", 3_600)  # what a move has to wait for does not happen by itself
 
 
 @asynccontextmanager
