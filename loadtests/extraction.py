@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from plugins.fact_model import ModelEngine
 from plugins.fact_rules import RuleEngine
 from plugins.facts import Engine, Fact, Said, key_words
-from runtime.language_model import OpenAiLanguageModel
+from runtime.chat_endpoint import OpenAiLanguageModel
 from runtime.timestamps import iso, parse
 
 FACTS = Path(__file__).parent / "facts"

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import httpx
 
-from runtime import cluster
 from runtime.client import Client, content_of, local_base_url
 from runtime.layout import DirectoryInUse, Layout, held
 from runtime.limits import CALL_SECONDS_MAX, TIERS
@@ -62,6 +61,8 @@ def office(settings: Settings, base_url: str | None) -> Iterator[Caller]:
 @contextlib.contextmanager
 def _files(settings: Settings, token: str) -> Iterator[Caller]:
     """The service itself, in this process, for the length of the block. The caller holds the data directory."""
+    from runtime import cluster  # with the shards and all they stand on, which a command on a running service needs none of
+
     with asyncio.Runner() as runner:
         opened: list[cluster.ShardLike] = []
         shards = cluster.LocalShards(opened, table=PlacementTable(settings.data_dir))

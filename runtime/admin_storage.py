@@ -18,7 +18,6 @@ from runtime import backup, recovery, verification
 from runtime.admin import Command
 from runtime.backup import BackupError
 from runtime.client import Client, local_base_url
-from runtime.cluster import resolve
 from runtime.layout import Layout, LayoutError, held, shard_directory
 from runtime.limits import FINDINGS_SHOWN_MAX
 from runtime.operation import Environment, WriteContext
@@ -88,6 +87,8 @@ def verify(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _environment(settings: Settings) -> Environment:
+    from runtime.cluster import resolve
+
     outbound = Outbound(allow_private_networks=settings.webhooks.allow_private_networks)
     return Environment(resolve("serve_app:registry")(), settings, Secrets.of(settings), outbound)
 

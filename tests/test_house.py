@@ -25,6 +25,7 @@ ONLY_IN = {
     "starlette": {"runtime/gateway.py"},
     "uvicorn": {"runtime/connection.py", "runtime/serving.py", "runtime/cluster.py"},
     "hnswlib": {"storage/vector_graph.py"},
+    "openai": {"runtime/chat_endpoint.py"},
     "mcp": {"plugins/mcp_server.py", "runtime/mcp_relay.py"},
     "mcp_types": {"plugins/mcp_server.py", "runtime/mcp_relay.py"},
 }

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from runtime.chat_endpoint import OpenAiLanguageModel
 from runtime.inference import Models
-from runtime.language_model import OpenAiLanguageModel
 from tests.plugins.embedding import WordEmbedder
 from tests.plugins.test_ingestion import Ears, kinds
 from tests.upstream import Act, Upstream, answers_with, breaks_off, completion, hangs_up, refuses, says, sends, upstream, waits

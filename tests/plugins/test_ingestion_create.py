@@ -11,8 +11,8 @@ import pytest
 
 import serve_app
 from runtime.call_lane import BATCHES_UNDER_WAY_MAX, CallLane, lane_of, pack_replies, unpack_calls
+from runtime.chat_endpoint import OpenAiLanguageModel
 from runtime.inference import Models
-from runtime.language_model import OpenAiLanguageModel
 from runtime.operation import Reply
 from tests.in_process import InProcess, in_process
 from tests.plugins import Desk

@@ -36,6 +36,14 @@ def refusal(capsys, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("module", "heavy"), [("runtime.cli", "numba runtime.cluster serve_app ray mcp openai"), ("serve_app", "ray mcp mcp_types openai")]
+)
+def test_what_is_heavy_is_loaded_when_it_is_needed(module: str, heavy: str) -> None:
+    script = f"import {module}, sys; assert not sys.modules.keys() & {set(heavy.split())}, sys.modules.keys() & {set(heavy.split())}"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=START_SECONDS_MAX, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (("serve", "--set", "http.prt=1"), "mneme serve: http.prt in the command line is not a setting; the nearest is http.port."),

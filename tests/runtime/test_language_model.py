@@ -11,8 +11,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from runtime import limits
+from runtime.chat_endpoint import OpenAiLanguageModel
 from runtime.errors import BadRequest, RateLimited, Unavailable, UpstreamFailed, UpstreamTimeout
-from runtime.language_model import CompletionFailed, OpenAiLanguageModel, Usage, load_language_model
+from runtime.language_model import CompletionFailed, Usage, load_language_model
 from runtime.settings import Settings
 from tests import upstream
 from tests.upstream import Upstream, breaks_off, hangs_up, refuses, says, sends, streams_on, waits
