@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests import corpus, sounds
+from tests.in_process import in_process
 from tests.served import Served, served
 
 DONE_SECONDS_MAX = 60
@@ -105,15 +106,11 @@ def test_a_stop_while_a_document_is_read_is_orderly(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_fails_its_document_and_no_more(tmp_path: Path) -> None:
-    with served(tmp_path / "data") as service:
-        token = service.register()
-        made = {}
-        for name in ("one", "two"):
-            form = {"files": {"file": (f"{name}.txt", f"This is number {name}.".encode())}}
-            url = service.http.post("/v1/documents/upload", headers=auth(token), **form).json()["status_url"]
-            made[name] = until(service, token, url, done)
+    with in_process(tmp_path / "data") as service:
+        token = service.register("ada@example.com")
+        made = {name: service.processed(f"{name}.txt", f"This is number {name}.".encode(), who=token) for name in ("one", "two")}
         sealed = next((tmp_path / "data" / "blobs").glob(f"*/*/{made['one']['sha256']}-*"))
         sealed.unlink()
-        assert service.http.get(f"/v1/documents/{made['one']['id']}/content", headers=auth(token)).status_code == 404
-        assert service.http.get(f"/v1/documents/{made['one']['id']}/text", headers=auth(token)).text == "This is number one."
-        assert service.http.get(f"/v1/documents/{made['two']['id']}/content", headers=auth(token)).text == "This is number two."
+        assert service.request("GET", f"/v1/documents/{made['one']['id']}/content", who=token).status_code == 404
+        assert service.request("GET", f"/v1/documents/{made['one']['id']}/text", who=token).text == "This is number one."
+        assert service.request("GET", f"/v1/documents/{made['two']['id']}/content", who=token).text == "This is number two."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,14 +13,14 @@ import httpx
 import pytest
 
 from runtime.metering import period_end, period_of
-from tests.served import MNEME, ROOT, Served, served
+from tests.commands import admin
+from tests.served import Served, served
 
 CONNECTIONS = 32
 EMAIL = "ada@example.com"
 KILLS = 1
 ANSWERS = (60, 200)  # before the kill, at random between these
 INTO_NEXT_MONTH_SECONDS = 24 * 3600
-COMMAND_SECONDS_MAX = 120
 
 
 class Till:
@@ -84,11 +83,6 @@ def seconds_to_next_month() -> int:
     return (period_end(period_of(now)) - now) // 1000 + INTO_NEXT_MONTH_SECONDS
 
 
-def admin(*arguments: str) -> subprocess.CompletedProcess:
-    command = [MNEME, "admin", *arguments, "--config", str(ROOT / "configs/test.yaml")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, cwd=ROOT, check=False)
-
-
 def internal(service: Served, path: str) -> dict[str, Any]:
     token = (service.data_dir / "secrets/operator_token").read_text().strip()
     answer = service.http.post(f"/v1/internal/{path}", json={"email": EMAIL}, headers={"Authorization": f"Bearer {token}"})
@@ -121,30 +115,26 @@ def test_events_counters_and_invoice_agree_after_kills_under_load(tmp_path: Path
         (invoice,) = found
         assert invoice["lines"][0]["quantity"] == period["counter"] == period["events"]
         assert internal(service, "billing/close")["invoices"] == [], "what is closed stays closed"
-        audited = admin("audit-usage", "--data-dir", str(data_dir), "--base-url", service.url)
-        assert audited.returncode == 0, audited.stdout + audited.stderr
-        assert f"events={period['events']} counter={period['counter']}" in audited.stdout
+        status, told, said = admin("audit-usage", data_dir, service=service)
+        assert status == 0 and f"events={period['events']} counter={period['counter']}" in told, told + said
 
 
 @pytest.mark.slow
 def test_the_operators_commands_work_on_a_service_and_on_its_files(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
-    where = ("--data-dir", str(data_dir))
     with served(data_dir) as service:
-        token = service.register(EMAIL)
-        there = (*where, "--base-url", service.url)
-        changed = admin("set-tier", "--email", EMAIL, "--tier", "free", *there)
-        assert (changed.returncode, changed.stdout) == (0, f"{EMAIL} has the tier free.\n"), changed.stderr
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {service.register(EMAIL)}"}
+        status, told, said = admin("set-tier", data_dir, "--email", EMAIL, "--tier", "free", service=service)
+        assert (status, told) == (0, f"{EMAIL} has the tier free.\n"), said
         number = service.http.post("/v1/billing/upgrade", json={"tier": "pro"}, headers=headers).json()["invoice"]["number"]
-        unknown = admin("set-tier", "--email", "nobody@example.com", "--tier", "pro", *there)
-        assert unknown.returncode == 1 and unknown.stderr.count("\n") == 1 and "no account" in unknown.stderr
+        status, _, said = admin("set-tier", data_dir, "--email", "nobody@example.com", "--tier", "pro", service=service)
+        assert status == 1 and said.count("\n") == 1 and "no account" in said
         assert service.stop() == 0
-    paid = admin("mark-paid", "--email", EMAIL, "--invoice", number, "--reference", "transfer 7", *where)
-    assert paid.returncode == 0 and paid.stdout.startswith(number) and paid.stdout.endswith("paid\n"), paid.stderr
-    later = ("--set", f"clock.offset_seconds={seconds_to_next_month()}", *where)
+    status, told, said = admin("mark-paid", data_dir, "--email", EMAIL, "--invoice", number, "--reference", "transfer 7")
+    assert status == 0 and told.startswith(number) and told.endswith("paid\n"), said
+    later = ("--set", f"clock.offset_seconds={seconds_to_next_month()}")
     # Whether the command closes the month or the job that waited for its end does, it is closed once.
-    assert admin("close-period", *later).returncode == 0
-    audited = admin("audit-usage", *later)
-    assert audited.returncode == 0 and "due_cents=9900" in audited.stdout, audited.stdout + audited.stderr
-    assert admin("audit-usage", "--data-dir", str(tmp_path / "nothing")).returncode == 1
+    assert admin("close-period", data_dir, *later)[0] == 0
+    status, told, said = admin("audit-usage", data_dir, *later)
+    assert status == 0 and "due_cents=9900" in told, told + said
+    assert admin("audit-usage", tmp_path / "nothing")[0] == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pytest
 from runtime.placement import slot_of_email
 from runtime.placement_table import PlacementTable
 from runtime.run_directory import RunDirectory
-from tests.served import MNEME, ROOT, Served, served
+from tests.commands import admin
+from tests.served import Served, served
 from tests.sharded import emails
 
 MEMORIES = 20
@@ -39,9 +39,7 @@ def test_slots_arrive_whoever_is_killed(tmp_path: Path) -> None:
         table = PlacementTable(service.data_dir)
         operator = {"Authorization": f"Bearer {(service.data_dir / 'secrets/operator_token').read_text().strip()}"}
 
-        where = ["--config", "configs/test.yaml", "--data-dir", str(service.data_dir), "--base-url", service.url]
-        order = [MNEME, "admin", "move-slot", *map(str, slots), "--to", "1", *where]
-        assert subprocess.run(order, cwd=ROOT, check=False, timeout=MOVED_SECONDS_MAX).returncode == 0
+        assert admin("move-slot", service.data_dir, *slots, "--to", 1, service=service)[0] == 0
         assert {table.load().owners[slot] for slot in slots} == {1}
 
         for target, victim in ((0, "source"), (1, "target"), (0, "supervisor")):
@@ -59,4 +57,4 @@ def test_slots_arrive_whoever_is_killed(tmp_path: Path) -> None:
                     answer = service.http.get("/v1/memories?limit=100", headers={"Authorization": f"Bearer {token}"})
                 assert answer.json()["total_count"] == MEMORIES
         assert {table.load().owners[slot] for slot in slots} == {0}
-    assert subprocess.run([MNEME, "admin", "verify", *where[:4]], cwd=ROOT, check=False).returncode == 0
+    assert admin("verify", tmp_path / "data")[0] == 0

@@ -34,7 +34,8 @@ from runtime import openapi
 from tests import upstream
 from tests.served import Served, served
 
-REQUESTS_PER_OPERATION = 10
+REQUESTS_PER_OPERATION = 5  # beside those on and beyond each bound
+REFUSED_REQUESTS_PER_OPERATION = 2
 SEED = 20
 CHECKS = [
     not_a_server_error,
@@ -93,7 +94,7 @@ def test_with_a_key(case: Case, service: Served, admin: str) -> None:
 
 
 @described(boundaries=False).parametrize()
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=REFUSED_REQUESTS_PER_OPERATION, deadline=None, suppress_health_check=list(HealthCheck))
 def test_without_a_key(case: Case, service: Served) -> None:
     """Whatever the request looks like, it is not let in; only what is public answers at all."""
     answer = case.call(base_url=service.url)

@@ -18,21 +18,17 @@ from runtime import backup
 from runtime.layout import Layout, LayoutError
 from storage.directory import StoreError, copy_data
 from storage.table import Store
+from tests.commands import admin
 from tests.crashes import Books, write_until
 from tests.served import MNEME, ROOT, Served, served
 
 COMMAND_SECONDS_MAX = 120
 
 
-def admin(command: str, data_dir: Path, *arguments: object, service: Served | None = None) -> tuple[int, str, str]:
-    """Run `mneme admin`; -> (exit status, standard output, standard error)."""
-    where = [] if service is None else ["--base-url", service.url]
-    line = [MNEME, "admin", command, *map(str, arguments), "--config", str(ROOT / "configs/test.yaml"), "--data-dir", str(data_dir)]
-    ended = subprocess.run(
-        [*line, *where] if command == "verify" else line, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, cwd=ROOT, check=False
-    )
-    assert "Traceback" not in ended.stderr, ended.stderr
-    return ended.returncode, ended.stdout, ended.stderr
+def backed_up(data_dir: Path, copy: Path) -> subprocess.CompletedProcess:
+    """`mneme admin backup`, in a process of its own beside the service's."""
+    command = [MNEME, "admin", "backup", str(copy), "--config", str(ROOT / "configs/test.yaml"), "--data-dir", str(data_dir)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, cwd=ROOT, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +39,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
         books = Books(service.url, service.register(), 7)
         write_until(books, 30, lambda: None)
         known = dict(books.memories)
-        taken: list[tuple[int, str, str]] = []
-        taking = threading.Thread(target=lambda: taken.append(admin("backup", root / "data", root / "copy")))
+        taken: list[subprocess.CompletedProcess] = []
+        taking = threading.Thread(target=lambda: taken.append(backed_up(root / "data", root / "copy")))
         asyncio.run(books.write(_while_running(taking)))
         taking.join()
-        status, told, said = taken[0]
-        assert status == 0 and "rows of 1 shards" in told, said
+        assert taken[0].returncode == 0 and "rows of 1 shards" in taken[0].stdout, taken[0].stderr
         assert admin("verify", root / "data", service=service)[0] == 0, "a store can be verified beside its service"
         assert service.stop() == 0
     (root / "known").write_text(json.dumps(known))

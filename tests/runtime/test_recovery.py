@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.runtime.test_backup import admin
+from tests.commands import admin
 from tests.served import Served, refusal, served
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.history import run
 
-SEEDS, FAST_SEEDS = 25, 5
+SEEDS, FAST_SEEDS = 15, 5
 
 
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=() if n <= FAST_SEEDS else pytest.mark.slow) for n in range(1, SEEDS + 1)])
