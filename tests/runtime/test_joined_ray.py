@@ -36,8 +36,7 @@ class Cluster:
         ports = {"port": self.address.rpartition(":")[2], "ray-client-server-port": str(free_port("127.0.0.1"))}
         options = {**ports, "num-cpus": "4", "object-store-memory": "80000000", "include-dashboard": "false", "temp-dir": str(directory)}
         command = [BIN / "ray", "start", "--head", "--block", *(f"--{name}={value}" for name, value in options.items())]
-        environment = {**os.environ, **NO_TOKEN, "RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, env={**os.environ, **NO_TOKEN}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def actors(self) -> list[str]:
         """The titles of the actors that run on it."""
@@ -70,16 +69,15 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def joined(elsewhere: Cluster) -> Iterator[None]:
+@pytest.fixture
+def joined(elsewhere: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process is on the cluster itself."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("RAY_AUTH_MODE", "disabled")
-        import ray
+    import ray
 
-        ray.init(address=elsewhere.address, log_to_driver=False, configure_logging=False)
-        yield
-        ray.shutdown()
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    ray.init(address=elsewhere.address, log_to_driver=False, configure_logging=False)
+    yield
+    ray.shutdown()
 
 
 def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
