@@ -49,6 +49,7 @@ from runtime.slot_map import SlotMap
 from runtime.supervisor import Supervisor
 from runtime.telemetry import configure_logging
 from runtime.write_lane import StorageFailed
+from storage.log_shipping import Superseded
 
 log = logging.getLogger("mneme.cluster")
 
@@ -68,6 +69,7 @@ class ShardLike(Protocol):
     async def execute_many(self, calls: list[Call]) -> list[Reply]: ...
     async def order(self, step: str, *given: Any) -> Any: ...
     async def status(self) -> dict[str, Any]: ...
+    async def until_fenced(self) -> str: ...
     async def checkpoint(self) -> None: ...
     async def drain(self) -> None: ...
     async def close(self) -> None: ...
@@ -93,6 +95,7 @@ class ShardActor:
         self._shard: ShardLike | None = None
         self._opening = asyncio.Lock()
         self._short_cut: asyncio.Server | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Open the shard unless it is open. Raises what the storage says, so that the starter can name the cause."""
@@ -101,6 +104,7 @@ class ShardActor:
                 opener: Opener = resolve(self._opener)
                 self._shard = await opener(self._settings, self._number)
                 self._short_cut = await shard_socket.listen(short_cut(self._settings, self._number), self.execute)
+                self._watching = asyncio.create_task(self._end_when_fenced(self._shard))
 
     async def execute(self, message: bytes) -> bytes:
         """One batch of calls (call_lane.pack_calls) -> their replies (call_lane.pack_replies)."""
@@ -124,6 +128,11 @@ class ShardActor:
             return await self._shard.order(step, *given)
         except StorageFailed:
             self._end()
+
+    async def _end_when_fenced(self, shard: ShardLike) -> None:
+        """Ray opens its directory again then, which is refused, by name, until the actor is stopped."""
+        log.critical("shard %d is owned by another process by now: %s", self._number, await shard.until_fenced())
+        self._end()
 
     def _end(self) -> NoReturn:
         log.critical("shard %d failed; its process ends and opens the store anew", self._number, exc_info=True)
@@ -372,7 +381,8 @@ class _RayShard:
                 return await self._handle.status.remote()
         except (ray.exceptions.RayError, TimeoutError) as lost:
             reason = str(lost).strip().splitlines()[-1:] or ["no answer"]
-            return {"shard": self._number, "open": False, "error": reason[0]}
+            is_fenced = isinstance(lost, ray.exceptions.RayTaskError) and isinstance(lost.cause, Superseded)
+            return {"shard": self._number, "open": False, "error": reason[0], "log": {"fenced": is_fenced}}
 
 
 class RayShards:
@@ -427,6 +437,7 @@ class LocalShards:
 
     table     the placement of the data directory; without one the slots are divided evenly, for good
     failed    a shard raised, which it does on a fault of the storage only; from then on every call is refused
+    fenced    why this process serves no more: another owns one of the shards by now; one sentence
     on_fault  called once when that happens; the process has to end and open the stores anew
     """
 
@@ -434,6 +445,7 @@ class LocalShards:
         self._shards = shards
         self.on_fault = on_fault
         self.failed = False
+        self.fenced = ""
         self._table = table
         self._made: SlotMap | None = None
         self._supervisor: Supervisor | None = None
@@ -451,6 +463,20 @@ class LocalShards:
             self.failed = True
             self.on_fault()
             raise Unavailable("The service failed under this request; its outcome is unknown.") from fault
+
+    async def watch(self) -> None:
+        """Wait until another process owns one of the shards; from then on every call is refused, as after a fault."""
+
+        async def wait(number: int, shard: ShardLike) -> None:
+            why = await shard.until_fenced()
+            self.fenced = (
+                f"Shard {number} is owned by another process by now ({why}). This one acknowledges nothing more and ends; "
+                "restore the shard from object storage before its directory is served again."
+            )
+            self.failed = True
+            self.on_fault()
+
+        await asyncio.gather(*(wait(number, shard) for number, shard in enumerate(self._shards)))
 
     @property
     def _map(self) -> SlotMap:

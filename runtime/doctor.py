@@ -30,11 +30,17 @@ import psutil
 from cryptography import x509
 
 from runtime.client import CallFailed, Client, local_base_url
-from runtime.layout import FORMAT_VERSION, LAYOUT_FILE, Layout, LayoutError
+from runtime.durability import shard_place
+from runtime.layout import FORMAT_VERSION, LAYOUT_FILE, Layout, LayoutError, shard_directory
 from runtime.layout import LOCK_FILE as SERVE_LOCK_FILE
+from runtime.placement_table import PlacementTable
 from runtime.secrets import NAMES as SECRETS
 from runtime.settings import Settings
 from storage.directory import LOCK_FILE as STORE_LOCK_FILE
+from storage.directory import StoreError
+from storage.log_shipping import taken_by
+from storage.object_store import ObjectStore
+from storage.table import Store
 
 PYTHON_MIN = (3, 11)
 FREE_BYTES_MIN = 256 * 1024**2
@@ -256,6 +262,28 @@ def store_format(settings: Settings) -> Finding:
     return Finding("ok", f"store: format {layout.format_version}, {layout.shards} shards")
 
 
+def ownership(settings: Settings) -> Finding:
+    """Nobody else has taken over the shards of the data directory."""
+    if settings.object_store.url is None or not (settings.data_dir / LAYOUT_FILE).exists():
+        return Finding("ok", "ownership: no object store, or no store yet, so nobody else can own what is here")
+    try:
+        layout, objects = Layout.load(settings.data_dir), ObjectStore(settings.object_store.url)
+        for number in range(len(PlacementTable(settings.data_dir).load().shards)):
+            store = Store.open_to_read(shard_directory(settings.data_dir, number), (), identity=layout.identity(number))
+            try:
+                taken = taken_by(objects.below(shard_place(layout.cluster_id, number)), store.log.state())
+            finally:
+                store.close()
+            if taken:
+                what = f"ownership: shard {number} was taken over by {taken[1].owner} (epoch {taken[0]})"
+                return Finding(
+                    "wrong", what, "do not serve this directory; serve the one that took over, or restore with --take-over into a new one"
+                )
+    except (StoreError, LayoutError) as unknown:
+        return Finding("advice", f"ownership: {unknown}", "it is asked again at every start, which fails unless it is known")
+    return Finding("ok", "ownership: every shard of the object store is this directory's")
+
+
 def remote_models(settings: Settings) -> Finding:
     """Every model that is asked over the network has somebody listening."""
     asked = [settings.llm, settings.reranker, settings.transcriber, settings.ocr]
@@ -339,6 +367,7 @@ CHECKS: tuple[Callable[[Settings], Finding], ...] = (
     haproxy,
     data_directory,
     store_format,
+    ownership,
     holder,
     port,
     https,

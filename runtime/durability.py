@@ -94,6 +94,7 @@ class Durability:
         self._asking: asyncio.Task[None] | None = None
         self._copies = copies_of(settings)
         self._copies_due = 0
+        self._fenced, self._why = asyncio.Event(), ""
         self._closing = threading.Event()
         self._copier = threading.Thread(target=self._copy_blobs, name="mneme-blob-copies", daemon=True)
         self._loop: asyncio.AbstractEventLoop
@@ -134,7 +135,7 @@ class Durability:
 
     def check(self, writes: bool) -> None:
         """Raises StorageFailed when this shard is another owner's by now, Unavailable when a write could not be acknowledged anyway."""
-        if self._shipper.fenced:
+        if self.fenced:
             raise StorageFailed("another process owns this shard by now")
         if not (writes and self._replicated):
             return
@@ -152,14 +153,24 @@ class Durability:
         elif self._doubted or _uptime() - self._turned_at > PAUSE_NOTICED_SECONDS:
             self._doubted = True
             await self._ask_again()
-        if self._shipper.fenced:
+        if self.fenced:
             raise StorageFailed("another process owns this shard by now")
+
+    @property
+    def fenced(self) -> bool:
+        """Whether another process owns the shard by now."""
+        return self._shipper.fenced
+
+    async def until_fenced(self) -> str:
+        """Wait until another process owns the shard; -> how that shows."""
+        await self._fenced.wait()
+        return self._why
 
     async def secured(self) -> int:
         """Return when everything that is committed now is in object storage; -> the time of the last commit. Raises as acknowledge does."""
         self._shipper.hurry()
         await self._until_stored(self._store.sequence)
-        if self._shipper.fenced:
+        if self.fenced:
             raise StorageFailed("another process owns this shard by now")
         return self._store.log.now()
 
@@ -185,7 +196,7 @@ class Durability:
                 return
             future: asyncio.Future[None] = self._loop.create_future()
             heapq.heappush(self._waiting, (sequence, next(self._numbers), future))
-        if self._shipper.fenced:
+        if self.fenced:
             raise StorageFailed("another process owns this shard by now")
         try:
             async with asyncio.timeout(self._wait_seconds):
@@ -243,7 +254,9 @@ class Durability:
     def _on_fenced(self, why: str) -> None:
         with self._changing:
             given_up, self._waiting = [future for _, _, future in self._waiting], []
+        self._why = why
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._fenced.set)
             self._loop.call_soon_threadsafe(_resolve, given_up, StorageFailed(why))
 
     def status(self) -> dict[str, Any]:
@@ -258,7 +271,7 @@ class Durability:
             "segments": self._shipper.state.number,
             "shipped_bytes": self._shipper.shipped_bytes,
             "complete": self._shipper.complete,
-            "fenced": self._shipper.fenced,
+            "fenced": self.fenced,
             "failures": self._shipper.failures,
             "failing_seconds": 0.0 if failing is None else round(time.monotonic() - failing, 3),
             "blobs_due": self._copies_due,

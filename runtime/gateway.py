@@ -426,7 +426,7 @@ class Gateway:
             fields: dict[str, Any] = {"response": None, "scope": "public", **further}
             return Operation(f"service.{name}", "GET", path, Kind.FLOW, handler, summary, spec, **fields)
 
-        health = "Answers 503 until every shard is open."
+        health = "Answers 503 until every shard is open. A shard that another process took over is named as fenced."
         return (
             own(
                 "health",
@@ -449,7 +449,8 @@ class Gateway:
         ready = 0 < total == opened
         self._was_ready = self._was_ready or ready
         state = "ok" if ready else "degraded" if self._was_ready else "starting"
-        checks = {"shards": "ok" if ready else f"{opened} of {total} are open"}
+        fenced = [str(status["shard"]) for status in statuses if status.get("log", {}).get("fenced")]
+        checks = {"shards": "ok" if ready else f"{opened} of {total} are open" + (f"; fenced: {', '.join(fenced)}" if fenced else "")}
         health = Health(status=state, version=self.version, build=self.build, shards=ShardCount(open=opened, total=total), checks=checks)
         return Reply(200 if ready else 503, health, {} if ready else {"Retry-After": "1"})
 

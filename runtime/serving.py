@@ -46,6 +46,7 @@ from runtime.run_directory import RunDirectory, RunDirectoryError
 from runtime.secrets import Secrets, SecretsError
 from runtime.settings import Settings
 from storage.directory import StoreError
+from storage.log_shipping import Superseded
 
 log = logging.getLogger("mneme.serving")
 
@@ -162,6 +163,7 @@ async def _serve_locally(
             server.should_exit = True
 
         shards.on_fault = stop_serving
+        watching = asyncio.create_task(shards.watch())
         signals.started()
         running = asyncio.create_task(server.serve())
         while not (server.started or running.done()):
@@ -169,9 +171,12 @@ async def _serve_locally(
         if server.started:
             announce(base_url(settings, port))
         await running
+        watching.cancel()
     finally:
         await shards.drain()
         await shards.close()
+    if shards.fenced:
+        raise Superseded(shards.fenced)
     return cluster.EXIT_STORAGE_FAULT if shards.failed else 0
 
 

@@ -179,6 +179,12 @@ class Shard:
             await self._durability.acknowledge(self.store.sequence)
         return taken
 
+    async def until_fenced(self) -> str:
+        """Wait until another process owns this shard, for good; -> how that shows. Without an object store that does not happen."""
+        if self._durability is None:
+            await asyncio.Event().wait()
+        return await self._durability.until_fenced()
+
     async def checkpoint(self) -> None:
         """Write derived indexes to disk, so that the next start has less to replay."""
         for index in self.registry.indexes.values():
@@ -209,7 +215,7 @@ class Shard:
         log_figures = {} if self._durability is None else {"log": self._durability.status()}
         return log_figures | {
             "shard": self.identity.shard,
-            "open": not self._draining,
+            "open": not (self._draining or (self._durability is not None and self._durability.fenced)),
             "sequence": self.store.sequence,
             "slots": self._gate.figures(),
             "write_queue": self._lane.depth,

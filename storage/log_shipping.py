@@ -68,6 +68,12 @@ def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
     return number, msgspec.json.decode(objects.get(epoch_name(number)) or b"{}", type=Epoch)
 
 
+def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | None:
+    """The newest epoch, where another than the directory with this state has taken it since."""
+    number, claim = newest_epoch(objects)
+    return None if claim is None or claim.token in (state.token, state.former) else (number, claim)
+
+
 def take_epoch(objects: ObjectStore, epoch: int, token: str, owner: str) -> bool:
     """Claim an epoch; False when somebody else has. A claim of ours that had been reported as failed counts."""
     claim = msgspec.json.encode(Epoch(token, owner, time.time_ns() // 1_000_000))

@@ -81,6 +81,10 @@ class TinyShard:
     async def checkpoint(self) -> None:
         self._file.with_name("checkpoint").touch()
 
+    async def until_fenced(self) -> str:
+        """No other process owns it, ever."""
+        return await asyncio.get_running_loop().create_future()
+
     async def drain(self) -> None:
         self._file.with_name("drained").touch()
 
