@@ -65,9 +65,8 @@ def contents(service: Served, token: str) -> set[str]:
 
 @pytest.mark.parametrize("mode", ["local", "replicated"])
 def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mode: str) -> None:
-    """Without fencing `late` is not empty: in `local` mode the writes that waited for the process while it was stopped are answered with
-    201 and are nowhere else; in `replicated` mode its segments take the names of its successor's, so that `lost` is not empty either.
-    And the process goes on, so that waiting for its end fails.
+    """Without fencing `late` is not empty: writes that waited for the process while it was stopped, or came after it woke up, are answered
+    with 201 and are nowhere but on its disk. And the process goes on, so that waiting for its end fails.
     """
     options = {"object_store__url": f"file://{tmp_path}/objects", "durability__mode": mode, "durability__wait_seconds_max": 30}
     with served(tmp_path / "first", **options) as first:
