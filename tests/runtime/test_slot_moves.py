@@ -326,3 +326,55 @@ def test_the_operator_moves_slots_of_a_stopped_service_too(tmp_path: Path, capsy
     PlacementTable(tmp_path).change(lambda placement: placement.planned([Move("a", (7,), 0, 1)]))
     assert cli.main(["admin", "backup", str(tmp_path.with_name("copy")), *given]) == 1
     assert "being moved" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", ["", "local"])
+def test_documents_move_with_their_slot_and_leave_no_file_behind(tmp_path: Path, mode: str) -> None:
+    """Without an object store, and with one from which a file is fetched that is not here."""
+
+    async def work() -> None:
+        options = {"object_store__url": f"file://{tmp_path}/objects", "durability__mode": mode} if mode else {}
+        async with sharded(tmp_path / "data", **options) as service:
+            service.layout.completed(tmp_path / "data")
+            (email,) = emails(0, 2, 1)
+            slot, token = slot_of_email(email), await service.register(email)
+
+            async def upload(name: str, content: bytes) -> str:
+                sent = {"files": {"file": (name, content)}, "headers": {"Authorization": f"Bearer {token}"}}
+                return (await service.http.post("/v1/documents/upload", **sent)).json()["status_url"]
+
+            async def status(url: str) -> str:
+                return (await service.call("GET", url, who=token)).json()["status"]
+
+            urls = [await upload("tea.txt", b"Tea needs four minutes.")]
+            while await status(urls[0]) != "completed":
+                await asyncio.sleep(0.02)
+            urls.append(await upload("ferry.txt", b"The ferry leaves at dawn."))  # it is read here or there
+            while service.table.load().owners[slot] != 1:
+                await service.operate("POST", "/moves", {"slots": [slot], "shard": 1})
+                await service.moved()
+            while [await status(url) for url in urls] != ["completed"] * 2:
+                await asyncio.sleep(0.02)
+            if mode:  # as on a machine that never had them
+                await service.until(lambda: len(files(tmp_path / "objects/blobs")) == 2)
+                for file in files(tmp_path / "data/blobs"):
+                    file.unlink()
+            documents = [(await service.call("GET", url, who=token)).json()["id"] for url in urls]
+            contents = [(await service.call("GET", f"/v1/documents/{each}/content", who=token)).content for each in documents]
+            assert contents == [b"Tea needs four minutes.", b"The ferry leaves at dawn."]
+            found = await service.call("POST", "/v1/search", {"query": "four minutes"}, who=token)
+            assert "Tea needs four minutes." in found.text
+            assert service.rows(0, slot) == {} and service.findings(1) == []
+            for each in documents:
+                assert (await service.call("DELETE", f"/v1/documents/{each}", who=token)).status_code == 200
+            await service.until(lambda: not files(tmp_path / "data/blobs") and not files(tmp_path / "objects/blobs"))
+            await service.until(lambda: not service.opened[1]._jobs.depth)
+            assert service.findings(1) == []
+            assert "Tea needs" not in (await service.call("POST", "/v1/search", {"query": "four minutes"}, who=token)).text
+
+    asyncio.run(work())
+
+
+def files(directory: Path) -> list[Path]:
+    """Every file of a blob, or its copy, below a directory."""
+    return [path for path in directory.glob("**/*") if path.is_file() and ".outgoing" not in path.parts]
