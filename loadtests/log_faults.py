@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from storage import log_shipping, log_snapshots
+from tests.storage.log_accounts import Accounts
 from tests.storage.log_schedule import Schedule
 
 
@@ -26,16 +27,18 @@ def main() -> int:
     log_shipping.BACKOFF_SECONDS_MAX, log_shipping.HEARTBEAT_SECONDS, log_snapshots.RETRY_SECONDS_MAX = 0.1, 0.3, 0.2
     totals: Counter[str] = Counter()
     broken, begun = 0, time.monotonic()
-    for seed in range(asked.first, asked.first + asked.schedules):
-        with tempfile.TemporaryDirectory() as directory:
-            try:
-                schedule = Schedule(Path(directory), seed)
-                schedule.run()
-                totals.update(schedule.told)
-            except Exception:
-                broken += 1
-                print(f"seed {seed}:")
-                traceback.print_exc()
+    with tempfile.TemporaryDirectory() as scratch:
+        accounts = Accounts(Path(scratch) / "accounts")
+        for seed in range(asked.first, asked.first + asked.schedules):
+            with tempfile.TemporaryDirectory(dir=scratch) as directory:
+                try:
+                    schedule = Schedule(Path(directory), seed, accounts)
+                    schedule.run()
+                    totals.update(schedule.told)
+                except Exception:
+                    broken += 1
+                    print(f"seed {seed}:")
+                    traceback.print_exc()
     figures = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in totals.items())
     print(f"{asked.schedules} schedules, {broken} broken, {time.monotonic() - begun:.0f} s: {figures}")
     return 1 if broken else 0

@@ -5,8 +5,8 @@ and has others take over, and has the object store refuse, lose answers and be l
 shipping thread has come when something happens.
 
 Held throughout: after each take-over and at the end, what is restored is a state that the shard was in, at or after the last commit that
-was acknowledged; and an owner that was left behind has nothing more acknowledged. tests/storage/test_log_faults.py runs a few,
-loadtests/log_faults.py as many as you like.
+was acknowledged, and agrees with itself as `mneme admin verify` has it; and an owner that was left behind has nothing more acknowledged.
+tests/storage/test_log_faults.py runs a few, loadtests/log_faults.py as many as you like.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from storage.object_store import ObjectStoreFailed
 from storage.replay import restore
-from tests.storage.log_world import FaultyStore, Model, Owner, contents, contents_of, until
+from tests.storage.log_accounts import Accounts
+from tests.storage.log_world import FaultyStore, Model, Owner, contents, open_store, until
 
 STEPS = 24
 WORDS = 12
@@ -26,15 +27,18 @@ WORDS = 12
 class Schedule:
     """One history: run() raises AssertionError where a promise is broken; `told` counts what happened."""
 
-    def __init__(self, directory: Path, seed: int):
-        self._directory = directory
+    def __init__(self, directory: Path, seed: int, accounts: Accounts):
+        self._directory, self._accounts = directory, accounts
+        self._memories: list[str] = []
         self._chance = random.Random(seed)
         self._faults = random.Random(seed + 1)
         self._machines = 0
         self._states: dict[int, Model] = {}  # of the present owner's history, by commit
         self._acknowledged = 0
-        self.told = dict.fromkeys(("writes", "acknowledged", "kills", "take_overs", "left_behind", "answers_lost"), 0)
-        self._owner = self._opened(self._machine())
+        self.told = dict.fromkeys(("writes", "acknowledged", "kills", "take_overs", "left_behind", "answers_lost", "verified"), 0)
+        first = self._machine()
+        accounts.begin(first)
+        self._owner = self._opened(first)
 
     def run(self) -> None:
         actions = (self._write,) * 8 + (
@@ -65,15 +69,20 @@ class Schedule:
 
     def _opened(self, directory: Path) -> Owner:
         self._store = self._objects()
-        owner = Owner(directory, self._store).start()
+        owner = Owner(directory, self._store, kind=self._accounts.kind).start()
         self._states = {sequence: state for sequence, state in self._states.items() if sequence <= owner.store.sequence}
         self._states[owner.store.sequence] = contents(owner.store)
         return owner
 
     def _write(self) -> None:
         word, scope = f"w{self._chance.randrange(WORDS)}", self._chance.randrange(3)
-        if self._chance.random() < 0.3:
+        kind = self._chance.random()
+        if kind < 0.2:
             self._owner.delete(word, scope)
+        elif kind < 0.5:
+            self._memories.append(self._accounts.remember(self._owner.store))
+        elif kind < 0.6 and self._memories:
+            self._accounts.forget(self._owner.store, self._chance.choice(self._memories))
         else:
             self._owner.put(word, self._chance.randbytes(8), scope)
         self._states[self._owner.store.sequence] = contents(self._owner.store)
@@ -124,7 +133,7 @@ class Schedule:
         stopped = self._store
         directory = self._machine()
         restored = restore(self._objects(), directory, take_over=True, owner=directory.name).sequence
-        assert contents_of(directory) == self._states[restored], "it is no state that the shard was in"
+        assert self._found(directory) == self._states[restored], "it is no state that the shard was in"
         self._owner = self._opened(directory)
         self.told["take_overs"] += 1
         stopped.failing = False  # it wakes
@@ -140,4 +149,14 @@ class Schedule:
 
     def _restored(self, name: str) -> Model:
         restore(self._objects(), self._directory / name)
-        return contents_of(self._directory / name)
+        return self._found(self._directory / name)
+
+    def _found(self, directory: Path) -> Model:
+        """What a restored store holds, which agrees with itself."""
+        store = open_store(directory, create=False, kind=self._accounts.kind)
+        try:
+            assert self._accounts.findings(store) == []
+            self.told["verified"] += 1
+            return contents(store)
+        finally:
+            store.close()

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from storage.log_shipping import LogShipper
@@ -45,16 +46,28 @@ class FaultyStore(ObjectStore):
         return answer
 
 
-def open_store(directory: Path, *, create: bool = True) -> Store:
-    return Store.open(directory, (WORDS,), identity=IDENTITY, create=create, map_bytes=1 << 24, service_key=KEY)
+@dataclass(frozen=True)
+class Kind:
+    """What a store is, for whoever opens it."""
+
+    tables: tuple[Table, ...] = (WORDS,)
+    identity: Identity = IDENTITY
+    service_key: bytes = KEY
+
+
+PLAIN = Kind()
+
+
+def open_store(directory: Path, *, create: bool = True, kind: Kind = PLAIN) -> Store:
+    return Store.open(directory, kind.tables, identity=kind.identity, create=create, map_bytes=1 << 24, service_key=kind.service_key)
 
 
 class Owner:
     """A store and its shipper, as a shard has them."""
 
-    def __init__(self, directory: Path, objects: ObjectStore, *, replicated: bool = True, backlog_bytes: int = 1 << 30):
+    def __init__(self, directory: Path, objects: ObjectStore, *, replicated: bool = True, backlog_bytes: int = 1 << 30, kind: Kind = PLAIN):
         self.directory = directory
-        self.store = open_store(directory)
+        self.store = open_store(directory, kind=kind)
         self.stored = 0
         self.fenced = ""
         self.shipper = LogShipper(
