@@ -2989,7 +2989,7 @@ class AsyncService:
     async def health(self, *, timeout: float | None = None) -> models.Health:
         """Is the service ready?
 
-        Answers 503 until every shard is open.
+        Answers 503 until every shard is open. A shard that another process took over is named as fenced.
         """
         request = Request("GET", "/v1/health", timeout=timeout)
         return await self._transport.json(request)
