@@ -277,6 +277,7 @@ class Durability:
             "blobs_due": self._copies_due,
             "dropped": self._shipper.dropped,
             "snapshots": self._snapshots.taken,
+            "snapshot_age_seconds": round(self._snapshots.age_seconds),
             "snapshot_failures": self._snapshots.failures,
         }
 

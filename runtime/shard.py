@@ -217,7 +217,7 @@ class Shard:
             "shard": self.identity.shard,
             "open": not (self._draining or (self._durability is not None and self._durability.fenced)),
             "sequence": self.store.sequence,
-            "slots": self._gate.figures(),
+            "slots": self._gate.figures() | self._moves.figures(),
             "write_queue": self._lane.depth,
             "slow_calls": self._slow,
             "jobs_waiting": self._jobs.depth,

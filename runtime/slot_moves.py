@@ -88,6 +88,12 @@ class SlotMoves:
         self._arriving: set[str] = set()
         self._conforming: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
+        self._gone, self._stayed = 0, 0  # slots, since the process began
+
+    def figures(self) -> dict[str, int]:
+        """Slots on their way from here, and how many went or stayed after all, for metrics."""
+        leaving = sum(len(leaving.slots) for leaving in self._leaving.values())
+        return {"leaving": leaving, "moved_total": self._gone, "given_up_total": self._stayed}
 
     async def order(self, step: str, *given: Any) -> Any:
         """Take one step by its name. Raises Refused, Moved, StoreError, StorageFailed."""
@@ -269,6 +275,7 @@ class SlotMoves:
         if leaving.deadline is not None:
             leaving.deadline.cancel()
         stay = set(leaving.slots).difference(went)
+        self._gone, self._stayed = self._gone + len(leaving.slots) - len(stay), self._stayed + len(stay)
         self._gate.thaw(stay)
         self._jobs.release(stay)
 

@@ -83,6 +83,12 @@ class SnapshotTaker:
         self._taking = threading.Lock()
         self.taken = 0
         self.failures = 0
+        self._newest_at = time.monotonic()
+
+    @property
+    def age_seconds(self) -> float:
+        """Since a snapshot had all that the store has; since this process began, until there is one."""
+        return time.monotonic() - self._newest_at
 
     def start(self) -> None:
         self._thread.start()
@@ -123,7 +129,9 @@ class SnapshotTaker:
         state = self._shipper.state
         place = f"{SNAPSHOTS}/{state.number:012d}-{self._store.sequence:012d}"
         if self._store.sequence == state.sequence and self._objects.has(f"{place}/{MANIFEST}"):
+            self._newest_at = time.monotonic()
             return None  # nothing has happened since
+        begun_at = time.monotonic()
         with _scratch(self._store.directory / SCRATCH) as folder:
             files = {PACKED_DATA: folder / PACKED_DATA}
             if self._store.keys is not None:
@@ -151,7 +159,7 @@ class SnapshotTaker:
                 {name: path.stat().st_size for name, path in files.items()},
             )
         self._objects.put_new(f"{place}/{MANIFEST}", msgspec.json.encode(manifest))
-        self.taken, self.failures = self.taken + 1, 0
+        self.taken, self.failures, self._newest_at = self.taken + 1, 0, begun_at
         self._shipper.made_complete(state.number)
         try:
             self._let_go()

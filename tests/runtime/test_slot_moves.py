@@ -58,6 +58,9 @@ def test_a_slot_moves_whole_and_nothing_stays_behind(tmp_path: Path) -> None:
             await service.moved()
             assert len(await service.texts(token)) == 31 and service.rows(1, slot) == {} and service.findings(0) == []
             assert (await service.remember(token, "written at home")).status_code == 201
+            assert [service.opened[number]._moves.figures() for number in (0, 1)] == [
+                {"leaving": 0, "moved_total": 1, "given_up_total": 0}
+            ] * 2, "there and back"
             await service.restart(0)
             assert len(await service.texts(token)) == 32
 
@@ -222,6 +225,7 @@ def test_a_source_that_is_told_nothing_opens_again_and_fences_the_supervisor(tmp
             assert answer.status_code == 503 and answer.headers["Retry-After"] == "1"
             await service.until(lambda: not service.table.load().is_copying(move.id))
             await service.until(lambda: service.opened[0]._gate.figures()["frozen"] == 0)
+            assert service.opened[0]._moves.figures() == {"leaving": 0, "moved_total": 0, "given_up_total": 1}
             assert (await service.remember(token, "after it")).status_code == 201
             woken.set()
             with pytest.raises(Exception, match="undoing"):

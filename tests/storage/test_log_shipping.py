@@ -226,7 +226,9 @@ def test_a_point_in_time_is_the_state_of_that_time(tmp_path: Path, objects: Faul
             first.put(f"w{number % 5}", b"%d" % number, number % 3)
             first.await_stored()
             if number == 6:
+                before = first.taker.age_seconds
                 first.taker.take()
+                assert first.taker.age_seconds < before, "as new as what it has"
             time.sleep(0.003)
             moments.append((time.time_ns() // 1_000_000, contents(first.store)))
             time.sleep(0.003)
