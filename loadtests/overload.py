@@ -2,7 +2,8 @@
 
 Its capacity is measured with a mix of reads, searches and writes over 16 connections, before and after, since a shared machine drifts;
 in between as many requests a second as `factor` says arrive whether or not it answers. It holds when it lives, its memory stays
-bounded, at least 70 % of the capacity goes on being answered well, and every refusal is a 429 or 503 that says when to come back.
+bounded, at least 70 % of the capacity goes on being answered well, every request has an answer, and every refusal is a 429 or 503
+that says when to come back.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ def run(service: Served, seconds: float, factor: float) -> list[str]:
     failures = {
         "the service has ended": service.process.poll() is not None,
         f"goodput under {GOODPUT_SHARE_MIN:.0%}": share < GOODPUT_SHARE_MIN,
+        f"{flooded.broken.total()} requests had no answer": flooded.broken.total() > 0,
+        "afterwards it is slower": after.good < GOODPUT_SHARE_MIN * capacity.good,
         f"memory grew by {growth >> 20} MiB": growth > GROWTH_BYTES_MAX,
         f"{flooded.silent_refusals} refusals without Retry-After": flooded.silent_refusals,
         f"other answers: {flooded.unexpected}": flooded.unexpected,

@@ -11,11 +11,9 @@ wrote and then becomes HAProxy. What it changes, and why:
                       the gateway's, which comes first, wins
     errors            when no gateway is up, the answer is a 503 in the service's own shape, with Retry-After and the headers
                       that every answer carries
-    overload          a gateway has so many requests at a time and no more: it takes in one new connection in each turn of its
-                      loop, and what waits for that includes the checks of its health, which would find it dead. A few
-                      requests wait here, for a moment, and those beyond are refused here. Once a gateway says that it is
-                      full, all are, for a moment: it answers calls then instead of refusing them, which costs it far more.
-                      Large bodies are left to the gateways to refuse
+    overload          a gateway has so many requests at a time and no more. A few wait here, for a moment, and those beyond are
+                      refused here. Once a gateway says that it is full, all are, for a moment: it answers calls then
+                      instead of refusing them, which costs it far more. Large bodies are left to the gateways to refuse
     logs, statistics  one datagram per request for nobody, and two more open ports: removed
     lifetime          HAProxy is ended by the kernel when its parent, a Ray worker, ends; otherwise it would outlive a crash
                       and keep the port

@@ -392,6 +392,9 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(run_directory.token),
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        # uvloop takes in one new connection in each turn of the loop, asyncio all that wait. A busy gateway's turns are few, and the
+        # checks of its health wait among the connections. A request costs the same with either.
+        "RAY_USE_UVLOOP": "0",
         "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
         "RAY_SERVE_LOG_TO_STDERR": "0",
         "RAY_SERVE_METRICS_EXPORT_INTERVAL_MS": "5000",
@@ -410,7 +413,7 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
         "RAY_SERVE_HAPROXY_NBTHREAD": "1",
         "RAY_SERVE_HAPROXY_TUNE_BUFSIZE": "65536",  # headers up to our own limit reach the gateway, which answers 431
         "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
-        # A check waits like any other connection until a busy gateway takes it in. A dead one refuses it, which counts at once.
+        # A busy gateway answers late. A dead one refuses connections, which counts at once.
         "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "10s",
         "RAY_SERVE_HAPROXY_HEALTH_CHECK_FALL": "3",
         "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": str(STOP_SECONDS_MAX),
