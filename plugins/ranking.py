@@ -37,12 +37,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from storage.compiled import FLOAT32, UINT64, compiled, given, made
+from plugins.memory_cues import NOTHING
+from storage.compiled import FLOAT32, INT32, INT64, UINT16, UINT32, UINT64, compiled, given, made
 
 K1, B = 1.2, 0.75
 WINDOW_OWN = 2.0
@@ -58,6 +59,7 @@ FEATURES = (
     "words", "nearby", "lexical", "semantic", "exact", "session", "answer", "speaker", "personal", "date", "time", "number", "place",
     "length", "question", "address", "names", "dated",
 )  # fmt: skip
+_ROWS = {name: row for row, name in enumerate(FEATURES)}
 SIGNED = ("speaker", "personal")  # from −½ to ½; the others from 0 to 1
 NARROW = {"nearby": "words", "semantic": "exact"}  # a feature that counts neighbours -> the same without them
 
@@ -87,9 +89,28 @@ class Query:
     asks_where: bool = False
 
 
+class Features(Mapping[str, np.ndarray]):
+    """Name -> (n,) float32, unweighted: rows of one matrix in the order of FEATURES, 0 until they are written."""
+
+    def __init__(self, count: int):
+        self.matrix = np.zeros((len(FEATURES), count), np.float32)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.matrix[_ROWS[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FEATURES)
+
+    def __len__(self) -> int:
+        return len(FEATURES)
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """p memories: the candidates and their neighbours. frequencies (t, p), lengths (p,), cosines (p,) with the query."""
+    """p memories: the n candidates, then those of their neighbours that are none.
+
+    frequencies (t, p) float32, lengths (p,) uint16, cosines (p,) float32 with the query
+    """
 
     frequencies: np.ndarray
     lengths: np.ndarray
@@ -98,7 +119,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """n candidates, aligned. `at`, `previous` and `following` index into the pool; −1 where there is no neighbour.
+    """n candidates, aligned. `previous` and `following` (int32) index into the pool; −1 where there is no neighbour.
 
     blended   (n,) cosine with the memory's vector + NEIGHBOUR of each neighbour's
     answers   (n,) whether the memory before is a question
@@ -109,7 +130,6 @@ class Columns:
     names     (n,) capitalised words inside sentences
     """
 
-    at: np.ndarray
     previous: np.ndarray
     following: np.ndarray
     blended: np.ndarray
@@ -141,9 +161,9 @@ def asks_where(query: str) -> bool:
     return _ASKS_WHERE.search(query) is not None
 
 
-def score(found: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:
     """The weighted sum of the features, (n,)."""
-    return np.sum([weights[name] * found[name] for name in FEATURES], axis=0)
+    return np.array([weights[name] for name in FEATURES], np.float32) @ found.matrix
 
 
 def reachable(weights: Mapping[str, float]) -> float:
@@ -165,23 +185,24 @@ def narrowed(weights: Mapping[str, float]) -> dict[str, float]:
     return own
 
 
-def subject_conflict(found: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> float:
+def subject_conflict(found: Features, weights: Mapping[str, float]) -> float:
     """How much better the named speaker's best memories match than other speakers', judged without the preference for the named,
     and by what each memory says itself.
 
     Below 0, what is asked of one person fits another better. 0 when the query names nobody, or only one side has memories.
     """
-    named = found["speaker"]
-    if not (named > 0).any() or not (named < 0).any():
+    theirs, others = found["speaker"] > 0, found["speaker"] < 0
+    if not theirs.any() or not others.any():
         return 0.0
     impartial = score(found, {**narrowed(weights), **dict.fromkeys(SIGNED, 0.0)})
-    return _best(impartial[named > 0]) - _best(impartial[named < 0])
+    return _best(impartial[theirs]) - _best(impartial[others])
 
 
 def _best(scores: np.ndarray) -> float:
     """Mean of the highest, the higher counting more."""
     best = np.sort(scores)[: -CONFLICT_BEST - 1 : -1]
-    return float(np.average(best, weights=CONFLICT_DECAY ** np.arange(len(best))))
+    counts = CONFLICT_DECAY ** np.arange(len(best))
+    return float(best @ counts / counts.sum())
 
 
 def idf(documents: int, containing: np.ndarray) -> np.ndarray:
@@ -189,30 +210,23 @@ def idf(documents: int, containing: np.ndarray) -> np.ndarray:
     return np.log1p(np.where(containing > 0, (documents - containing + 0.5) / (containing + 0.5), documents / 0.5)).astype(np.float32)
 
 
-def bm25(frequencies: np.ndarray, lengths: np.ndarray, idf: np.ndarray, average_length: float) -> np.ndarray:
-    """(t, n) term frequencies, (n,) lengths -> (n,) BM25 (Robertson and Zaragoza, 2009)."""
-    norm = K1 * (1 - B + B * lengths / max(average_length, 1e-9))
-    return idf @ (frequencies * (K1 + 1) / (frequencies + norm))
-
-
-def features(query: Query, pool: Pool, columns: Columns) -> dict[str, np.ndarray]:
-    """name -> (n,) float32, unweighted; `words` and `nearby`, which are `interaction`'s, are 0."""
-    nothing = np.zeros(len(columns.at), dtype=np.float32)
-    found = dict.fromkeys(FEATURES, nothing)
-    words = np.zeros(len(pool.lengths), dtype=np.float32)
+def features(query: Query, pool: Pool, columns: Columns) -> Features:
+    """All but `words` and `nearby`, which are `interaction`'s."""
+    found = Features(len(columns.previous))
     cosine = np.maximum(pool.cosines, 0)
-    if len(query.idf):
-        ceiling = max(query.ceiling, 1e-9)
-        words = bm25(pool.frequencies, pool.lengths, query.idf, query.average_length) / ceiling
-        windowed, lengths = _window(pool, columns)
-        found["lexical"] = bm25(windowed, lengths, query.idf, query.average_length * (WINDOW_OWN + 2)) / ceiling
-    found["exact"] = cosine[columns.at]
-    found["semantic"] = np.maximum(columns.blended, 0)
-    own = 0.5 * cosine + 0.5 * words
-    found["session"] = _best_of_session(own[columns.at], columns.session)
-    found["answer"] = np.where(columns.answers, own[columns.previous], 0)
+    own = np.empty(len(cosine), np.float32)
+    limits = np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
+    _match(pool.frequencies, pool.lengths, query.idf, *limits, columns.previous, columns.following, own, found["lexical"])
+    own += cosine
+    own *= np.float32(0.5)
+    count = len(columns.previous)
+    found["exact"][:] = cosine[:count]
+    np.maximum(columns.blended, 0, out=found["semantic"])
+    found["session"][:] = own[:count]
+    _share_best(np.ascontiguousarray(columns.session, np.uint64), found["session"])
+    np.multiply(own[columns.previous], columns.answers, out=found["answer"])
     _add_cues(found, query, columns)
-    return {name: values.astype(np.float32, copy=False) for name, values in found.items()}
+    return found
 
 
 def interaction(own: np.ndarray, previous: np.ndarray, following: np.ndarray, rarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -224,42 +238,94 @@ def interaction(own: np.ndarray, previous: np.ndarray, following: np.ndarray, ra
     return own @ shares, np.maximum(own, NEIGHBOUR_WORDS * np.maximum(previous, following)) @ shares
 
 
-def _add_cues(found: dict[str, np.ndarray], query: Query, columns: Columns) -> None:
+def _add_cues(found: Features, query: Query, columns: Columns) -> None:
     """The features that come from the memory alone."""
-    names = np.minimum(columns.names / NAMES_FULL, 1)
-    found["speaker"] = 0.5 * columns.speaker
-    found["personal"] = found["speaker"] * np.minimum(columns.first_person / PERSONS_FULL, 1)
-    found["address"] = np.minimum(columns.second_person / PERSONS_FULL, 1)
-    found["date"] = columns.date
-    found["dated"] = columns.has_time
-    found["names"] = names
+    names = found["names"]
+    np.minimum(columns.names / np.float32(NAMES_FULL), 1, out=names)
+    np.multiply(columns.speaker, np.float32(0.5), out=found["speaker"])
+    np.multiply(found["speaker"], np.minimum(columns.first_person / np.float32(PERSONS_FULL), 1), out=found["personal"])
+    np.minimum(columns.second_person / np.float32(PERSONS_FULL), 1, out=found["address"])
+    found["date"][:] = columns.date
+    found["dated"][:] = columns.has_time
     for asked, name, values in (
         (query.asks_when, "time", columns.has_time),
         (query.asks_count, "number", columns.has_number),
         (query.asks_where, "place", names),
     ):
         if asked:
-            found[name] = values
-    found["length"] = np.minimum(np.log1p(columns.content_words), LENGTH_LOG_MAX) / LENGTH_LOG_MAX
-    found["question"] = columns.is_question
+            found[name][:] = values
+    lengths = np.log1p(columns.content_words, dtype=np.float32)
+    np.minimum(lengths / np.float32(LENGTH_LOG_MAX), 1, out=found["length"])
+    found["question"][:] = columns.is_question
 
 
-def _window(pool: Pool, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Term frequencies and lengths of each candidate's window."""
-    frequencies = WINDOW_OWN * pool.frequencies[:, columns.at]
-    lengths = WINDOW_OWN * pool.lengths[columns.at].astype(np.float32)
-    for side in (columns.previous, columns.following):
-        present = side >= 0
-        frequencies[:, present] += pool.frequencies[:, side[present]]
-        lengths[present] += pool.lengths[side[present]]
-    return frequencies, lengths
+def pooled(candidates: np.ndarray, previous: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(p,) the candidates and their neighbours, all once, the candidates first; and the places of each one's neighbours among them.
+
+    All three (n,) uint32 ordinals; a neighbour may be NOTHING, whose place is −1.
+    """
+    ordinals = np.empty(3 * len(candidates), np.uint32)
+    places = np.empty((2, len(candidates)), np.int32)
+    count = _pool(candidates, np.ascontiguousarray(previous), np.ascontiguousarray(following), ordinals, places)
+    return ordinals[:count], places[0], places[1]
 
 
-def _best_of_session(own: np.ndarray, session: np.ndarray) -> np.ndarray:
-    """Each candidate's best session mate (itself included); a candidate without a session has only itself."""
-    best = own.astype(np.float32)
-    _share_best(np.ascontiguousarray(session, np.uint64), best)
-    return best
+@compiled(given(UINT32), given(UINT32), given(UINT32), made(UINT32), made(INT32, 2), result=INT64)
+def _pool(candidates, previous, following, ordinals, places):
+    """Fill both; -> how many ordinals there are. A hash table of twice as many slots holds their places + 1."""
+    size = 2
+    while size < 6 * candidates.shape[0]:
+        size *= 2
+    table = np.zeros(size, np.int32)
+    count = 0
+    for side in range(3):
+        wanted = candidates if side == 0 else previous if side == 1 else following
+        for i in range(wanted.shape[0]):
+            ordinal = wanted[i]
+            if ordinal == NOTHING:
+                places[side - 1, i] = -1
+                continue
+            slot = np.int64((ordinal * np.uint64(2_654_435_761)) & np.uint64(size - 1))
+            while table[slot] != 0 and ordinals[table[slot] - 1] != ordinal:
+                slot = (slot + 1) & (size - 1)
+            if table[slot] == 0:
+                ordinals[count] = ordinal
+                count += 1
+                table[slot] = count
+            if side > 0:
+                places[side - 1, i] = table[slot] - 1
+    return count
+
+
+@compiled(
+    given(FLOAT32, 2), given(UINT16), given(FLOAT32), FLOAT32, FLOAT32, given(INT32), given(INT32), made(FLOAT32), made(FLOAT32)
+)  # fmt: skip
+def _match(frequencies, lengths, idf, average_length, ceiling, previous, following, own, windowed):
+    """BM25 (Robertson and Zaragoza, 2009) of each memory of the pool, and of the window around each candidate, over the ceiling."""
+    flat, slope = np.float32(K1 * (1 - B)), np.float32(K1 * B) / max(average_length, np.float32(1e-9))
+    for memory in range(own.shape[0]):
+        norm = flat + slope * lengths[memory]
+        total = np.float32(0)
+        for term in range(idf.shape[0]):
+            total += idf[term] * frequencies[term, memory] / (frequencies[term, memory] + norm)
+        own[memory] = np.float32(K1 + 1) * total / ceiling
+    for memory in range(windowed.shape[0]):
+        before, after = previous[memory], following[memory]
+        length = np.float32(WINDOW_OWN) * lengths[memory]
+        if before >= 0:
+            length += lengths[before]
+        if after >= 0:
+            length += lengths[after]
+        norm = flat + slope * length / np.float32(WINDOW_OWN + 2)
+        total = np.float32(0)
+        for term in range(idf.shape[0]):
+            frequency = np.float32(WINDOW_OWN) * frequencies[term, memory]
+            if before >= 0:
+                frequency += frequencies[term, before]
+            if after >= 0:
+                frequency += frequencies[term, after]
+            total += idf[term] * frequency / (frequency + norm)
+        windowed[memory] = np.float32(K1 + 1) * total / ceiling
 
 
 @compiled(given(UINT64), made(FLOAT32))

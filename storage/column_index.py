@@ -5,26 +5,20 @@ ordinary row, written in the transaction of what it describes:
 
     x.records   (ordinal,)  -> one record of the dtype, raw
 
-Reading the records of a few hundred ordinals is then one `take` instead of a few hundred look-ups. The array is derived state: it
-is filled at the first use and fed after every commit, before the commit is answered.
-
-Invariants
-- A resident array holds every record committed before the last `apply` for its tenant returned. It may be newer than a snapshot
-  that asks; callers bring the ordinals, which come from their snapshot.
-- Ordinals without a record read as `absent`.
+Reading the records of a few hundred ordinals is then one `take` instead of a few hundred look-ups. The array is derived state, filled
+and fed as storage/fed_index.py says. Ordinals without a record read as `absent`.
 """
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.table import Reader, Scope, Store, Table
+from storage.fed_index import FedIndex
+from storage.table import Reader, Scope, Table
 
 GROWTH = 1.5
 RECORDS_MIN = 256
@@ -37,41 +31,24 @@ class RecordChange(NamedTuple):
     raw: bytes | None
 
 
-class ColumnIndex:
+class ColumnIndex(FedIndex["_Records"]):
     """The declaration: a name, the layout, and what an ordinal without a record reads as (one record's bytes)."""
 
     def __init__(self, name: str, dtype: np.dtype, absent: bytes):
-        self.name = name
+        super().__init__(name)
         self.dtype = dtype
         self.absent = np.frombuffer(absent, dtype)[0]
         self.records: Table[bytes] = Table(f"{name}.records", ("ordinal",), bytes, doc=f"records of {dtype.itemsize} bytes")
         self.tables = (self.records,)
-        self._lock = threading.Lock()
-        self._loaded: weakref.WeakValueDictionary[tuple[int, Scope], _Records] = weakref.WeakValueDictionary()
 
     def bind(self, reader: Reader, scope: Scope) -> BoundColumns:
         return BoundColumns(self, reader, scope)
 
-    def apply(self, store: Store, changes: Iterable[tuple[Scope, RecordChange]]) -> None:
-        """Take over committed changes. Called after each commit, by the one writer."""
-        with self._lock:
-            for scope, change in changes:
-                held = self._loaded.get((id(store), scope))
-                if held is not None:
-                    held.learn(change)
+    def _empty(self) -> _Records:
+        return _Records(self.dtype, self.absent)
 
-    def resident(self, store: Store, scope: Scope) -> _Records:
-        return store.residents.get((self.name, scope), lambda: self._load(store, scope))
-
-    def _load(self, store: Store, scope: Scope) -> _Records:
-        # The snapshot is taken inside the lock that apply needs: what is committed before it is read here, what is committed
-        # after it is applied afterwards, and applying a change twice does no harm.
-        with self._lock, store.snapshot() as snapshot:
-            held = _Records(self.dtype, self.absent)
-            for (ordinal,), raw in snapshot.bind(self.records, scope).scan():
-                held.learn(RecordChange(ordinal, raw))
-            self._loaded[id(store), scope] = held
-            return held
+    def _changes(self, reader: Reader, scope: Scope) -> Iterator[RecordChange]:
+        return (RecordChange(ordinal, raw) for (ordinal,), raw in reader.bind(self.records, scope).scan())
 
 
 class BoundColumns:
@@ -115,7 +92,7 @@ class BoundColumns:
 
 
 class _Records:
-    """The resident array. Written by the one writer under the index's lock; read without one: a reader sees a whole array."""
+    """The resident array."""
 
     def __init__(self, dtype: np.dtype, absent: np.void):
         self._absent = absent

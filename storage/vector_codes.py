@@ -9,6 +9,7 @@ The loops are compiled by Numba when this module is first imported, and cached b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,10 +64,13 @@ class Codes(NamedTuple):
         _products_at(self.codes, self.scales, rows, np.ascontiguousarray(query, np.float32), found)
         return found
 
-    def blended(self, rows: Rows, first: Rows, second: Rows, share: float, query: Vectors) -> NDArray[np.float32]:
-        """(n,) cosines of the query with row + share · (first + second), each ABSENT or a row."""
-        found = np.empty(len(rows), np.float32)
-        _blended(self.codes, self.scales, rows, first, second, np.float32(share), np.ascontiguousarray(query, np.float32), found)
+    def blended(self, rows: Sequence[Rows], products: Sequence[Vectors], share: float) -> NDArray[np.float32]:
+        """(n,) cosines of a query with row + share · (first + second), where `rows` are these three, each ABSENT or a row of unit length.
+
+        products  their dot products with the query
+        """
+        found = np.empty(len(rows[0]), np.float32)
+        _blended(self.codes, self.scales, *rows, *products, np.float32(share), found)
         return found
 
 
@@ -96,12 +100,13 @@ def _product(codes, row, query):
     return total
 
 
-@compiled(_CODES, INT64, INT64, result=FLOAT32)
-def _own_product(codes, row, other):
+@compiled(given(INT8), given(INT8), result=INT32)
+def product_of_codes(row, other):
+    # Numba makes 64 bits of a sum of 32, which would cost the processor's vectors; so does indexing a row inside its matrix.
     total = np.int32(0)
-    for i in range(codes.shape[1]):
-        total += np.int32(codes[row, i]) * np.int32(codes[other, i])
-    return np.float32(total)
+    for i in range(row.shape[0]):
+        total = np.int32(total + np.int32(np.int32(row[i]) * np.int32(other[i])))
+    return total
 
 
 @compiled(_CODES, _FLOATS, given(FLOAT32, 2), made(FLOAT32, 2))
@@ -118,21 +123,19 @@ def _products_at(codes, scales, rows, query, found):
         found[place] = scales[row] * _product(codes, row, query) if row >= 0 else np.float32(0)
 
 
-@compiled(_CODES, _FLOATS, _ROWS, _ROWS, _ROWS, FLOAT32, _FLOATS, made(FLOAT32))
-def _blended(codes, scales, rows, first, second, share, query, found):
-    parts = np.empty(3, np.int64)
-    weights = np.empty(3, np.float32)
+@compiled(_CODES, _FLOATS, _ROWS, _ROWS, INT64, result=FLOAT32)
+def _cosine(codes, scales, rows, others, place):
+    row, other = rows[place], others[place]
+    return scales[row] * scales[other] * product_of_codes(codes[row], codes[other]) if row >= 0 and other >= 0 else np.float32(0)
+
+
+@compiled(_CODES, _FLOATS, _ROWS, _ROWS, _ROWS, _FLOATS, _FLOATS, _FLOATS, FLOAT32, made(FLOAT32))
+def _blended(codes, scales, rows, first, second, product, first_product, second_product, share, found):
     for place in range(rows.shape[0]):
-        count = 0
+        between = _cosine(codes, scales, rows, first, place) + _cosine(codes, scales, rows, second, place)
+        square = np.float32(2) * share * (between + share * _cosine(codes, scales, first, second, place))
         for row, weight in ((rows[place], np.float32(1)), (first[place], share), (second[place], share)):
             if row >= 0:
-                parts[count] = row
-                weights[count] = weight * scales[row]
-                count += 1
-        product = square = np.float32(0)
-        for a in range(count):
-            product += weights[a] * _product(codes, parts[a], query)
-            square += weights[a] * weights[a] * _own_product(codes, parts[a], parts[a])
-            for b in range(a):
-                square += np.float32(2) * weights[a] * weights[b] * _own_product(codes, parts[a], parts[b])
-        found[place] = product / np.sqrt(square) if square > 0 else np.float32(0)
+                square += weight * weight
+        total = product[place] + share * (first_product[place] + second_product[place])
+        found[place] = total / np.sqrt(square) if square > 0 else np.float32(0)

@@ -39,7 +39,7 @@ from pyroaring import BitMap
 
 from storage.ranking import Ordinals, Scores, best
 from storage.table import Reader, Scope, Store, Table
-from storage.vector_codes import ABSENT, Codes, quantised, undecided
+from storage.vector_codes import ABSENT, Codes, Rows, quantised, undecided
 from storage.vector_graph import CheckpointPlace, Graph, erase_checkpoints, read_checkpoint, sweep_checkpoints
 
 EXACT_MAX = 10_000
@@ -297,17 +297,20 @@ class Scan:
         """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
-        rows = _rows_in(self._view.row_of, ordinals)
-        if self._scores is None:
-            return self._view.codes.products_at(rows, self._query)
-        return np.where(rows == ABSENT, np.float32(0), self._scores[rows])
+        return self._products(_rows_in(self._view.row_of, ordinals))
 
     def blended(self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float) -> Scores:
         """(n,) cosines with vector + share · (first's + second's), all aligned; an ordinal without a vector adds nothing."""
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
-        rows = (_rows_in(self._view.row_of, each) for each in (ordinals, first, second))
-        return self._view.codes.blended(*rows, share, self._query)
+        rows = [_rows_in(self._view.row_of, each) for each in (ordinals, first, second)]
+        return self._view.codes.blended(rows, [self._products(each) for each in rows], share)
+
+    def _products(self, rows: Rows) -> Scores:
+        """(n,) cosines of the rows with the query; 0 where a row is ABSENT."""
+        if self._scores is None:
+            return self._view.codes.products_at(rows, self._query)
+        return np.where(rows == ABSENT, np.float32(0), self._scores[rows])
 
 
 class _View(NamedTuple):

@@ -1,0 +1,71 @@
+"""Resident state that is filled from rows at its first use and fed after every commit.
+
+It owns when such a state is loaded, what reaches it and what it may miss; it does not know what the state looks like. An index that
+derives its answers from rows, but cannot afford to read them for every query, extends FedIndex and says how a state is made (`_empty`),
+which changes its rows amount to (`_changes`), and has its writers note the same changes, which `apply` brings after the commit and
+before anybody is told of it.
+
+Invariants
+- A resident state holds every row committed before the last `apply` for its tenant returned. It may be newer than a snapshot that
+  asks; callers bring the ordinals, which come from their snapshot.
+- Applying a change twice does no harm.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from storage.table import Reader, Scope, Store
+
+
+class Fed(Protocol):
+    """Written by the one writer under the index's lock; read without one, so a reader has to see a whole state at any moment."""
+
+    @property
+    def nbytes(self) -> int: ...
+    def learn(self, change: Any) -> None: ...
+
+
+State = TypeVar("State", bound=Fed)
+
+
+class FedIndex(Generic[State]):
+    """What is resident of one declared index, in any store of the process."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._lock = threading.Lock()
+        self._loaded: weakref.WeakValueDictionary[tuple[int, Scope], State] = weakref.WeakValueDictionary()
+
+    def _empty(self) -> State:
+        raise NotImplementedError
+
+    def _changes(self, reader: Reader, scope: Scope) -> Iterable[Any]:
+        """The stored rows, as changes of an empty state."""
+        raise NotImplementedError
+
+    def apply(self, store: Store, changes: Sequence[tuple[Scope, Any]]) -> None:
+        """Take over committed changes. Called after each commit, by the one writer."""
+        with self._lock:
+            for scope, change in changes:
+                held = self._loaded.get((id(store), scope))
+                if held is not None:
+                    held.learn(change)
+        for scope in {scope for scope, _ in changes}:
+            store.residents.resize((self.name, scope))
+
+    def resident(self, store: Store, scope: Scope) -> State:
+        return store.residents.get((self.name, scope), lambda: self._load(store, scope))
+
+    def _load(self, store: Store, scope: Scope) -> State:
+        # The snapshot is taken inside the lock that apply needs: what is committed before it is read here, what is committed
+        # after it is applied afterwards.
+        with self._lock, store.snapshot() as snapshot:
+            held = self._empty()
+            for change in self._changes(snapshot, scope):
+                held.learn(change)
+            self._loaded[id(store), scope] = held
+            return held
