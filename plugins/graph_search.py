@@ -42,7 +42,7 @@ from runtime.limits import (
 from runtime.operation import Body, Kind, Operation, ReadContext, View
 from runtime.plugin import Plugin, Retriever
 from runtime.timestamps import Timestamp
-from storage.analysis import query_terms
+from storage.analysis import Matcher, query_terms
 
 PROXIMITY, WORDS = 0.6, 0.4
 NAME_WORDS_MAX = 4
@@ -144,9 +144,10 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     order = np.lexsort((ordinals, scores))[::-1]
     page = [int(place) for place in order[: body.limit]]
     rows = ctx[MEMORIES].get_many([(int(ordinals[place]),) for place in page])
+    matcher = Matcher(frozenset(terms))
     hits = [
         hit(
-            row, rank=rank, score=float(scores[place]), normalized=float(scores[place]), stands=True, terms=frozenset(terms),
+            row, rank=rank, score=float(scores[place]), normalized=float(scores[place]), stands=True, matcher=matcher,
             explanation=None, compact=False,
         )
         for rank, (place, row) in enumerate(zip(page, rows, strict=True), 1)

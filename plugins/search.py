@@ -56,7 +56,7 @@ from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, Searc
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
-from storage.analysis import ContentWord, content_words, query_terms
+from storage.analysis import ContentWord, Matcher, content_words, query_terms
 from storage.bitmap_index import All
 from storage.vector_index import Scan
 
@@ -232,7 +232,7 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     page = places[body.offset : body.offset + body.limit]
     reply = reply_of(
         body.query,
-        hits=packed(hydrate(ctx, ranked, page, body, frozenset(terms)), body.token_budget),
+        hits=packed(hydrate(ctx, ranked, page, body, terms), body.token_budget),
         total=len(places),
         search_type=body.search_type,
         confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
@@ -263,7 +263,7 @@ def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
     places = np.flatnonzero(ranked.stands)
     return reply_of(
         row.content,
-        hits=hydrate(ctx, ranked, places, SearchBody(query="similar"), frozenset()),
+        hits=hydrate(ctx, ranked, places, SearchBody(query="similar"), []),
         total=len(places),
         search_type="vector",
         confidence=float(normalized[places[0]]) if len(places) else 0.0,
@@ -456,9 +456,9 @@ def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
     return np.flatnonzero((ranked.stands | body.include_low_confidence) & (ranked.normalized >= body.score_min))
 
 
-def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: frozenset[str]) -> list[dict[str, Any]]:
+def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: Iterable[str]) -> list[dict[str, Any]]:
     """The rows of one page, from the snapshot that ranked them."""
-    page = list(page)
+    page, matcher = list(page), Matcher(frozenset(terms))
     ordinals = [int(ranked.ordinals[place]) for place in page]
     noted(ctx, ordinals)
     rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ordinals])
@@ -472,7 +472,7 @@ def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchB
                 score=float(ranked.scores[place]),
                 normalized=float(ranked.normalized[place]),
                 stands=bool(ranked.stands[place]),
-                terms=terms,
+                matcher=matcher,
                 explanation=explanation,
                 compact=body.view == "compact",
             )

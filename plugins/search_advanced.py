@@ -143,7 +143,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     facets = {name: counted(name, rows) for name in body.facets}
     if body.rerank and ctx.settings.reranker.base_url is not None and len(ranked.ordinals):
         until = max(body.offset + body.limit, RERANKED_RESULTS_MAX)
-        hits = hydrate(ctx, ranked, range(min(until, len(ranked.ordinals))), body, frozenset(terms))
+        hits = hydrate(ctx, ranked, range(min(until, len(ranked.ordinals))), body, terms)
         found = Found(hits, _vectors(ctx, ranked.ordinals[:RERANKED_RESULTS_MAX], prepared.space), told, prepared.started, facets, {})
         completed(ctx, found.reply)
         return found
@@ -152,7 +152,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     if body.diversity:
         ranked = _diversified(ctx, ranked, prepared.space, body.diversity)
     page = range(len(ranked.ordinals))[body.offset : body.offset + body.limit]
-    hits = packed(hydrate(ctx, ranked, page, body, frozenset(terms)), body.token_budget)
+    hits = packed(hydrate(ctx, ranked, page, body, terms), body.token_budget)
     grounded = bool(ranked.stands[:1].any())
     took_ms = (time.perf_counter() - prepared.started) * 1000
     return completed(ctx, reply_of(body.query, hits=hits, grounded=grounded, took_ms=took_ms, **told) | {"facets": facets})

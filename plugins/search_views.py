@@ -21,7 +21,7 @@ from runtime.limits import (
 )
 from runtime.operation import Body, Query, View, says_something
 from runtime.timestamps import Timestamp, iso
-from storage.analysis import matching_spans
+from storage.analysis import Matcher
 from storage.passages import estimated_tokens
 
 SAFETY_CONTRACT = "search-safety-v1"
@@ -161,7 +161,7 @@ def hit(
     score: float,
     normalized: float,
     stands: bool,
-    terms: frozenset[str],
+    matcher: Matcher,
     explanation: dict[str, float] | None,
     compact: bool,
 ) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def hit(
         "low_confidence": not stands,
     }
     if not compact:
-        shown |= {"metadata": row.metadata, "tags": row.tags, "highlights": highlights(row.content, terms)}
+        shown |= {"metadata": row.metadata, "tags": row.tags, "highlights": highlights(row.content, matcher)}
         if explanation is not None:
             shown["explanation"] = explanation
     return shown
@@ -206,12 +206,10 @@ def packed(hits: list[dict[str, Any]], token_budget: int | None) -> list[dict[st
     return kept
 
 
-def highlights(content: str, terms: frozenset[str]) -> list[dict[str, int]]:
-    """Where the query's terms stand in the content: code point ranges, in order, without overlap."""
+def highlights(content: str, matcher: Matcher) -> list[dict[str, int]]:
+    """Where what is looked for stands in the content: code point ranges, in order, without overlap."""
     found: list[dict[str, int]] = []
-    if not terms:
-        return found
-    for start, end in sorted(matching_spans(content[:HIGHLIGHT_CHARS_MAX], terms)):
+    for start, end in sorted(matcher.spans(content[:HIGHLIGHT_CHARS_MAX])):
         if found and start < found[-1]["end"]:
             found[-1]["end"] = max(found[-1]["end"], end)
         elif len(found) < HIGHLIGHTS_MAX:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -205,7 +205,12 @@ class Ranking(Section):
     @property
     def weights(self) -> dict[str, float]:
         """Ranking feature -> weight."""
-        return {name: value for name, value in self if not name.startswith(("confidence_", "conflict_"))}
+        return _weights(self)
+
+
+@lru_cache(maxsize=8)
+def _weights(ranking: Ranking) -> dict[str, float]:
+    return {name: value for name, value in ranking if not name.startswith(("confidence_", "conflict_"))}
 
 
 def _profile(name: str, **defaults: float) -> type[Ranking]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -24,6 +25,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 MS_MIN = (datetime.min - _EPOCH) // _MILLISECOND
 MS_MAX = (datetime.max - _EPOCH) // _MILLISECOND
 TEXT_CHARS_MAX = 64
+TEXTS_CACHED_MAX = 16_384
 
 _SHAPE = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)"
@@ -33,6 +35,7 @@ _SHAPE = re.compile(
 )
 
 
+@lru_cache(maxsize=TEXTS_CACHED_MAX)
 def iso(ms: int) -> str:
     """Unix milliseconds -> "2026-05-08T13:56:00.000Z". OverflowError outside the years 1 to 9999."""
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"

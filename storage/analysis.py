@@ -363,26 +363,43 @@ def content_words(text: str, *, is_query: bool = False) -> list[ContentWord]:
     return [ContentWord(match.start(), match.end(), terms) for match, terms in found if terms]
 
 
-def matching_spans(text: str, terms: frozenset[str]) -> list[tuple[int, int]]:
-    """(start, end) of every word or part of a word that gives one of these terms, in order."""
-    matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
-    # The English forms are always there, so the language matters only where they give nothing.
-    english = _CACHES["english"]
-    spans = _matching(matches, english, terms)
-    if spans or not matches:
-        return spans
-    words = _words_for([match.group() for match in matches], TEXT_EVIDENCE)
-    return spans if words is english else _matching(matches, words, terms)
+class Matcher:
+    """Finds what of a text gives one of some terms. For many texts and the same terms: each word is judged once."""
+
+    def __init__(self, terms: frozenset[str]):
+        self._terms = terms
+        self._known: dict[str, _Hits] = {}
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """(start, end) of every word or part of a word that gives one of the terms, in order."""
+        if not self._terms:
+            return []
+        pattern = _ASCII_TOKENS if text.isascii() else _TOKENS
+        # The English forms are always there, so the language matters only where they give nothing.
+        spans = self._in("english", pattern.finditer(text))
+        if spans:
+            return spans
+        tokens = pattern.findall(text)
+        language = _language(tokens, TEXT_EVIDENCE)
+        return [] if language == "english" else self._in(language, pattern.finditer(text))
+
+    def _in(self, language: str, matches: Iterator) -> list[tuple[int, int]]:
+        hits = self._known.get(language)
+        if hits is None:
+            hits = self._known[language] = _Hits(_CACHES[language], self._terms)
+        return [(match.start() + start, match.start() + end) for match in matches for start, end in hits[match[0]]]
 
 
-def _matching(matches: list, words: _Words, terms: frozenset[str]) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    for match in matches:
-        word = words[match.group()]
-        if not terms.isdisjoint(word.text):
-            offset = match.start()
-            spans += [(offset + start, offset + end) for term, start, end in word.pieces if term in terms]
-    return spans
+class _Hits(dict[str, list[tuple[int, int]]]):
+    """Token -> (start, end) of what in it gives one of the terms."""
+
+    def __init__(self, words: _Words, terms: frozenset[str]):
+        super().__init__()
+        self._words, self._terms = words, terms
+
+    def __missing__(self, token: str) -> list[tuple[int, int]]:
+        found = self[token] = [(start, end) for term, start, end in self._words[token].pieces if term in self._terms]
+        return found
 
 
 def query_terms(text: str) -> list[str]:

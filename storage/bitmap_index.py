@@ -111,7 +111,7 @@ class BoundBitmaps:
 
     def of(self, field: str, value: Value) -> BitMap:
         """The ordinals that carry this value; empty when there are none."""
-        return _union(raw for _, raw in self._table.raw_under(self._checked(field), self._stored(field, value)))
+        return _union([raw for _, raw in self._table.raw_under(self._checked(field), self._stored(field, value))])
 
     def starting_with(self, field: str, prefix: str) -> BitMap:
         """The ordinals whose text in a prefixed field begins with this, or with its first PREFIX_CHARS_MAX characters if it is longer."""

@@ -76,6 +76,11 @@ def decode(raw: bytes) -> tuple[Any, ...]:
     return tuple(parts)
 
 
+def decode_count(raw: bytes) -> int:
+    """The int ≥ 0 that is the only part of a key: what `decode` says of it, sooner."""
+    return int.from_bytes(raw[1:], "big")
+
+
 def prefix_end(prefix: bytes) -> bytes | None:
     """The smallest bytes above everything that starts with `prefix`; None when there are none (empty, or only ff bytes)."""
     kept = prefix.rstrip(b"\xff")

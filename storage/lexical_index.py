@@ -24,10 +24,11 @@ Limits of the layout: occurrences count up to 64 when scoring (BM25 is saturated
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from storage.compiled import FLOAT32, UINT16, UINT32, compiled, given, made
+from storage.compiled import FLOAT32, INT64, UINT16, UINT32, compiled, given, made
+from storage.keycode import decode_count
 from storage.ranking import Ordinals, Scores, best
 from storage.table import Reader, Scope, Table
 
@@ -209,12 +211,16 @@ class BoundLexical:
 
     def postings(self, term: str) -> Postings:
         """Where the term occurs; empty arrays when nowhere."""
-        if self._read is None:
-            return self._load(term)
-        found = self._read.get(term)
-        if found is None:
-            found = self._read[term] = self._load(term)
-        return found
+        return self.postings_of([term])[0]
+
+    def postings_of(self, terms: Iterable[str]) -> list[Postings]:
+        """As postings, of several terms, aligned with them. Reading them at once costs little more than reading one."""
+        known = {} if self._read is None else self._read
+        wanted = list(terms)
+        missing = [term for term in dict.fromkeys(wanted) if term not in known]
+        if missing:
+            known.update(zip(missing, self._load(missing), strict=True))
+        return [known[term] for term in wanted]
 
     def lengths(self, ordinals: NDArray[np.integer]) -> NDArray[np.uint16]:
         """The documents' lengths in terms, aligned with `ordinals`; 0 for one that is not indexed."""
@@ -230,11 +236,9 @@ class BoundLexical:
         """Lengths by ordinal: two bytes each, so that all of them are read sooner than the blocks of some are picked."""
         if self._lengths_read is not None:
             return self._lengths_read
-        blocks = self._lengths.raw_under()
-        table = np.zeros((blocks[-1][0][0] + 1) * _LENGTHS_PER_BLOCK if blocks else 0, np.uint16)
-        for (number,), raw in blocks:
-            start = number * _LENGTHS_PER_BLOCK
-            table[start : start + len(raw) // 2] = np.frombuffer(raw, "<u2")
+        blocks = {decode_count(rest): raw for rest, raw in self._lengths.raw_under()}
+        known = range(max(blocks, default=-1) + 1)
+        table = np.frombuffer(b"".join([blocks.get(number, b"").ljust(2 * _LENGTHS_PER_BLOCK, b"\0") for number in known]), "<u2")
         if self._read is not None:
             self._lengths_read = table
         return table
@@ -252,8 +256,8 @@ class BoundLexical:
         """(terms, ordinals) matrix: how often each term occurs in each document, 0 when it does not."""
         wanted = np.ascontiguousarray(ordinals, np.uint32)
         found = np.zeros((len(terms), len(wanted)), np.float32)
-        for row, term in enumerate(terms):
-            _look_up(*self.postings(term), wanted, found[row])
+        for row, postings in enumerate(self.postings_of(terms)):
+            _look_up(*postings, wanted, found[row])
         return found
 
     def score(self, terms: Iterable[str], ordinals: NDArray[np.integer]) -> Scores:
@@ -269,7 +273,7 @@ class BoundLexical:
     def search(self, terms: Iterable[str], k: int, allowed: BitMap | None = None) -> tuple[Ordinals, Scores]:
         """The k best documents for the distinct terms among `allowed` (None: all): by score, then ordinal, both descending."""
         stats = self.stats()
-        found = [postings for term in dict.fromkeys(terms) if len((postings := self.postings(term)).ordinals)]
+        found = [postings for postings in self.postings_of(dict.fromkeys(terms)) if len(postings.ordinals)]
         if not found or k < 1:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
         reach = max(int(postings.ordinals[-1]) for postings in found) + 1
@@ -287,21 +291,32 @@ class BoundLexical:
             members = np.flatnonzero(totals).astype(np.uint32)
         return best(members, totals[members], k)
 
-    def _load(self, term: str) -> Postings:
-        blocks: list[int] = []
-        values: list[bytes] = []
-        for (block,), raw in self._postings.raw_under(self._key(term)):
-            blocks.append(block)
-            values.append(raw)
-        packed = np.frombuffer(b"".join(values), "<u2")
-        bases = np.repeat(np.array(blocks, np.uint32) << np.uint32(POSTINGS_SHIFT), [len(raw) >> 1 for raw in values])
-        occurrences = (packed & (OCCURRENCES_SCORED_MAX - 1)).astype(np.float32) + np.float32(1)
-        return Postings(bases + (packed >> OCCURRENCE_BITS), occurrences)
+    def _load(self, terms: Sequence[str]) -> Iterator[Postings]:
+        found = [self._postings.raw_under(self._key(term)) for term in terms]
+        blocks = [block for each in found for block in each]
+        packed = np.frombuffer(b"".join([raw for _, raw in blocks]), "<u2")
+        sizes = np.array([len(raw) >> 1 for _, raw in blocks], np.int64)
+        ordinals, occurrences = np.empty(len(packed), np.uint32), np.empty(len(packed), np.float32)
+        _unpack(packed, np.array([decode_count(rest) for rest, _ in blocks], np.uint32), sizes, ordinals, occurrences)
+        ends = np.concatenate(([0], np.cumsum(sizes)))[np.cumsum([0, *map(len, found)])].tolist()
+        return (Postings(ordinals[start:end], occurrences[start:end]) for start, end in itertools.pairwise(ends))
 
     def _norm(self, stats: LexicalStats) -> tuple[np.float32, np.float32]:
         """(base, slope): a document of length l has the norm base + slope · l."""
         average = stats.total_length / stats.documents if stats.total_length else 1.0
         return np.float32(self._k1 * (1 - self._b)), np.float32(self._k1 * self._b / average)
+
+
+@compiled(given(UINT16), given(UINT32), given(INT64), made(UINT32), made(FLOAT32))
+def _unpack(packed, blocks, sizes, ordinals, occurrences):
+    """Blocks end to end, `sizes` numbers each, -> ordinals, and how often the term occurs in each."""
+    start = 0
+    for block in range(blocks.shape[0]):
+        base, end = blocks[block] << np.uint32(POSTINGS_SHIFT), start + sizes[block]
+        for place in range(start, end):
+            ordinals[place] = base + (packed[place] >> np.uint32(OCCURRENCE_BITS))
+            occurrences[place] = np.float32((packed[place] & np.uint32(OCCURRENCES_SCORED_MAX - 1)) + np.uint32(1))
+        start = end
 
 
 @compiled(given(UINT32), given(FLOAT32), FLOAT32, FLOAT32, FLOAT32, given(UINT16), made(FLOAT32))

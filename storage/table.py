@@ -176,8 +176,8 @@ class BoundTable(Generic[Row]):
         for physical, raw in self._items(prefix, after, before, reverse, limit, True):
             yield decode_key(physical[_PREFIX_BYTES:]), decode(raw)
 
-    def raw_under(self, *prefix: Any) -> list[tuple[Key, bytes]]:
-        """(the key's parts after `prefix`, stored bytes) of every row under it, in key order: what a query reads of an index."""
+    def raw_under(self, *prefix: Any) -> list[tuple[bytes, bytes]]:
+        """(what follows `prefix` in the key, encoded; stored bytes) of every row under it, in key order: what a query reads of an index."""
         start = self._prefix + encode_key(prefix)
         size, found = len(start), []
         try:
@@ -186,7 +186,7 @@ class BoundTable(Generic[Row]):
                     for physical, raw in cursor.iternext(True, True):
                         if not physical.startswith(start):
                             break
-                        found.append((decode_key(physical[size:]), raw))
+                        found.append((physical[size:], raw))
         except lmdb.Error as error:
             raise self._reader._fault(error) from error
         return found

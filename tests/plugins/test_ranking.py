@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plugins import ranking
+from plugins.memory_cues import NOTHING
 from plugins.ranking import Columns, Pool, Query
 from runtime.settings import Settings
 
@@ -14,12 +15,13 @@ WEIGHTS = Settings.load().ranking.weights
 
 def columns(n: int, **fields) -> Columns:
     base = {
-        "at": np.arange(n), "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.zeros(n, np.uint64),
+        "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.zeros(n, np.uint64),
         "speaker": np.zeros(n), "is_question": np.zeros(n, bool), "has_time": np.zeros(n, bool), "has_number": np.zeros(n, bool),
         "content_words": np.full(n, 5), "answers": np.zeros(n, bool), "date": np.zeros(n), "first_person": np.zeros(n),
         "second_person": np.zeros(n), "names": np.zeros(n), "blended": np.zeros(n),
     }  # fmt: skip
-    return Columns(**{**base, **fields})
+    told = {**base, **fields}
+    return Columns(**told | {side: told[side].astype(np.int32) for side in ("previous", "following")})
 
 
 def query(**fields) -> Query:
@@ -29,7 +31,7 @@ def query(**fields) -> Query:
 def pool(frequencies, cosines=None) -> Pool:
     matrix = np.array(frequencies, np.float32)
     n = matrix.shape[1]
-    return Pool(matrix, np.full(n, 10), np.zeros(n, np.float32) if cosines is None else np.array(cosines, np.float32))
+    return Pool(matrix, np.full(n, 10, np.uint16), np.zeros(n, np.float32) if cosines is None else np.array(cosines, np.float32))
 
 
 def test_weights_name_exactly_the_features() -> None:
@@ -37,8 +39,20 @@ def test_weights_name_exactly_the_features() -> None:
 
 
 def test_bm25_is_the_published_formula() -> None:
-    got = ranking.bm25(np.array([[3.0]], np.float32), np.array([20.0]), np.array([1.5], np.float32), 10.0)
-    assert got[0] == pytest.approx(1.5 * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 2)))
+    alone = Pool(np.array([[3.0]], np.float32), np.array([20], np.uint16), np.zeros(1, np.float32))
+    found = ranking.features(query(idf=np.array([1.5], np.float32), ceiling=1.0), alone, columns(1))
+    assert found["session"][0] == pytest.approx(0.5 * 1.5 * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 2)))  # half of its own match
+    assert found["lexical"][0] == pytest.approx(1.5 * 6 * 2.2 / (6 + 1.2 * (0.25 + 0.75 * 40 / 40)))  # twice itself, of four in a window
+
+
+def test_the_pool_has_candidates_first_and_every_neighbour_once() -> None:
+    candidates = np.array([3, 4, 9, 40], np.uint32)
+    previous = np.array([2, 3, NOTHING, 9], np.uint32)
+    following = np.array([4, 5, 40, 2], np.uint32)
+    ordinals, before, after = ranking.pooled(candidates, previous, following)
+    assert ordinals[:4].tolist() == candidates.tolist() and sorted(ordinals.tolist()) == [2, 3, 4, 5, 9, 40]
+    assert [None if place < 0 else int(ordinals[place]) for place in before] == [2, 3, None, 9]
+    assert ordinals[after].tolist() == following.tolist()
 
 
 def test_a_word_beside_a_memory_counts_for_it_but_less_than_its_own() -> None:
@@ -94,11 +108,12 @@ def test_subjects_conflict_when_another_speaker_fits_better() -> None:
 
 def test_words_beside_those_of_another_speaker_are_no_evidence_about_the_named() -> None:
     """Who is named only stands next to the match: a window makes his memory look as good as hers."""
-    nothing = dict.fromkeys(ranking.FEATURES, np.zeros(2, np.float32))
-    beside = {"nearby": np.array([1.0, 1.0]), "semantic": np.array([0.7, 0.7])}
-    itself = {"words": np.array([0.1, 1.0]), "exact": np.array([0.1, 0.7])}
-    found = {**nothing, **beside, **itself, "speaker": np.array([0.5, -0.5])}
-    swapped = {**found, "speaker": np.array([-0.5, 0.5])}
+    found, swapped = ranking.Features(2), ranking.Features(2)
+    beside = {"nearby": [1.0, 1.0], "semantic": [0.7, 0.7]}
+    itself = {"words": [0.1, 1.0], "exact": [0.1, 0.7]}
+    for features, speaker in ((found, [0.5, -0.5]), (swapped, [-0.5, 0.5])):
+        for name, values in {**beside, **itself, "speaker": speaker}.items():
+            features[name][:] = values
     assert ranking.subject_conflict(found, WEIGHTS) < -0.3
     assert ranking.subject_conflict(swapped, WEIGHTS) > 0.3
 
@@ -141,7 +156,7 @@ def test_no_memory_scores_above_what_is_reachable() -> None:
     idf = rng.uniform(0.5, 5, 4).astype(np.float32)
     found = ranking.features(
         Query(idf, float(2.2 * idf.sum()), 10.0, True, True, True),
-        Pool(rng.integers(0, 60, (4, n)).astype(np.float32), rng.integers(1, 40, n), np.ones(n, np.float32)),
+        Pool(rng.integers(0, 60, (4, n)).astype(np.float32), rng.integers(1, 40, n).astype(np.uint16), np.ones(n, np.float32)),
         columns(
             n,
             speaker=np.ones(n),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage import analysis
-from storage.analysis import STOP_WORDS, analyze, content_words, matching_spans, query_terms
+from storage.analysis import STOP_WORDS, Matcher, analyze, content_words, query_terms
 
 
 def finds(query: str, text: str) -> bool:
@@ -176,7 +176,7 @@ def test_a_query_asks_for_each_term_once() -> None:
 )
 def test_matching_spans_are_those_whose_terms_match(text: str, term: str) -> None:
     terms = frozenset(query_terms(term))
-    found = matching_spans(text, terms)
+    found = Matcher(terms).spans(text)
     assert all(bare(text[start:end])[:2] in bare(term) for start, end in found)
     assert bool(found) == bool(terms & set(analyze(text)))
 

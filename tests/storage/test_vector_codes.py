@@ -38,9 +38,10 @@ def test_a_blend_is_the_cosine_of_the_sum(vectors: np.ndarray) -> None:
     codes = quantised(vectors)
     query = vectors[0]
     places = [(4, 5, 6), (7, ABSENT, 8), (9, 10, ABSENT), (11, ABSENT, ABSENT), (ABSENT, ABSENT, ABSENT)]
-    rows, first, second = (np.array(each, np.int32) for each in zip(*places, strict=True))
+    rows = [np.array(each, np.int32) for each in zip(*places, strict=True)]
+    blended = codes.blended(rows, [codes.products_at(each, query) for each in rows], 0.5)
     nothing = np.zeros(len(query))
-    for found, (own, one, other) in zip(codes.blended(rows, first, second, 0.5, query), places, strict=True):
+    for found, (own, one, other) in zip(blended, places, strict=True):
         blend = sum(share * (nothing if row == ABSENT else vectors[row]) for share, row in ((1, own), (0.5, one), (0.5, other)))
         assert found == pytest.approx(blend @ query / max(np.linalg.norm(blend), 1e-9), abs=0.02)
 
