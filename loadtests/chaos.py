@@ -6,10 +6,10 @@ Each round sixteen writers write, and at a random moment something gets kill −
     shard    the actor that owns the store; the service goes on        (ray)
     gateway  a replica that was answering requests; the service goes on (ray)
 
-Then everything acknowledged is read back, what was written since the last round and a sample of the rest (in the last round all of it)
-is found by a search, every unanswered write is repeated under its Idempotency-Key and must have happened exactly once, and `mneme admin
-verify` finds every invariant of the store kept, after a kill of the whole service also before its next start. A difference ends the run
-with the failed comparison. `--seed` repeats the writes and the order of the kills.
+Then everything acknowledged is read back, what was written since the last round and a sample of the rest (in an installation's last
+round all of it) is found by a search, every unanswered write is repeated under its Idempotency-Key and must have happened exactly once,
+and `mneme admin verify` finds every invariant of the store kept, after a kill of the whole service also before its next start. A
+difference ends the run with the failed comparison. `--seed` repeats the writes and the order of the kills.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,25 +50,34 @@ class Count:
 
 @dataclass
 class Chaos:
-    data_dir: Path
+    directory: Path
     engine: str
     chance: random.Random
     counts: dict[str, Count] = field(default_factory=dict)
     verified: int = 0
+    memories: int = 0
+    data_dir: Path = Path()
 
-    def run(self, rounds: int) -> Books:
+    def run(self, rounds: int, each: int) -> None:
+        """So many rounds, `each` of them at most on one installation."""
+        for first in range(1, rounds + 1, each):
+            self.data_dir = self.directory / f"from-{first}"
+            self._run(range(first, min(first + each, rounds + 1)))
+            shutil.rmtree(self.data_dir)
+
+    def _run(self, numbers: range) -> None:
         service = Served(self.data_dir, self.engine)
         try:
             books = Books(service.url, service.register(), self.chance.getrandbits(32))
-            for number in range(1, rounds + 1):
+            for number in numbers:
                 target = self.chance.choice(TARGETS[self.engine])
                 before, begun = books.acknowledged, time.perf_counter()
                 service = self._strike(service, target, books)
                 books.url = service.url
-                asyncio.run(books.audit(None if number == rounds else OLDER_SEARCHED))
+                asyncio.run(books.audit(None if number == numbers[-1] else OLDER_SEARCHED))
                 self._verify()
                 self._count(number, target, books, before, time.perf_counter() - begun)
-            return books
+            self.memories += len(books.memories)
         finally:
             service.end()
 
@@ -110,32 +120,33 @@ def kill_all(service: Served) -> None:
         process.kill()
 
 
-def report(chaos: Chaos, books: Books) -> None:
+def report(chaos: Chaos) -> None:
     print("\n| killed | rounds | acknowledged | unanswered |\n|---|---|---|---|")
     for target, count in sorted(chaos.counts.items()):
         print(f"| {target} | {count.rounds} | {count.acknowledged} | {count.unanswered} |")
     print(
-        f"\n{books.acknowledged} acknowledged writes, 0 lost, 0 doubled; {chaos.verified} verifications of the store, 0 findings; "
-        f"{len(books.memories)} memories at the end."
+        f"\n{sum(count.acknowledged for count in chaos.counts.values())} acknowledged writes, 0 lost, 0 doubled; "
+        f"{chaos.verified} verifications of the store, 0 findings; {chaos.memories} memories in the end."
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--each", type=int, default=25, metavar="ROUNDS", help="rounds on one installation (%(default)s)")
     parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
     print(f"engine {given.engine}, seed {given.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mneme-chaos-") as directory:
-        chaos = Chaos(Path(directory) / "data", given.engine, random.Random(given.seed))
+        chaos = Chaos(Path(directory), given.engine, random.Random(given.seed))
         try:
-            books = chaos.run(given.rounds)
+            chaos.run(given.rounds, given.each)
         except AssertionError as difference:
-            again = f"python loadtests/chaos.py --engine {given.engine} --seed {given.seed} --rounds {given.rounds}"
+            again = f"python loadtests/chaos.py --engine {given.engine} --seed {given.seed} --rounds {given.rounds} --each {given.each}"
             print(f"DIFFERENCE: {difference}\nAgain: {again}")
             return 1
-        report(chaos, books)
+        report(chaos)
     return 0
 
 

@@ -398,7 +398,9 @@ class _Hits(dict[str, list[tuple[int, int]]]):
         self._words, self._terms = words, terms
 
     def __missing__(self, token: str) -> list[tuple[int, int]]:
-        found = self[token] = [(start, end) for term, start, end in self._words[token].pieces if term in self._terms]
+        word = self._words[token]
+        is_hit = not self._terms.isdisjoint(word.text)
+        found = self[token] = [(start, end) for term, start, end in word.pieces if term in self._terms] if is_hit else []
         return found
 
 
