@@ -1,8 +1,8 @@
 """How often searches returned a memory, and when one last did.
 
-A search only notes what it returned (`noted`); with the next second's usage the notes of all searches are written together, into
+A search only notes what it returned (`noted`); with the usage of every tenth second the notes of all searches are written, into
 the rows of the memories that are still there (`count`). It makes no version and tells no webhook. A process that is killed takes
-its last second's notes with it.
+its last ten seconds' notes with it.
 """
 
 from __future__ import annotations

@@ -251,6 +251,7 @@ FEATURES: dict[str, dict[str, str]] = {
 # --- usage ------------------------------------------------------------------------------------------------------------
 RESERVATION_SECONDS_MAX = 900
 USAGE_WRITTEN_AFTER_SECONDS = 1.0
+TALLIES_WRITTEN_AFTER_SECONDS = 10.0  # each is a row rewritten; one that is noted again meanwhile costs nothing
 USAGE_UNWRITTEN_EVENTS_MAX = 8_192
 TALLIES_UNWRITTEN_MAX = 8_192
 USAGE_EVENTS_KEPT_SECONDS = 2 * 24 * 3600

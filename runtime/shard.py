@@ -268,7 +268,7 @@ class Shard:
             with self.store.snapshot() as snapshot:
                 principal, scope, ticket = self._admit(snapshot, operation, call)
                 self._hold_credits(ticket, principal, snapshot, scope, call)
-                loaded = self._load(snapshot, operation, call, principal, scope)
+                loaded, admitted = self._load(snapshot, operation, call, principal, scope), snapshot.sequence
             prepared = await operation.prepare(call, loaded, self.models)
             made: list[ReadContext] = []
 
@@ -279,8 +279,9 @@ class Shard:
             reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
             if operation.complete is not None:
                 reply = formed(operation, await operation.complete(call, reply.body, self.models))
-            with self.store.snapshot() as snapshot:
-                self._principal(snapshot, operation, call)  # it read after it was admitted, and nobody reads what is erased by then
+            if self.store.sequence != admitted:  # it read after it was admitted, and nobody reads what is erased by then
+                with self.store.snapshot() as snapshot:
+                    self._principal(snapshot, operation, call)
             self._gate.check(call.slot, admitted=True)  # nor what another shard may have changed by then
         except BaseException as failed:
             ticket.release()

@@ -5,7 +5,7 @@ requests of all tenants, and what their searches cost, are put down together onc
 own. Operations that show usage have it written down first (`Operation.fresh_usage`). A process that is killed takes its last
 second of request counts and search charges with it; it never counts anything twice, and a write's own charge is not in here.
 
-What reads have noted for plugins (`ReadContext.tally`) travels along, counted.
+What reads have noted for plugins (`ReadContext.tally`) travels along, counted, but every ten seconds only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from runtime import metering
 from runtime.errors import Unavailable
-from runtime.limits import TALLIES_UNWRITTEN_MAX, USAGE_UNWRITTEN_EVENTS_MAX, USAGE_WRITTEN_AFTER_SECONDS
+from runtime.limits import TALLIES_UNWRITTEN_MAX, TALLIES_WRITTEN_AFTER_SECONDS, USAGE_UNWRITTEN_EVENTS_MAX, USAGE_WRITTEN_AFTER_SECONDS
 from runtime.operation import Call, Principal, WriteContext
 
 log = logging.getLogger("mneme.usage")
@@ -42,6 +42,7 @@ class UsageBuffer:
         self._charged = 0
         self._tallies: dict[Tenant, Tallies] = {}
         self._tallied = 0
+        self._tallies_due = 0.0  # by the loop's clock
         self._writing = asyncio.Lock()
         self._alarm: asyncio.TimerHandle | None = None
         self._task: asyncio.Task | None = None
@@ -83,6 +84,8 @@ class UsageBuffer:
 
     def tally(self, principal: Principal, noted: Iterable[tuple[str, Any]], now_ms: int) -> None:
         """Count what a read has noted; dropped where too much is unwritten."""
+        if not self._tallies:
+            self._tallies_due = asyncio.get_running_loop().time() + TALLIES_WRITTEN_AFTER_SECONDS
         tallies = self._tallies.setdefault((principal.slot, principal.tenant_number), {})
         for name, key in noted:
             counts = tallies.setdefault(name, {})
@@ -94,23 +97,27 @@ class UsageBuffer:
             counts[key] = (number + 1, max(last, now_ms))
         self._set_alarm()
 
-    async def flush(self) -> None:
-        """Write down what there is. What cannot be written stays, and is tried again a second later."""
+    async def flush(self, *, tallies_too: bool = True) -> None:
+        """Write down what there is. What cannot be written stays, and is tried again a second later; tallies are dropped then."""
         async with self._writing:
             if self._alarm is not None:
                 self._alarm.cancel()
                 self._alarm = None
-            counts, charges, charged, tallies = self._counts, self._charges, self._charged, self._tallies
+            counts, charges, charged = self._counts, self._charges, self._charged
+            tallies = self._tallies if tallies_too else {}
             tenants = {**counts, **charges, **tallies}
-            if not tenants:
-                return
-            self._counts, self._charges, self._charged, self._tallies, self._tallied = {}, {}, 0, {}, 0
-            records = {who: _record(counts.get(who, {}), charges.get(who, []), tallies.get(who, {})) for who in tenants}
-            try:
-                await self._write(records)
-            except Unavailable as refused:
-                log.error("usage was not written: %s", refused.message)
-                self._put_back(counts, charges, charged)
+            if tenants:
+                self._counts, self._charges, self._charged = {}, {}, 0
+                if tallies_too:
+                    self._tallies, self._tallied = {}, 0
+                records = {who: _record(counts.get(who, {}), charges.get(who, []), tallies.get(who, {})) for who in tenants}
+                try:
+                    await self._write(records)
+                except Unavailable as refused:
+                    log.error("usage was not written: %s", refused.message)
+                    self._put_back(counts, charges, charged)
+            if self._tallies:
+                self._set_alarm()
 
     async def close(self) -> None:
         """Write down what there is, for the last time."""
@@ -120,7 +127,8 @@ class UsageBuffer:
 
     def _start(self) -> None:
         self._alarm = None
-        self._task = asyncio.get_running_loop().create_task(self.flush())
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self.flush(tallies_too=loop.time() >= self._tallies_due))
 
     def _put_back(self, counts: dict[Tenant, Counts], charges: dict[Tenant, Charges], charged: int) -> None:
         for tenant, theirs in counts.items():

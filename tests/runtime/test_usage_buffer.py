@@ -57,6 +57,23 @@ def test_one_write_for_all_tenants() -> None:
     buffered(check)
 
 
+def test_what_reads_have_noted_waits_longer_than_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noted of both tenants, requested by one: the first write is of that one alone, a later one brings the notes, once."""
+    monkeypatch.setattr("runtime.usage_buffer.USAGE_WRITTEN_AFTER_SECONDS", 0.005)
+    monkeypatch.setattr("runtime.usage_buffer.TALLIES_WRITTEN_AFTER_SECONDS", 0.2)
+
+    async def check(buffer: UsageBuffer, written: list) -> None:
+        buffer.tally(SESSION, [("memories.accesses", 4)], 1)
+        buffer.request(KEY, "memories.get", 1)
+        async with asyncio.timeout(30):
+            while len(written) < 2:
+                await asyncio.sleep(0.005)
+        await buffer.flush()
+        assert [set(records) for records in written] == [{(7, 1)}, {(7, 2)}]
+
+    buffered(check)
+
+
 def test_it_writes_by_itself_a_second_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtime.usage_buffer.USAGE_WRITTEN_AFTER_SECONDS", 0.01)
 
