@@ -40,6 +40,8 @@ BATCH, IN_FLIGHT = 100, 2
 RECALL_QUERIES, RECALL_K, NOISE = 200, 10, 0.05
 ORDINALS_SPARE = 1_000  # ordinals start at one, and a few may belong to nothing
 WARM_SECONDS = 1
+KEYS = "tenants.json"
+TOLD_EVERY = 50
 
 
 def hop(seconds: int) -> float:
@@ -84,19 +86,30 @@ def timed_searches(base_url: str, api_key: str, questions: Iterable[str]) -> lis
     return taken
 
 
+def fill_tenants(data_dir: Path, tenants: int) -> list[str]:
+    """A thousand memories for each, those of an earlier run included; -> their API keys."""
+    kept = data_dir / KEYS
+    keys: list[str] = json.loads(kept.read_text()) if kept.exists() else []
+    memories = conversations.memories(TENANT_MEMORIES)
+    if len(keys) < tenants:
+        with Service.started("ray", data_dir) as running:
+            for number in range(len(keys), tenants):
+                tenant = Service(running.base_url, data_dir)
+                rate, _ = tenant.ingest(memories, BATCH, IN_FLIGHT)
+                keys.append(tenant.api_key)
+                kept.write_text(json.dumps(keys))
+                if not (number + 1) % TOLD_EVERY:
+                    print(f"{number + 1} tenants, {rate.per_second:.0f} memories/s", flush=True)
+    return keys[:tenants]
+
+
 def many_tenants(data_dir: Path, tenants: int) -> None:
-    """A thousand memories for each, a new start, and the first search of each beside the following ones."""
-    with Service.started("ray", data_dir) as running:
-        memories = conversations.memories(TENANT_MEMORIES)
-        keys = []
-        for _ in range(tenants):
-            tenant = Service(running.base_url, data_dir)
-            tenant.ingest(memories, BATCH, IN_FLIGHT)
-            keys.append(tenant.api_key)
+    """A new start, and the first search of each tenant beside the following ones."""
+    keys, memories = fill_tenants(data_dir, tenants), conversations.memories(BATCH)
     questions = conversations.questions(tenants * (1 + WARM_SEARCHES), seed=3)
     with Service.started("ray", data_dir) as running:
         stranger = Service(running.base_url, data_dir)
-        stranger.ingest(memories[:BATCH], BATCH, 1)
+        stranger.ingest(memories, BATCH, 1)
         timed_searches(running.base_url, stranger.api_key, questions[:50])  # the process itself is warm then, no tenant of the test is
         rounds = iter(questions)
         taken = [timed_searches(running.base_url, key, [next(rounds) for _ in range(1 + WARM_SEARCHES)]) for key in keys]
@@ -136,6 +149,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 6_000, 10_000, 100_000])
     parser.add_argument("--tenants", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=3, help="of each measurement (%(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tenants there, and use those that are there")
     asked = parser.parse_args()
     before = hop(asked.seconds)
     with tempfile.TemporaryDirectory(prefix="mneme-sizes-") as directory:
@@ -144,7 +158,7 @@ def main() -> None:
                 grow(service, asked.sizes, asked.seconds)
             recall(Path(directory) / "one")
         if asked.tenants:
-            many_tenants(Path(directory) / "many", asked.tenants)
+            many_tenants((asked.keep or Path(directory)) / "many", asked.tenants)
     print(f"\none hop: p50 {before:.2f} ms before, {hop(asked.seconds):.2f} ms after")
 
 

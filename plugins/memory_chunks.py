@@ -22,7 +22,8 @@ from pyroaring import BitMap
 
 from runtime.operation import ReadContext, WriteContext
 from storage.column_index import ColumnIndex
-from storage.vector_index import Scan, VectorIndex
+from storage.vector_index import VectorIndex
+from storage.vector_scan import Scan
 
 _RUN = np.dtype([("first", "<u4"), ("count", "<u4")])
 _OWNER = np.dtype([("memory", "<u4")])

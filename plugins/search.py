@@ -58,7 +58,7 @@ from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
 from storage.analysis import ContentWord, Matcher, content_words, query_terms
 from storage.bitmap_index import All
-from storage.vector_index import Scan
+from storage.vector_scan import Scan
 
 NAMES_IN_QUERY_MAX = 16
 FILTERS_AT = ("body", "filters")

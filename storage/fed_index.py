@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -32,7 +33,7 @@ class Fed(Protocol):
 State = TypeVar("State", bound=Fed)
 
 
-class FedIndex(Generic[State]):
+class FedIndex(ABC, Generic[State]):
     """What is resident of one declared index, in any store of the process."""
 
     def __init__(self, name: str):
@@ -40,12 +41,13 @@ class FedIndex(Generic[State]):
         self._lock = threading.Lock()
         self._loaded: weakref.WeakValueDictionary[tuple[int, Scope], State] = weakref.WeakValueDictionary()
 
+    @abstractmethod
     def _empty(self) -> State:
-        raise NotImplementedError
+        """A state without rows."""
 
+    @abstractmethod
     def _changes(self, reader: Reader, scope: Scope) -> Iterable[Any]:
         """The stored rows, as changes of an empty state."""
-        raise NotImplementedError
 
     def apply(self, store: Store, changes: Sequence[tuple[Scope, Any]]) -> None:
         """Take over committed changes. Called after each commit, by the one writer."""

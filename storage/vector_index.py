@@ -37,10 +37,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pyroaring import BitMap
 
-from storage.ranking import Ordinals, Scores, best
+from storage.ranking import Ordinals, best
 from storage.table import Reader, Scope, Store, Table
-from storage.vector_codes import ABSENT, Codes, Rows, quantised, undecided
+from storage.vector_codes import ABSENT, Codes, Vectors, quantised, undecided
 from storage.vector_graph import CheckpointPlace, Graph, erase_checkpoints, read_checkpoint, sweep_checkpoints
+from storage.vector_scan import Found, Scan, View, rows_in
 
 EXACT_MAX = 10_000
 GATHERED_MAX = 4_000  # a filter that leaves no more than this is always scanned exactly
@@ -50,9 +51,6 @@ GRAPH_STEP = 128  # of those, how many one apply takes up beside its own, and on
 LOAD_CHUNK = 4_096
 SEQUENCE_BYTES = 8
 SAMPLE = 16
-
-Vectors = NDArray[np.float32]
-Found = tuple[Ordinals, Scores]
 
 
 class Change(NamedTuple):
@@ -262,74 +260,6 @@ def _check_width(space: str, queries: Vectors, width: int) -> None:
         raise ValueError(f"space {space!r} holds vectors of {width} numbers, not {queries.shape[1]}")
 
 
-class Scan:
-    """One query's cosines with a space's vectors: all of them where the space is small, else found through the graph as needed.
-
-    It shows the vectors as they were when it was made; callers bring `allowed` and ordinals from their snapshot.
-    """
-
-    __slots__ = ("_query", "_scores", "_space", "_view")
-
-    def __init__(self, space: _Space | None, query: Vectors, view: _View | None, scores: Scores | None):
-        self._space, self._query, self._view, self._scores = space, query, view, scores
-
-    @classmethod
-    def of_nothing(cls) -> Scan:
-        """A scan that finds nothing, for a search without a vector."""
-        return cls(None, np.zeros(0, np.float32), None, None)
-
-    def best(self, k: int, allowed: BitMap | None) -> Found:
-        """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both descending."""
-        if self._space is None or k < 1:
-            return np.zeros(0, np.uint32), np.zeros(0, np.float32)
-        if self._scores is None:
-            ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
-            return best(ordinals, scores, k)
-        row_of = self._view.row_of
-        ordinals = np.arange(len(row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
-        rows = _rows_in(row_of, ordinals)
-        present = rows != ABSENT
-        if not present.all():
-            ordinals, rows = ordinals[present], rows[present]
-        return best(ordinals, self._scores[rows], k)
-
-    def at(self, ordinals: NDArray[np.integer]) -> Scores:
-        """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
-        if self._space is None:
-            return np.zeros(len(ordinals), np.float32)
-        return self._products(_rows_in(self._view.row_of, ordinals))
-
-    def blended(self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float) -> Scores:
-        """(n,) cosines with vector + share · (first's + second's), all aligned; an ordinal without a vector adds nothing."""
-        if self._space is None:
-            return np.zeros(len(ordinals), np.float32)
-        rows = [_rows_in(self._view.row_of, each) for each in (ordinals, first, second)]
-        return self._view.codes.blended(rows, [self._products(each) for each in rows], share)
-
-    def _products(self, rows: Rows) -> Scores:
-        """(n,) cosines of the rows with the query; 0 where a row is ABSENT."""
-        if self._scores is None:
-            return self._view.codes.products_at(rows, self._query)
-        return np.where(rows == ABSENT, np.float32(0), self._scores[rows])
-
-
-class _View(NamedTuple):
-    """A space at one moment: its matrix, of which `used` rows are written, and each ordinal's row."""
-
-    codes: Codes
-    used: int
-    row_of: NDArray[np.int32]
-
-
-def _rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
-    known = ordinals < len(row_of)
-    if known.all():
-        return row_of[ordinals]
-    rows = np.full(len(ordinals), ABSENT, np.int32)
-    rows[known] = row_of[ordinals[known]]
-    return rows
-
-
 class _Tenant:
     """The resident state of one tenant: its spaces, and up to which commit it is complete.
 
@@ -522,15 +452,15 @@ class _Space:
         found = self._through_graph(queries, k, allowed)
         return self._scanned(queries, k, allowed) if found is None else found
 
-    def _view(self) -> tuple[_View, bool]:
+    def _view(self) -> tuple[View, bool]:
         """The space now, and whether a search should go through the graph."""
         with self._lock:
-            return _View(self._codes, self._used, self._row_of.copy()), self._graph is not None and len(self._graph.pending) <= PENDING_MAX
+            return View(self._codes, self._used, self._row_of.copy()), self._graph is not None and len(self._graph.pending) <= PENDING_MAX
 
     def _scanned(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
         view, _ = self._view()
         ordinals = np.arange(len(view.row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
-        rows = _rows_in(view.row_of, ordinals)
+        rows = rows_in(view.row_of, ordinals)
         present = rows != ABSENT
         ordinals, rows = ordinals[present], rows[present]
         if len(rows) * 4 > view.used:  # reading a row that is not wanted costs less than jumping to one that is
@@ -571,7 +501,7 @@ class _Space:
         return found
 
     def _rows_of(self, ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
-        return _rows_in(self._row_of, ordinals)
+        return rows_in(self._row_of, ordinals)
 
     # --- graph --------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,93 @@
+"""One query's cosines with the vectors of a space, as they were when the query was asked.
+
+Ranking looks at a query's cosines several times: which are the best, how near are these, how near are these with their neighbours. A
+Scan answers from one pass over all vectors where the space is small, and from the vectors asked for where it is large.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from storage.ranking import Ordinals, Scores, best
+from storage.vector_codes import ABSENT, Codes, Rows, Vectors
+
+Found = tuple[Ordinals, Scores]
+
+
+class Space(Protocol):
+    """What a scan asks of a large space."""
+
+    def near(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]: ...
+
+
+class View(NamedTuple):
+    """A space at one moment: its matrix, of which `used` rows are written, and each ordinal's row."""
+
+    codes: Codes
+    used: int
+    row_of: NDArray[np.int32]
+
+
+def rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
+    """(n,) each ordinal's row, ABSENT without one."""
+    known = ordinals < len(row_of)
+    if known.all():
+        return row_of[ordinals]
+    rows = np.full(len(ordinals), ABSENT, np.int32)
+    rows[known] = row_of[ordinals[known]]
+    return rows
+
+
+class Scan:
+    """One query's cosines with a space's vectors: all of them where the space is small, else found through the graph as needed.
+
+    It shows the vectors as they were when it was made; callers bring `allowed` and ordinals from their snapshot.
+    """
+
+    __slots__ = ("_query", "_scores", "_space", "_view")
+
+    def __init__(self, space: Space | None, query: Vectors, view: View | None, scores: Scores | None):
+        self._space, self._query, self._view, self._scores = space, query, view, scores
+
+    @classmethod
+    def of_nothing(cls) -> Scan:
+        """A scan that finds nothing, for a search without a vector."""
+        return cls(None, np.zeros(0, np.float32), None, None)
+
+    def best(self, k: int, allowed: BitMap | None) -> Found:
+        """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both descending."""
+        if self._space is None or k < 1:
+            return np.zeros(0, np.uint32), np.zeros(0, np.float32)
+        if self._scores is None:
+            ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
+            return best(ordinals, scores, k)
+        row_of = self._view.row_of
+        ordinals = np.arange(len(row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
+        rows = rows_in(row_of, ordinals)
+        present = rows != ABSENT
+        if not present.all():
+            ordinals, rows = ordinals[present], rows[present]
+        return best(ordinals, self._scores[rows], k)
+
+    def at(self, ordinals: NDArray[np.integer]) -> Scores:
+        """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
+        if self._space is None:
+            return np.zeros(len(ordinals), np.float32)
+        return self._products(rows_in(self._view.row_of, ordinals))
+
+    def blended(self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float) -> Scores:
+        """(n,) cosines with vector + share · (first's + second's), all aligned; an ordinal without a vector adds nothing."""
+        if self._space is None:
+            return np.zeros(len(ordinals), np.float32)
+        rows = [rows_in(self._view.row_of, each) for each in (ordinals, first, second)]
+        return self._view.codes.blended(rows, [self._products(each) for each in rows], share)
+
+    def _products(self, rows: Rows) -> Scores:
+        """(n,) cosines of the rows with the query; 0 where a row is ABSENT."""
+        if self._scores is None:
+            return self._view.codes.products_at(rows, self._query)
+        return np.where(rows == ABSENT, np.float32(0), self._scores[rows])
