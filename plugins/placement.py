@@ -47,6 +47,9 @@ class ShardReport(View):
     bytes: int = Field(description="Size of its store.")
     sequence: int = Field(description="Its last commit.")
     jobs_waiting: int = Field(description="Background jobs that are due or run.")
+    log_behind_seconds: float | None = Field(
+        description="What was acknowledged in so many last seconds is not in object storage yet; `null` without one, or where it is silent."
+    )
 
 
 class MoveReport(View):
@@ -94,6 +97,7 @@ def _figures(status: dict[str, Any]) -> dict[str, Any]:
         "bytes": status.get("store", {}).get("data_bytes", 0),
         "sequence": status.get("sequence", 0),
         "jobs_waiting": status.get("jobs_waiting", 0),
+        "log_behind_seconds": status.get("log", {}).get("unshipped_seconds"),
     }
 
 
@@ -113,11 +117,12 @@ async def drain(call: Call, shards: Any, models: Any) -> Cluster:
     return await _ordered(shards, "drain", node=call.body.node, shard=call.body.shard)
 
 
+_AT_REST = {"node": "", "draining": False, "open": True, "jobs_waiting": 0}
 _EXAMPLE_REPLY = {
     "version": 3,
     "shards": [
-        {"shard": 0, "node": "", "draining": False, "slots": 2047, "open": True, "bytes": 1_048_576, "sequence": 91, "jobs_waiting": 0},
-        {"shard": 1, "node": "", "draining": False, "slots": 2049, "open": True, "bytes": 1_572_864, "sequence": 74, "jobs_waiting": 0},
+        {"shard": 0, "slots": 2047, "bytes": 1_048_576, "sequence": 91, "log_behind_seconds": 0.2, **_AT_REST},
+        {"shard": 1, "slots": 2049, "bytes": 1_572_864, "sequence": 74, "log_behind_seconds": 0.0, **_AT_REST},
     ],
     "moves": [],
     "finished": 1,

@@ -17,7 +17,7 @@ from runtime.settings import Settings
 
 _PATH = "/v1/internal/cluster"
 _POLL_SECONDS = 0.2
-_HEADINGS = ("SHARD", "NODE", "STATE", "SLOTS", "BYTES", "COMMIT", "JOBS")
+_HEADINGS = ("SHARD", "NODE", "STATE", "SLOTS", "BYTES", "COMMIT", "JOBS", "BEHIND")
 
 
 def show(parsed: Namespace, settings: Settings) -> int:
@@ -38,7 +38,8 @@ def show(parsed: Namespace, settings: Settings) -> int:
 def _row(shard: Mapping[str, Any]) -> tuple[str, ...]:
     state = "draining" if shard["draining"] else "open"
     figures = (shard[name] for name in ("slots", "bytes", "sequence", "jobs_waiting"))
-    return (str(shard["shard"]), shard["node"] or "-", state if shard["open"] else "SILENT", *map(str, figures))
+    behind = "-" if shard["log_behind_seconds"] is None else f"{shard['log_behind_seconds']:.1f} s"
+    return (str(shard["shard"]), shard["node"] or "-", state if shard["open"] else "SILENT", *map(str, figures), behind)
 
 
 def move_slot(parsed: Namespace, settings: Settings) -> int:

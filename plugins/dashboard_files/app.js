@@ -63,13 +63,13 @@ async function show() {
   const path = here();
   const query = new URLSearchParams(location.search);
   document.querySelectorAll("dialog[open]").forEach((open) => open.close());
+  const found = find(path);
   if (!session.account) {
-    if (path !== SIGN_IN) return go(`${SIGN_IN}?next=${encodeURIComponent(path + location.search)}`, { replaced: true });
+    if (path !== SIGN_IN && !found?.page.open) return go(`${SIGN_IN}?next=${encodeURIComponent(path + location.search)}`, { replaced: true });
   } else if (path === SIGN_IN) {
     const next = query.get("next") ?? HOME;
     return go(next.startsWith("/") && !next.startsWith("//") ? next : HOME, { replaced: true });
   }
-  const found = find(path);
   const root = h("div", { class: "view" });
   if (session.account) {
     frame ??= framed();
@@ -78,7 +78,7 @@ async function show() {
     replace(frame.main, root);
   } else {
     frame = null;
-    replace(app, h("main", { class: "entry", id: "main" }, root));
+    replace(app, h("main", { class: found?.page.open ? "alone" : "entry", id: "main" }, root));
   }
   if (!found) {
     document.title = "Not found · Mneme";

@@ -16,7 +16,7 @@ from tests.served import Served, served
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     hooks = {"webhooks__allow_private_networks": True, "webhooks__backoff_seconds_min": 0.05}
-    settings = {"billing__default_tier": "pro", **hooks}
+    settings = {"billing__default_tier": "pro", "shards__count": 2, **hooks}
     with served(tmp_path_factory.mktemp("browser") / "data", "local", **settings) as service:
         yield service
 

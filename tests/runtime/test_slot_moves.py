@@ -323,7 +323,9 @@ def test_the_operator_moves_slots_of_a_stopped_service_too(tmp_path: Path, capsy
     assert cli.main(["admin", "move-slot", str(slot), "--to", "1", *given]) == 0
     assert "1 moves were made." in capsys.readouterr().out
     assert cli.main(["admin", "cluster", *given]) == 0
-    table = [line.split()[:4] for line in capsys.readouterr().out.splitlines()]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[-1] == "BEHIND" and lines[2].split()[-1] == "-", "there is no object store"
+    table = [line.split()[:4] for line in lines]
     assert table == [["Placement", "4"], ["SHARD", "NODE", "STATE", "SLOTS"], ["0", "-", "open", "2047"], ["1", "-", "open", "2049"]]
     assert cli.main(["admin", "drain", "--shard", "7", *given]) == 1
     assert "no such node or shard" in capsys.readouterr().err

@@ -1,4 +1,5 @@
-// Every view: its address, its name, and where the menu has it. `under` names the menu's entry of a view that has none itself.
+// Every view: its address, its name, and where the menu has it. `under` names the menu's entry of a view that has none itself; what is
+// `open` needs nobody signed in.
 
 export const GROUPS = [
   { name: "home" },
@@ -25,4 +26,5 @@ export const PAGES = [
   { path: "/billing", title: "Billing", group: "account", load: () => import("./billing.js") },
   { path: "/keys", title: "API keys", group: "account", load: () => import("./keys.js") },
   { path: "/settings", title: "Settings", group: "account", load: () => import("./settings.js") },
+  { path: "/operator", title: "Cluster", open: true, load: () => import("./cluster.js") },
 ];
