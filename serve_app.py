@@ -55,10 +55,13 @@ from runtime.layout import Layout, shard_directory
 from runtime.minilm import ModelUnusable
 from runtime.placement_table import PlacementTable
 from runtime.plugin import Registry
+from runtime.ray_shards import RayShards
 from runtime.secrets import Secrets
 from runtime.settings import Settings, default_config
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
+from runtime.shard_home import open_at_home
 from runtime.slot_gate import SlotGate
+from runtime.supervisor_actor import start_supervisor
 from runtime.telemetry import Telemetry
 
 PLUGINS = (
@@ -97,6 +100,7 @@ PLUGINS = (
 )
 
 SWITCH_SECONDS = 0.0002
+OPENER = "serve_app:open_shard"
 
 
 @cache
@@ -116,18 +120,17 @@ def models(settings: Settings) -> Models:
 
 async def open_shard(settings: Settings, number: int) -> Shard:
     """Open one shard of the data directory, with the models it prepares calls with. Raises StoreError."""
-    layout, table = Layout.load(settings.data_dir), PlacementTable(settings.data_dir)
-    is_new = not layout.complete or not table.load().holds(number)
-    shard = Shard(
-        shard_directory(settings.data_dir, number),
-        registry(),
-        settings,
-        models(settings),
-        layout.identity(number),
-        Secrets.of(settings),
-        SlotGate(number, table),
-    )
-    await shard.open(create=is_new)
+    layout, table = Layout.load(settings.data_dir), PlacementTable.of(settings)
+
+    def make() -> Shard:
+        directory, gate = shard_directory(settings.data_dir, number), SlotGate(number, table)
+        return Shard(directory, registry(), settings, models(settings), layout.identity(number), Secrets.of(settings), gate)
+
+    if settings.cluster.name is not None:
+        shard = await open_at_home(settings, number, make)
+    else:
+        shard = make()
+        await shard.open(create=not layout.complete or not table.load().holds(number))
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should not wait out a turn of a search.
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()  # what is loaded by now stays, so no collection need look at it again
@@ -144,9 +147,10 @@ class Gateway:
     """One gateway replica: the ASGI application in a process of its own, with the shard actors behind it."""
 
     def __init__(self, settings: Settings, front_door: bool):
+        settings = settings.on_node(os.environ)
         cluster.log_to_file(settings, cluster.gateway_name())
         secrets = Secrets.of(settings)
-        shards = cluster.RayShards(settings, registry())
+        shards = RayShards(settings, registry(), OPENER)
         telemetry = Telemetry(gateway=str(os.getpid()))
         own = Models(embedder=None, language_model=load_language_model(settings))
         self._application = neighbour(build_asgi(registry(), settings, shards, secrets, telemetry, models=own), front_door)
@@ -159,9 +163,13 @@ class SelfStartingGateway(Gateway):
     """A gateway replica that finds its shards or starts them: nobody else does under `serve run`."""
 
     def __init__(self, settings: Settings, front_door: bool):
+        if settings.cluster.name is not None:
+            cluster.await_open([start_supervisor(settings, OPENER).open.remote()])
+            super().__init__(settings, front_door)
+            return
         layout = Layout.load(settings.data_dir)
         shards = len(PlacementTable(settings.data_dir).load().shards)
-        cluster.await_open(cluster.open_shards(cluster.start_shards(settings, shards, "serve_app:open_shard")))
+        cluster.await_open(cluster.open_shards(cluster.start_shards(settings, shards, OPENER)))
         layout.completed(settings.data_dir)
         super().__init__(settings, front_door)
 

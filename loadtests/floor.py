@@ -38,6 +38,7 @@ from runtime.front_proxy import neighbour  # noqa: E402
 from runtime.listening import HEALTH_PATH  # noqa: E402
 from runtime.operation import Call, Kind, Operation, Reply  # noqa: E402
 from runtime.plugin import Plugin, Registry  # noqa: E402
+from runtime.ray_shards import RayShards  # noqa: E402
 from runtime.settings import Settings  # noqa: E402
 
 MODULE = "loadtests.floor"
@@ -80,8 +81,8 @@ class FloorGateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         self._front_door = front_door
-        self._handles = cluster.find_shards(settings, range(settings.shards.resolved))
-        self._shards = cluster.RayShards(settings, registry())
+        self._handles = cluster.start_shards(settings, settings.shards.resolved, "loadtests.floor:open_shard")  # they run
+        self._shards = RayShards(settings, registry(), "loadtests.floor:open_shard")
         self._lane = CallLane("read", self._send, self._is_up)
 
     async def _send(self, message: bytes) -> bytes:

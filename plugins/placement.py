@@ -67,12 +67,39 @@ class MoveFailure(View):
     final: bool = Field(description="Whether it is not tried again.")
 
 
+class NodeGone(View):
+    node: str
+    seconds: float = Field(description="Since something was last heard of it.")
+
+
+class NodeUnfit(View):
+    node: str
+    problem: str = Field(description="Why it gets no shard.")
+
+
+class Restoration(View):
+    """A shard whose node was lost, and that lives on another one since."""
+
+    shard: int
+    source: str = Field(description="The node that was lost.")
+    target: str = Field(description="The node that has the shard now.")
+    done: bool = Field(description="Whether it answers there.")
+    seconds: float = Field(description="From the loss until it answered, or until now.")
+    behind_seconds_max: float | None = Field(
+        description="What was acknowledged in so many seconds before the loss may be missing; `null` until it answers."
+    )
+
+
 class Cluster(View):
     version: int = Field(description="Of the placement; each change makes the next one.")
     shards: list[ShardReport]
     moves: list[MoveReport] = Field(description="Moves that are planned or under way.")
     finished: int = Field(description="Moves the supervisor finished since it was started.")
     failures: list[MoveFailure] = Field(description="Moves that came to nothing since then, the last ones.")
+    nodes: list[str] = Field(description="Nodes that are there; none on a single one.")
+    gone: list[NodeGone] = Field(description="Nodes that have shards and are not there.")
+    unfit: list[NodeUnfit] = Field(description="Nodes that are there and get no shard.")
+    restorations: list[Restoration] = Field(description="Shards of lost nodes that came to another one, the last ones.")
 
 
 async def _ordered(shards: Any, order: str, **given: Any) -> Cluster:
@@ -88,6 +115,10 @@ async def _ordered(shards: Any, order: str, **given: Any) -> Cluster:
         moves=[MoveReport(**{**move, "slots": len(move["slots"])}) for move in report["moves"]],
         finished=report["finished"],
         failures=[MoveFailure(**failure) for failure in report["failures"]],
+        nodes=report.get("nodes", []),
+        gone=[NodeGone(**gone) for gone in report.get("gone", ())],
+        unfit=[NodeUnfit(**unfit) for unfit in report.get("unfit", ())],
+        restorations=[Restoration(**restoration) for restoration in report.get("restorations", ())],
     )
 
 
@@ -127,6 +158,10 @@ _EXAMPLE_REPLY = {
     "moves": [],
     "finished": 1,
     "failures": [],
+    "nodes": [],
+    "gone": [],
+    "unfit": [],
+    "restorations": [],
 }
 
 

@@ -47,6 +47,10 @@ class Caller(Protocol):
 @contextlib.contextmanager
 def office(settings: Settings, base_url: str | None) -> Iterator[Caller]:
     """Something that answers internal requests about this data directory. Raises LayoutError, SecretsError, StoreError, CallFailed."""
+    if settings.cluster.name is not None:  # its shards are on other machines, too
+        with Client(base_url or local_base_url(settings), Secrets.of(settings).operator_token) as client:
+            yield client
+        return
     Layout.load(settings.data_dir)  # a directory without a service's data is named as such, and not filled
     token = Secrets.load(settings.data_dir / "secrets", create=False).operator_token
     with contextlib.ExitStack() as stack:
@@ -97,7 +101,7 @@ def accounts(caller: Caller, settings: Settings, email: str | None) -> Iterator[
     if email is not None:
         yield {"email": email}
         return
-    placement = PlacementTable(settings.data_dir).load()
+    placement = PlacementTable.of(settings).load()
     for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
         page: dict[str, Any] = {"next": None}
         while True:

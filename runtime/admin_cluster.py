@@ -30,6 +30,13 @@ def show(parsed: Namespace, settings: Settings) -> int:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
     for move in report["moves"]:
         print(f"{move['id']}  {move['slots']} slots  shard {move['source']} -> {move['target']}  {move['state']}")
+    for node in report["gone"]:
+        print(f"node {node['node']} is gone since {node['seconds']:.0f} s")
+    for node in report["unfit"]:
+        print(f"node {node['node']} gets no shard: {node['problem']}")
+    for came in report["restorations"]:
+        behind = "" if came["behind_seconds_max"] is None else f", {came['behind_seconds_max']} s behind at most"
+        print(f"shard {came['shard']}  node {came['source']} -> {came['target']}  {came['seconds']} s{behind}")
     for failure in report["failures"]:
         print(f"{failure['id']}  came to nothing: {failure['reason']}")
     return OK if all(shard["open"] for shard in report["shards"]) else INCONSISTENT

@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
     start = _command(commands, "serve", serve, "run the service in the foreground until SIGINT or SIGTERM")
     start.add_argument("--engine", choices=("ray", "local"), help="ray: Ray Serve (default); local: everything in one process")
+    start.add_argument("--address", metavar="HOST:PORT", help="the Ray cluster to join, or auto (default: a Ray of its own)")
     start.add_argument("--demo-account", action="store_true", help="make a local demo account once, and print its sign-in and API key")
 
     show = _command(commands, "demo", run_demo, "store a short conversation in the running service and ask it three questions")
@@ -131,7 +132,7 @@ def _add_base_url(command: argparse.ArgumentParser) -> None:
 
 def settings_of(parsed: argparse.Namespace) -> Settings:
     """The settings that the arguments, the environment and the configuration file give together. Raises SettingsError."""
-    flags = {"engine": "engine", "data_dir": "data_dir", "http.host": "host", "http.port": "port"}
+    flags = {"engine": "engine", "data_dir": "data_dir", "http.host": "host", "http.port": "port", "ray.address": "address"}
     given = [f"{name}={value}" for name, flag in flags.items() if (value := getattr(parsed, flag, None)) is not None]
     return Settings.load(parsed.config or default_config(os.environ), [*parsed.set, *given], os.environ)
 

@@ -1,14 +1,12 @@
-"""The Ray room: shards as actors, and the two ways a gateway reaches its shards.
+"""The Ray room: shards as actors, the gateways' Serve application, and shards without Ray.
 
-    RayShards    one process per shard; calls travel in lanes (call_lane.py), over a Unix socket (shard_socket.py) or through Ray
+    ShardActor   one process per shard; ray_shards.py is how a gateway reaches it
     LocalShards  the same shards in this process, for laptops and tests
 
-Both answer execute(call), status(), drain() and close(), so nothing above this file knows which one it has, and nothing above
-or below it ever sees an ObjectRef or an error of Ray.
-
-A shard actor is a named, detached actor that Ray restarts whenever its process ends, and no call is ever repeated by Ray. Its
-namespace is made from the data directory, so that several services can share a Ray cluster; and it stays on the node it was
-created on, as the gateways do, because that is where the directory is.
+A shard actor is a named, detached actor that Ray restarts whenever its process ends, and no call is ever repeated by Ray. It stays
+on the node it was created on, because that is where its directory is. On one node the gateways do so, too, and the namespace of both
+is made from the data directory, so that several services can share a Ray cluster. An installation on several nodes has a name; its
+shards are called after their nodes, too, so that whoever reads the placement finds them, and nobody finds one that was left behind.
 After a restart the actor opens its store again by itself, from its directory. A fault of the storage ends the process on
 purpose: what memory says can no longer be trusted, what LMDB says can. Only a store that the layout expects to be new is
 created; a missing one is an error, never an empty service.
@@ -24,32 +22,27 @@ import hashlib
 import importlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from runtime import shard_socket
-from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
+from runtime import nodes, shard_socket
+from runtime.call_lane import pack_replies, unpack_calls
 from runtime.errors import Unavailable
 from runtime.limits import (
-    CALL_SECONDS_MAX,
     GATEWAY_REQUESTS_MAX,
-    LANE_PROBE_SECONDS_MAX,
     LISTENERS_CLOSE_SECONDS_MAX,
     LOG_FILE_BYTES_MAX,
-    SHARD_STATUS_SECONDS_MAX,
     START_SECONDS_MAX,
 )
 from runtime.operation import Call, Reply
 from runtime.placement import Placement, PlacementError
 from runtime.placement_table import PlacementTable
-from runtime.plugin import Registry
 from runtime.settings import Settings
 from runtime.slot_map import SlotMap
 from runtime.supervisor import Supervisor
 from runtime.telemetry import configure_logging
 from runtime.write_lane import StorageFailed
-from storage.log_shipping import Superseded
 
 log = logging.getLogger("mneme.cluster")
 
@@ -85,12 +78,13 @@ def resolve(reference: str) -> Any:
 
 
 class ShardActor:
-    """The process around one shard. `opener` names an async function (settings, number) -> open shard."""
+    """The process around one shard. `opener` names an async function (settings, number) -> open shard; node: where it is to live."""
 
-    def __init__(self, settings: Settings, number: int, opener: str):
+    def __init__(self, settings: Settings, number: int, opener: str, node: str = ""):
+        self._settings = settings = settings.on_node(os.environ)
         log_to_file(settings, shard_name(number))
-        self._settings = settings
         self._number = number
+        self._node = node
         self._opener = opener
         self._shard: ShardLike | None = None
         self._opening = asyncio.Lock()
@@ -101,10 +95,18 @@ class ShardActor:
         """Open the shard unless it is open. Raises what the storage says, so that the starter can name the cause."""
         async with self._opening:
             if self._shard is None:
+                if self._node:
+                    await asyncio.to_thread(self._check_home)
                 opener: Opener = resolve(self._opener)
                 self._shard = await opener(self._settings, self._number)
                 self._short_cut = await shard_socket.listen(short_cut(self._settings, self._number), self.execute)
                 self._watching = asyncio.create_task(self._end_when_fenced(self._shard))
+
+    def _check_home(self) -> None:
+        """Raises CannotOpen when the shard has got another place: there, not here, it is to be taken over."""
+        home = PlacementTable.of(self._settings).load().shards[self._number].node
+        if home != self._node:
+            raise CannotOpen(f"Shard {self._number} lives on node {home} by now, not on node {self._node}.")
 
     async def execute(self, message: bytes) -> bytes:
         """One batch of calls (call_lane.pack_calls) -> their replies (call_lane.pack_replies)."""
@@ -149,36 +151,6 @@ class ShardActor:
                 shard_socket.remove(short_cut(self._settings, self._number))
 
 
-class SupervisorActor:
-    """The process around the supervisor of one data directory."""
-
-    def __init__(self, settings: Settings):
-        log_to_file(settings, SUPERVISOR)
-        self._settings = settings
-        self._supervisor: Supervisor | None = None
-
-    async def order(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
-        """As Supervisor.order. Each order, a look included, has it go on with what is to be done."""
-        if self._supervisor is None:
-            self._supervisor = Supervisor(PlacementTable(self._settings.data_dir), self._ask)
-        return await self._supervisor.order(name, **given)
-
-    async def drain(self) -> None:
-        """Stop where it is; whoever starts it again has it go on."""
-        if self._supervisor is not None:
-            await self._supervisor.close()
-
-    async def _ask(self, number: int, step: str, *given: Any) -> Any:
-        import ray
-
-        handle = ray.get_actor(shard_name(number), namespace=namespace(self._settings))
-        try:
-            async with asyncio.timeout(CALL_SECONDS_MAX):
-                return await handle.order.remote(step, *given)
-        except ray.exceptions.RayTaskError as failed:
-            raise failed.cause from None
-
-
 def log_to_file(settings: Settings, name: str) -> None:
     """Send the logging of a worker process to logs/<name>.log in the data directory; Ray keeps no log that outlives it."""
     path = settings.data_dir / "logs" / f"{name}.log"
@@ -188,46 +160,55 @@ def log_to_file(settings: Settings, name: str) -> None:
     configure_logging(settings, path.open("a", buffering=1, encoding="utf-8"))
 
 
-def shard_name(number: int) -> str:
-    return f"shard-{number}"
+def shard_name(number: int, node: str = "") -> str:
+    return f"shard-{number}@{node}" if node else f"shard-{number}"
+
+
+def home_of(name: str) -> tuple[int, str] | None:
+    """The shard and the node that an actor is named after; None when it is no shard of a node."""
+    shard, at, node = name.partition("@")
+    return (int(shard.removeprefix("shard-")), node) if at else None
 
 
 def namespace(settings: Settings) -> str:
-    """What Ray calls the service on this machine's data directory: the namespace of its actors, and its Serve application."""
+    """What Ray calls the installation: the namespace of its actors, and its Serve application."""
+    return _own_name(settings) if settings.cluster.name is None else f"mneme-{settings.cluster.name}"
+
+
+def _own_name(settings: Settings) -> str:
+    """A name for this machine's data directory."""
     return "mneme-" + hashlib.sha256(f"{os.uname().nodename}:{settings.data_dir.resolve()}".encode()).hexdigest()[:10]
 
 
-def _this_node() -> dict[str, str]:
-    """The label selector that keeps an actor on the node of this process."""
-    import ray
-
-    return {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
-
-
 def short_cut(settings: Settings, number: int) -> Path:
-    """Where a gateway on the shard's machine reaches it without Ray."""
-    return shard_socket.socket_path(namespace(settings), shard_name(number))
+    """Where a gateway on the shard's node reaches it without Ray."""
+    return shard_socket.socket_path(_own_name(settings), shard_name(number))
 
 
 def start_shards(settings: Settings, shards: int, opener: str) -> list[Any]:
-    """Create the shard actors that do not exist yet; -> handles by shard number. They do not open by themselves at first."""
+    """Create the shard actors that do not exist yet, on this node; -> handles by shard number."""
+    return [start_shard(settings, number, opener) for number in range(shards)]
+
+
+def start_shard(settings: Settings, number: int, opener: str, node: str = "") -> Any:
+    """The handle of a shard's actor on the node of that name, which is created where there is none. It does not open by itself at first."""
     import ray
 
-    actor = ray.remote(ShardActor)
-    return [
-        actor.options(
-            name=shard_name(number),
+    return (
+        ray.remote(ShardActor)
+        .options(
+            name=shard_name(number, node),
             namespace=namespace(settings),
-            label_selector=_this_node(),
+            label_selector=nodes.selector(node) if node else nodes.this_node(),
             lifetime="detached",
             get_if_exists=True,
             num_cpus=0.1,  # a share for placement, not a limit: a shard must fit beside the gateway on two cores
             max_restarts=-1,
             max_task_retries=0,
             max_concurrency=ACTOR_CALLS_MAX,
-        ).remote(settings, number, opener)
-        for number in range(shards)
-    ]
+        )
+        .remote(settings, number, opener, node)
+    )
 
 
 def open_shards(handles: Sequence[Any]) -> list[Any]:
@@ -249,19 +230,16 @@ def await_open(opening: list[Any], seconds: float = START_SECONDS_MAX) -> None:
         raise RuntimeError(f"A shard's process ended while it opened its store: {ended}") from ended
 
 
-def find_shards(settings: Settings, numbers: Iterable[int]) -> list[Any]:
-    """Handles of running shard actors, in the order of the numbers. Raises ValueError when one does not exist."""
+def leftover_actors(settings: Settings) -> list[list[Any]]:
+    """Handles of every actor of the installation, such as those of a service that was killed on a cluster that lives on.
+
+    In the order in which they are to be stopped, those of a group together.
+    """
     import ray
 
-    return [ray.get_actor(shard_name(number), namespace=namespace(settings)) for number in numbers]
-
-
-def leftover_shards(settings: Settings) -> list[Any]:
-    """Handles of every shard actor of this data directory, such as those of a service that was killed on a cluster that lives on."""
-    import ray
-
-    names = (actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == namespace(settings))
-    return [ray.get_actor(name, namespace=namespace(settings)) for name in names]
+    names = nodes.named_actors(namespace(settings))
+    groups = [[name for name in names if name == SUPERVISOR], [name for name in names if name != SUPERVISOR]]
+    return [[ray.get_actor(name, namespace=namespace(settings)) for name in group] for group in groups]
 
 
 def stop_shards(handles: Sequence[Any], seconds: float) -> bool:
@@ -290,13 +268,23 @@ def application(gateway: type, settings: Settings, front_door: bool) -> Any:
     import ray
     from ray import serve
 
+    here = {} if settings.cluster.name or not ray.is_initialized() else {"label_selector": nodes.this_node()}
+    most, fewest = settings.ray.gateway_replicas_max, settings.ray.gateway_replicas_min
+    count = settings.ray.resolved_gateway_replicas
+    if settings.cluster.name and not settings.ray.gateway_replicas and ray.is_initialized():
+        count = max(count, nodes.count())
+    replicas: dict[str, Any] = {"num_replicas": count}
+    if most:
+        target = settings.ray.gateway_ongoing_target
+        scaling = {"min_replicas": min(fewest, most), "max_replicas": most, "target_ongoing_requests": target}
+        replicas = {"autoscaling_config": scaling}
     deployment = serve.deployment(
         serve.ingress(None)(gateway),
         name="gateway",
-        num_replicas=settings.ray.resolved_gateway_replicas,
         max_ongoing_requests=GATEWAY_REQUESTS_MAX,
         graceful_shutdown_timeout_s=LISTENERS_CLOSE_SECONDS_MAX,
-        ray_actor_options={"num_cpus": 0.1} | ({"label_selector": _this_node()} if ray.is_initialized() else {}),
+        ray_actor_options={"num_cpus": 0.1} | here,
+        **replicas,
     )
     return deployment.bind(settings, front_door)
 
@@ -306,130 +294,6 @@ def gateway_name() -> str:
     from ray import serve
 
     return f"gateway-{serve.get_replica_context().rank.rank}"
-
-
-def start_supervisor(settings: Settings) -> Any:
-    """The handle of the supervisor, which is started where there is none."""
-    import ray
-
-    return (
-        ray.remote(SupervisorActor)
-        .options(
-            name=SUPERVISOR,
-            namespace=namespace(settings),
-            label_selector=_this_node(),
-            lifetime="detached",
-            get_if_exists=True,
-            num_cpus=0,
-            max_restarts=-1,
-            max_task_retries=0,
-        )
-        .remote(settings)
-    )
-
-
-class _RayShard:
-    """One shard actor seen from a gateway: its lanes and whether it is up."""
-
-    def __init__(self, number: int, handle: Any, short_cut: Path):
-        self._number = number
-        self._handle = handle
-        self._short_cut = shard_socket.ShardSocket(short_cut)
-        self._lanes: dict[str, CallLane] = {}
-
-    def lane(self, name: str) -> CallLane:
-        lane = self._lanes.get(name)
-        if lane is None:
-            lane = self._lanes[name] = CallLane(name, self._send, self._wait_until_up)
-        return lane
-
-    async def _send(self, message: bytes) -> bytes:
-        import ray.exceptions
-
-        try:
-            return await self._short_cut.send(message)
-        except shard_socket.NotConnected:
-            pass  # another machine, or a shard that is being restarted: Ray knows
-        except (ConnectionError, asyncio.IncompleteReadError) as lost:
-            log.warning("shard %d is lost: its connection ended", self._number)
-            raise ShardLost from lost
-        try:
-            return await self._handle.execute.remote(message)
-        except ray.exceptions.RayError as lost:
-            # An actor that died, one that restarts, or one whose store did not open again: in each case no reply will come.
-            log.warning("shard %d is lost: %s", self._number, str(lost).strip().splitlines()[-1])
-            raise ShardLost from lost
-
-    async def _wait_until_up(self, seconds: float) -> bool:
-        """Ask for a status, with growing pauses, until the shard gives one; False when the time is over."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        pause = 0.05
-        while loop.time() < deadline:
-            if "error" not in await self.status(min(LANE_PROBE_SECONDS_MAX, deadline - loop.time())):
-                return True
-            await asyncio.sleep(min(pause, max(0.0, deadline - loop.time())))
-            pause = min(pause * 2, 1.0)
-        return False
-
-    async def status(self, seconds: float = SHARD_STATUS_SECONDS_MAX) -> dict[str, Any]:
-        """The shard's own figures; {"shard", "open": False, "error"} when it does not answer in time."""
-        import ray.exceptions
-
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._handle.status.remote()
-        except (ray.exceptions.RayError, TimeoutError) as lost:
-            reason = str(lost).strip().splitlines()[-1:] or ["no answer"]
-            is_fenced = isinstance(lost, ray.exceptions.RayTaskError) and isinstance(lost.cause, Superseded)
-            return {"shard": self._number, "open": False, "error": reason[0], "log": {"fenced": is_fenced}}
-
-
-class RayShards:
-    """Shards that live in actors, reached through call lanes."""
-
-    def __init__(self, settings: Settings, registry: Registry):
-        table = PlacementTable(settings.data_dir)
-        self._settings = settings
-        self._map = SlotMap(table.load(), table)
-        self._shards = {number: self._found(number) for number in range(len(self._map.placement.shards))}
-        self._operations = registry.operations
-
-    async def execute(self, call: Call) -> Reply:
-        """The reply of the shard that owns call.slot. Raises Unavailable."""
-        return await self._map.execute(call, self._ask)
-
-    async def _ask(self, number: int, call: Call) -> Reply:
-        shard = self._shards.get(number)
-        if shard is None:
-            shard = self._shards[number] = self._found(number)
-        return await shard.lane(lane_of(self._operations[call.operation], call)).execute(call)
-
-    def _found(self, number: int) -> _RayShard:
-        (handle,) = find_shards(self._settings, [number])
-        return _RayShard(number, handle, short_cut(self._settings, number))
-
-    async def supervise(self, name: str, **given: Any) -> dict[str, Any]:
-        """As Supervisor.order. Raises PlacementError, Unavailable."""
-        import ray.exceptions
-
-        try:
-            async with asyncio.timeout(CALL_SECONDS_MAX):
-                return await start_supervisor(self._settings).order.remote(name, given)
-        except ray.exceptions.RayTaskError as failed:
-            raise failed.cause from None
-        except (ray.exceptions.RayError, TimeoutError) as lost:
-            raise Unavailable("The supervisor does not answer. Retry in a moment.") from lost
-
-    async def status(self) -> list[dict[str, Any]]:
-        """By shard number: its figures, or {"shard", "open": False, "error"}."""
-        return list(await asyncio.gather(*(shard.status() for _, shard in sorted(self._shards.items()))))
-
-    async def drain(self) -> None:
-        """Nothing: the shards are drained by whoever started them, a gateway only uses them."""
-
-    async def close(self) -> None:
-        """Nothing, for the same reason."""
 
 
 class LocalShards:

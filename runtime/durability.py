@@ -76,7 +76,7 @@ class Durability:
             on_stored=self._on_stored,
             on_fenced=self._on_fenced,
         )
-        self._layout = LayoutCopies(root.below(store.identity.cluster_id), settings.data_dir, self._shipper.verify)
+        self._layout = LayoutCopies(root.below(store.identity.cluster_id), settings, self._shipper.verify)
         self._snapshots = SnapshotTaker(
             store,
             objects,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path
 
 from runtime.layout import LAYOUT_FILE
 from runtime.placement_table import DIRECTORY as PLACEMENT
+from runtime.settings import Settings
 from storage.object_store import ObjectStore
 
 
@@ -23,16 +23,17 @@ class LayoutCopies:
               published, its successor replaces
     """
 
-    def __init__(self, objects: ObjectStore, data_dir: Path, is_owner: Callable[[], bool]):
-        self._objects, self._data_dir, self._is_owner = objects, data_dir, is_owner
+    def __init__(self, objects: ObjectStore, settings: Settings, is_owner: Callable[[], bool]):
+        self._objects, self._data_dir, self._is_owner = objects, settings.data_dir, is_owner
+        self._shared = settings.cluster.name is not None
         self._layout: bytes | None = None
         self._versions: set[str] | None = None
 
     def follow(self) -> None:
         """Store what is new. Raises ObjectStoreFailed."""
         layout = self._data_dir / LAYOUT_FILE
-        if not layout.exists():
-            return  # a shard without an installation
+        if self._shared or not layout.exists():
+            return  # several nodes go by what is there; or it is a shard without an installation
         content, versions = layout.read_bytes(), sorted((self._data_dir / PLACEMENT).glob("*.json"))
         if self._versions is None:
             self._versions = set(self._objects.names(PLACEMENT)) - {path.name for path in versions[-1:]}

@@ -335,6 +335,9 @@ SLOTS_REBALANCED_MAX = 512  # by one plan
 MOVE_ATTEMPTS_MAX = 3
 MOVE_RETRY_SECONDS = 1
 MOVE_FAILURES_KEPT_ENTRIES = 20
+NODE_WATCH_SECONDS = 1
+NODE_INSPECTION_SECONDS_MAX = 60
+RESTORATIONS_KEPT_ENTRIES = 100
 
 # --- inference --------------------------------------------------------------------------------------------------------
 EMBEDDED_TOKENS_MAX = 256

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -172,6 +172,26 @@ class Placement:
         for number, place in places.items():
             shards[number] = place
         return self._next(shards=tuple(shards))
+
+    def rehoused(self, lost: Container[str], nodes: Iterable[str], holders: Mapping[int, str]) -> Placement:
+        """Shards whose node is in `lost` live elsewhere: where their directory turned up, else on the node with the fewest shards.
+
+        nodes    those that can take shards; without any the placement stays as it is
+        holders  shard -> the node that has a directory of it
+        """
+        counts = dict.fromkeys(sorted(nodes), 0)
+        homeless = [number for number, place in enumerate(self.shards) if place.node in lost]
+        if not (counts and homeless):
+            return self
+        for place in self.shards:
+            if place.node in counts and place.node not in lost:
+                counts[place.node] += 1
+        places = {}
+        for number in sorted(homeless, key=lambda number: holders.get(number) not in counts):  # whoever has a home goes first
+            node = holders[number] if holders.get(number) in counts else min(counts, key=counts.__getitem__)
+            counts[node] += 1
+            places[number] = msgspec.structs.replace(self.shards[number], node=node)
+        return self.placed(places)
 
     def _next(self, **changes: object) -> Placement:
         return replace(self, version=self.version + 1, **changes)

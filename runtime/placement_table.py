@@ -6,6 +6,11 @@ The newest version counts. Publishing version n + 1 is making a file that must n
 succeeds and the other learns that it acted on an old one: nobody needs a lock, and nobody needs to know who else is at work.
 There is no file before the first slot moves: until then the slots are divided evenly over the layout's shards. From then on a
 directory without any is refused, because it would send tenants to shards that do not hold them.
+
+Several nodes have no directory in common. Their table lies in the object store, beside their logs, and every version stays there:
+so whoever knows one finds the newest by asking for the next.
+
+    <cluster.name>/placement/000000000017.json
 """
 
 from __future__ import annotations
@@ -22,20 +27,28 @@ import msgspec
 from runtime.layout import Layout, LayoutError
 from runtime.limits import PLACEMENT_ATTEMPTS_MAX, PLACEMENT_BYTES_MAX, PLACEMENT_VERSIONS_KEPT
 from runtime.placement import Placement
+from runtime.settings import Settings
+from runtime.shared_layout import shared_layout, shared_objects
+from storage.object_store import ObjectStore
 
 DIRECTORY = "placement"
 _SUFFIX = ".json"
 
 
 class PlacementTable:
-    """The placement of one data directory. Safe from any thread and process."""
+    """The placement of one data directory. Safe from any thread and process. `of` gives that of an installation, wherever it lies."""
 
     def __init__(self, data_dir: Path):
         self._data_dir = data_dir
         self._directory = data_dir / DIRECTORY
 
+    @staticmethod
+    def of(settings: Settings) -> PlacementTable:
+        """Raises ObjectStoreFailed."""
+        return PlacementTable(settings.data_dir) if settings.cluster.name is None else SharedPlacementTable(shared_objects(settings))
+
     def load(self) -> Placement:
-        """The newest version. Raises LayoutError."""
+        """The newest version. Raises LayoutError, and on several nodes ObjectStoreFailed."""
         while True:
             names = self._names()
             if not names:
@@ -53,7 +66,7 @@ class PlacementTable:
             wanted = replace(wanted, at=max(wanted.at, time.time_ns() // 1_000_000))
             if self._publish(wanted):
                 return wanted
-        raise LayoutError(f"{self._directory} changes faster than it can be written.")
+        raise LayoutError("The placement changes faster than it can be written.")
 
     def _first(self) -> Placement:
         layout = Layout.load(self._data_dir)
@@ -105,6 +118,38 @@ class PlacementTable:
     def _follows(self, version: int, names: list[str]) -> bool:
         """Whether the name was free because nobody had used it, not because its version was removed long ago, the oldest first."""
         return (version == 1 and names[:2] in ([version_name(1)], [version_name(1), version_name(2)])) or version_name(version - 1) in names
+
+
+class SharedPlacementTable(PlacementTable):
+    """The placement of an installation on several nodes, in the object store. Safe from any thread and process."""
+
+    def __init__(self, objects: ObjectStore):
+        self._objects = objects
+        self._newest: Placement | None = None
+
+    def load(self) -> Placement:
+        newest = self._newest or self._listed()
+        while (content := self._objects.get(f"{DIRECTORY}/{version_name(newest.version + 1)}")) is not None:
+            newest = self._decoded(newest.version + 1, content)
+        self._newest = newest
+        return newest
+
+    def _listed(self) -> Placement:
+        names = self._objects.names(DIRECTORY)
+        if not names:
+            layout = shared_layout(self._objects)
+            return Placement.even(layout.shards, layout.cluster_id)
+        return self._decoded(int(names[-1].removesuffix(_SUFFIX)), self._objects.get(f"{DIRECTORY}/{names[-1]}") or b"")
+
+    def _decoded(self, version: int, content: bytes) -> Placement:
+        try:
+            return Placement.decode(content)
+        except (msgspec.MsgspecError, ValueError) as unreadable:
+            raise LayoutError(f"{DIRECTORY}/{version_name(version)} in {self._objects.url} is damaged: {unreadable}.") from None
+
+    def _publish(self, wanted: Placement) -> bool:
+        name, content = f"{DIRECTORY}/{version_name(wanted.version)}", wanted.encode()
+        return self._objects.put_new(name, content) or self._objects.get(name) == content
 
 
 def version_name(version: int) -> str:

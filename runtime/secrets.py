@@ -69,11 +69,14 @@ class Secrets:
     def of(cls, settings: Settings, *, create: bool = False) -> Secrets:
         """Those of an installation: what the settings give, the rest from its data directory. Raises SecretsError.
 
-        In production a secret must be given, or the settings must say that one may lie beside the data it protects.
+        In production a secret must be given, or the settings must say that one may lie beside the data it protects. On several nodes
+        all must be given, since the nodes share no directory.
         """
         texts = {name: getattr(settings.secrets, name) for name in NAMES}
         given = {name: text.get_secret_value() for name, text in texts.items() if text is not None}
         kept = [name for name in NAMES if name not in given]
+        if kept and settings.cluster.name is not None:
+            raise SecretsError(f"On several nodes give secrets.{kept[0]} (MNEME_SECRETS__{kept[0].upper()}), the same on all of them.")
         if kept and settings.environment == "production" and not settings.secrets.allow_generated:
             raise SecretsError(
                 f"In production give secrets.{kept[0]} (MNEME_SECRETS__{kept[0].upper()}), or set secrets.allow_generated to keep "

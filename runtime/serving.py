@@ -45,6 +45,7 @@ from runtime.placement_table import PlacementTable
 from runtime.run_directory import RunDirectory, RunDirectoryError
 from runtime.secrets import Secrets, SecretsError
 from runtime.settings import Settings
+from runtime.supervisor_actor import start_supervisor
 from storage.directory import StoreError
 from storage.log_shipping import Superseded
 
@@ -187,19 +188,26 @@ def _run_on_ray(settings: Settings, signals: _Signals, announce: Callable[[str],
     run_directory = RunDirectory.of(settings.data_dir)
     run_directory.end_processes()
     room = _OwnRay(settings, run_directory) if settings.ray.address is None else _JoinedRay(settings)
-    layout = _prepared(settings)
+    opener = f"{module}:open_shard"
+    layout = _prepared(settings) if settings.cluster.name is None else None
+    if layout is None:
+        _check_several_nodes(settings)
     shards: list[Any] = []
     try:
         room.enter()
         signals.take()  # Ray puts handlers of its own in place
-        shards += cluster.start_shards(settings, _shard_count(settings), f"{module}:open_shard")
-        opening = cluster.open_shards(shards)
+        if layout is None:
+            opening = [start_supervisor(settings, opener).open.remote()]
+        else:
+            shards += cluster.start_shards(settings, _shard_count(settings), opener)
+            opening = cluster.open_shards(shards)
         _start_serve(room)
         cluster.await_open(opening)
         _start_gateways(room, f"{module}:build")
-        layout.completed(settings.data_dir)
-        if _moves(settings):
-            cluster.start_supervisor(settings).order.remote("report", {})  # it goes on with them
+        if layout is not None:
+            layout.completed(settings.data_dir)
+            if _moves(settings):
+                start_supervisor(settings, opener).order.remote("report", {})  # it goes on with them
         wait_until_healthy(settings, room.port)
         announce(base_url(settings, room.port))
         signals.started()
@@ -268,8 +276,9 @@ class _OwnRay:
 class _JoinedRay:
     """A Ray cluster that somebody else runs, of which this machine is a node.
 
-    Shards and gateways run on this node, where the data directory is. Ray Serve is started unless it runs there already, and
-    ended only by who started it. What the service brought leaves with it, or is removed by its next start.
+    Shards and gateways run on this node, where the data directory is, or, with a cluster.name, on all of them. Ray Serve is started
+    unless it runs there already, and ended only by who started it. What the service brought leaves with it, or is removed by its next
+    start.
     """
 
     front_door = False  # it would be bound on every node, and its neighbours' ports open to the network
@@ -346,7 +355,7 @@ class _JoinedRay:
         found = name in serve.status().applications
         if found:
             serve.delete(name)
-        _stop_shards(cluster.leftover_shards(self.settings))
+        _stop_all(self.settings)
         return found
 
     def _end_serve(self) -> None:
@@ -494,6 +503,12 @@ def _watch(signals: _Signals, room: _OwnRay | _JoinedRay) -> int:
     return 0
 
 
+def _stop_all(settings: Settings) -> None:
+    """End every actor of the installation, first the supervisor, which would start shards again."""
+    for handles in cluster.leftover_actors(settings):
+        _stop_shards(handles)
+
+
 def _stop_shards(shards: list[Any]) -> None:
     if shards and not cluster.stop_shards(shards, STOP_SECONDS_MAX):
         log.error("not every shard closed in order; the next start recovers from what is on disk")
@@ -509,6 +524,9 @@ def prepare_for_serve_command(settings: Settings) -> None:
     """
     import ray
 
+    if settings.cluster.name is not None:
+        Secrets.of(settings)
+        return  # the supervisor prepares every node
     if ray.is_initialized():
         _prepared(settings)
         return
@@ -520,12 +538,19 @@ def prepare_for_serve_command(settings: Settings) -> None:
     @until_exit.callback
     def remove_shards() -> None:
         if ray.is_initialized():
-            _stop_shards(cluster.leftover_shards(settings))
+            _stop_all(settings)
 
     atexit.register(until_exit.close)  # before Ray's own, which was registered when it was imported
 
 
 # --- what both engines need -------------------------------------------------------------------------------------------
+
+
+def _check_several_nodes(settings: Settings) -> None:
+    """Raises StartError, SecretsError where several nodes could not have what they have in common."""
+    if settings.ray.address is None:
+        raise StartError("cluster.name is set: name the Ray cluster to join with --address HOST:PORT, or auto.")
+    Secrets.of(settings)
 
 
 def _prepared(settings: Settings) -> Layout:

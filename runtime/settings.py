@@ -28,6 +28,7 @@ from runtime.limits import ENDPOINT_CAPS, TIERS
 
 VARIABLE_PREFIX = "MNEME_"
 CONFIG_VARIABLE = "MNEME_CONFIG"  # no setting: it names the configuration file
+NODE_VARIABLE = "MNEME_NODE_DATA_DIR"  # nor this: set by a node of a cluster for all its processes, it says where that node's disk is
 CLIENT_VARIABLES = ("MNEME_BASE_URL", "MNEME_API_KEY")  # no settings either: clients in the same shell read them
 CONFIG_BYTES_MAX = 1024 * 1024
 
@@ -85,11 +86,26 @@ class Ray(Section):
     object_store_bytes: int = Field(150_000_000, ge=80_000_000, description="Bytes of shared memory for Ray's object store.")
     metrics_port: int = Field(0, ge=0, le=65_535, description="Port of Ray's own metrics, open on all addresses; 0 takes a free one.")
     gateway_replicas: int = Field(0, ge=0, le=256, description="Gateway replicas; 0 takes one per two cores, at least one.")
+    gateway_replicas_min: int = Field(1, ge=1, le=256, description="Fewest gateway replicas where their number follows the load.")
+    gateway_replicas_max: int = Field(0, ge=0, le=1_024, description="Most of them then; 0 keeps the number at gateway_replicas.")
+    gateway_ongoing_target: int = Field(64, ge=1, le=10_000, description="Requests under way that one gateway replica should have.")
 
     @property
     def resolved_gateway_replicas(self) -> int:
         """The number of gateway replicas to run, at least 1."""
         return self.gateway_replicas or max(1, (os.cpu_count() or 1) // 2)
+
+
+class Cluster(Section):
+    name: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9][a-z0-9-]{0,39}$",
+        description="Name of an installation spread over the nodes of a Ray cluster; null keeps it on one node.",
+    )
+    node_lost_seconds: float = Field(5.0, ge=0, le=3_600, description="Seconds after which the shards of a node that is gone are lost.")
+    lost_shards: Literal["restore", "wait"] = Field(
+        "restore", description="Restore lost shards on other nodes from the object store, or wait for their node and its directory."
+    )
 
 
 class Embedder(Section):
@@ -391,6 +407,7 @@ class Settings(Section):
     http: Http = Http()
     shards: Shards = Shards()
     ray: Ray = Ray()
+    cluster: Cluster = Cluster()
     embedder: Embedder = Embedder()
     llm: Llm = Llm()
     transcriber: Transcriber = Transcriber()
@@ -429,8 +446,11 @@ class Settings(Section):
             raise ValueError(f"{missing} is missing: {given} needs it to serve HTTPS")
         if self.billing.provider == "stripe" and self.billing.stripe_api_key is None:
             raise ValueError("billing.stripe_api_key is missing: billing.provider stripe needs it")
-        if self.durability.mode == "replicated" and self.object_store.url is None:
-            raise ValueError("object_store.url is missing: durability.mode replicated needs it")
+        if self.object_store.url is None and (self.durability.mode == "replicated" or self.cluster.name):
+            what = "cluster.name" if self.cluster.name else "durability.mode replicated"
+            raise ValueError(f"object_store.url is missing: {what} needs it")
+        if self.cluster.name is not None and self.engine != "ray":
+            raise ValueError("engine must be ray: cluster.name needs it")
         if self.embedder.backend == "openai" and not (self.embedder.base_url and self.embedder.model):
             missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
             raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
@@ -465,9 +485,15 @@ class Settings(Section):
             section, _, key = name.rpartition(".")
             (tree.setdefault(section, {}) if section else tree)[key] = value
         try:
-            return cls.model_validate(tree)
+            return cls.model_validate(tree).on_node(environ or {})
         except ValidationError as invalid:
             raise SettingsError(_sentence(invalid, origins)) from None
+
+    def on_node(self, environ: Mapping[str, str]) -> Settings:
+        """These settings in a process of a node with this environment: a node of a cluster may have a data directory of its own."""
+        if self.cluster.name is None or not environ.get(NODE_VARIABLE):
+            return self
+        return self.model_copy(update={"data_dir": Path(environ[NODE_VARIABLE]).expanduser().absolute()})
 
     def describe(self) -> dict[str, Any]:
         """Dotted name -> JSON value of every setting, secrets as "********"."""
@@ -539,7 +565,7 @@ def _read_yaml(path: Path) -> Any:
 
 def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     for variable in sorted(environ):
-        if variable.startswith(VARIABLE_PREFIX) and variable not in (CONFIG_VARIABLE, *CLIENT_VARIABLES):
+        if variable.startswith(VARIABLE_PREFIX) and variable not in (CONFIG_VARIABLE, NODE_VARIABLE, *CLIENT_VARIABLES):
             origin = f"the environment variable {variable}"
             name = variable.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
             name = _known(name, origin, spelling=_variable)

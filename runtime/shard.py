@@ -41,6 +41,7 @@ from runtime.usage_buffer import Tenant, UsageBuffer
 from runtime.write_lane import Ended, Outcome, StorageFailed, WriteLane
 from storage.directory import StoreError
 from storage.envelope import KeyShredded
+from storage.replay import Restored
 from storage.table import Identity, Reader, Scope, Snapshot, Store, Transaction
 
 log = logging.getLogger("mneme.shard")
@@ -79,6 +80,7 @@ class Shard:
         self._draining = False
         self._asked = [0] * SLOTS
         self._durability: Durability | None = None
+        self.restored: Restored | None = None  # set by whoever restored the directory before it was opened
         self.store: Store
 
     async def open(self, *, create: bool) -> None:
@@ -213,26 +215,31 @@ class Shard:
     async def status(self) -> dict[str, Any]:
         """Figures for health checks and metrics."""
         log_figures = {} if self._durability is None else {"log": self._durability.status()}
-        return log_figures | {
-            "shard": self.identity.shard,
-            "open": not (self._draining or (self._durability is not None and self._durability.fenced)),
-            "sequence": self.store.sequence,
-            "slots": self._gate.figures() | self._moves.figures(),
-            "write_queue": self._lane.depth,
-            "slow_calls": self._slow,
-            "jobs_waiting": self._jobs.depth,
-            "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
-            "lanes": self._jobs.lanes(),
-            "jobs": self._jobs.attempts(),
-            "calls_total": self._calls,
-            "batches_total": self._batches,
-            "write": self._lane.stats(),
-            "usage_unwritten": self._usage.unwritten,
-            "embedder": {} if self.models is None else self.models.embedder.stats(),
-            "outbound": self.environment.outbound.stats(),
-            "store": self.store.stat(),
-            "residents": self.store.residents.stats(),
-        }
+        restored = {} if self.restored is None else {"restored": {"sequence": self.restored.sequence, "at_ms": self.restored.at}}
+        return (
+            restored
+            | log_figures
+            | {
+                "shard": self.identity.shard,
+                "open": not (self._draining or (self._durability is not None and self._durability.fenced)),
+                "sequence": self.store.sequence,
+                "slots": self._gate.figures() | self._moves.figures(),
+                "write_queue": self._lane.depth,
+                "slow_calls": self._slow,
+                "jobs_waiting": self._jobs.depth,
+                "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
+                "lanes": self._jobs.lanes(),
+                "jobs": self._jobs.attempts(),
+                "calls_total": self._calls,
+                "batches_total": self._batches,
+                "write": self._lane.stats(),
+                "usage_unwritten": self._usage.unwritten,
+                "embedder": {} if self.models is None else self.models.embedder.stats(),
+                "outbound": self.environment.outbound.stats(),
+                "store": self.store.stat(),
+                "residents": self.store.residents.stats(),
+            }
+        )
 
     def _let_in(self, operation: Operation, call: Call) -> Reply:
         """Whether the call may come in, before its body is read; and as whom."""

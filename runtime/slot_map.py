@@ -8,6 +8,7 @@ again every few milliseconds, and refused with Retry-After when that takes longe
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 from runtime.errors import Moved
@@ -15,6 +16,9 @@ from runtime.limits import SLOT_POLL_MS, SLOT_WAIT_MS_MAX
 from runtime.operation import Call, Reply
 from runtime.placement import Placement
 from runtime.placement_table import PlacementTable
+from storage.object_store import ObjectStoreFailed
+
+log = logging.getLogger("mneme.slot_map")
 
 Ask = Callable[[int, Call], Awaitable[Reply]]  # (number of a shard, call) -> its reply
 
@@ -45,7 +49,7 @@ class SlotMap:
         raise reply.error
 
     async def refresh(self) -> None:
-        """Read the newest placement; calls that ask for it together share one reading."""
+        """Read the newest placement; calls that ask for it together share one reading. What cannot be read just now stays as it was."""
         if self._table is None:
             return
         if self._refreshing is None:
@@ -53,6 +57,9 @@ class SlotMap:
         reading = self._refreshing
         try:
             placement = await asyncio.shield(reading)
+        except ObjectStoreFailed as failed:
+            log.warning("the placement cannot be read: %s", failed)
+            return
         finally:
             if self._refreshing is reading:
                 self._refreshing = None

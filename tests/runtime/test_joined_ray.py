@@ -18,6 +18,7 @@ import pytest
 from runtime import cluster
 from runtime.layout import Layout, LayoutError
 from runtime.listening import free_port
+from runtime.ray_shards import RayShards
 from runtime.secrets import Secrets
 from runtime.settings import Settings
 from tests.runtime.test_serving import ROOT, assert_believes_no_client, eventually, refused, running
@@ -101,14 +102,14 @@ def test_ray_shards_live_in_actors(joined: None, settings: Settings) -> None:
     cluster.await_open(cluster.open_shards(handles))
 
     async def work() -> None:
-        shards = cluster.RayShards(settings, registry())
+        shards = RayShards(settings, registry(), OPENER)
         first, second = await counts(shards)
         assert b'"count":1' in first
         assert b'"count":2' in second
         assert [(status["shard"], status["open"]) for status in await shards.status()] == [(0, True), (1, True)]
         # Without a socket that it can trust, as on another machine, a gateway goes through Ray.
         cluster.short_cut(settings, 0).parent.chmod(0o755)
-        first, second = await counts(cluster.RayShards(settings, registry()))
+        first, second = await counts(RayShards(settings, registry(), OPENER))
         assert b'"count":2' in first
         assert b'"count":4' in second
 

@@ -21,6 +21,7 @@ from runtime.layout import Layout, LayoutError, shard_directory
 from runtime.limits import SLOTS
 from runtime.operation import Call, Kind, Operation, Reply
 from runtime.plugin import Plugin, Registry
+from runtime.ray_shards import RayShards
 from runtime.settings import Settings
 
 
@@ -106,7 +107,7 @@ async def open_shard(settings: Settings, number: int) -> TinyShard:
 class TinyGateway:
     """Answers every path with what a shard says, or with what the request looked like."""
 
-    def __init__(self, shards: cluster.RayShards | cluster.LocalShards):
+    def __init__(self, shards: RayShards | cluster.LocalShards):
         self._shards = shards
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -142,7 +143,7 @@ def call(operation: str, slot: int = 0, body: Any = None) -> Call:
     return Call(operation, slot, now_ms=0, seed=b"", request_id="r", body=body)
 
 
-async def counts(shards: cluster.LocalShards | cluster.RayShards) -> list[bytes]:
+async def counts(shards: cluster.LocalShards | RayShards) -> list[bytes]:
     """Adds once in the first and twice in the last slot; -> what each shard then says."""
     last = SLOTS - 1
     for slot in (0, last, last):
@@ -159,7 +160,7 @@ class Gateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         cluster.log_to_file(settings, cluster.gateway_name())
-        shards = cluster.RayShards(settings, registry())
+        shards = RayShards(settings, registry(), "tests.runtime.tiny_app:open_shard")
         self._application = neighbour(TinyGateway(shards), front_door)
 
     def __serve_build_asgi_app__(self) -> Any:
