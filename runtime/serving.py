@@ -37,6 +37,7 @@ from runtime.limits import (
     LISTENERS_CLOSE_SECONDS_MAX,
     RAY_CONNECT_SECONDS_MAX,
     SHARD_STATUS_SECONDS_MAX,
+    START_SECONDS_MAX,
     STOP_SECONDS_MAX,
 )
 from runtime.listening import StartError, base_url, check_http, free_port, usable_port, wait_until_healthy
@@ -301,7 +302,8 @@ class _JoinedRay:
                 namespace=cluster.namespace(self.settings),
                 log_to_driver=False,
                 configure_logging=False,
-                runtime_env={"env_vars": {"FORWARDED_ALLOW_IPS": ""}},  # see ray_environment
+                # The first: see ray_environment. The second: a busy node may need longer for a proxy than the 5 seconds Serve gives it.
+                runtime_env={"env_vars": {"FORWARDED_ALLOW_IPS": "", "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": str(START_SECONDS_MAX)}},
             )
         except (ValueError, RuntimeError, ConnectionError) as refused:
             raise StartError(f"No Ray cluster can be joined at {self._address}: {_why_not_joined(refused)}") from refused
