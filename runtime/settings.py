@@ -47,6 +47,7 @@ class SettingsError(Exception):
 
 # A path counts from the directory the service is started in, and workers start elsewhere: so it is made absolute at once.
 AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 
 
 class Section(BaseModel):
@@ -97,15 +98,9 @@ class Ray(Section):
 
 
 class Cluster(Section):
-    name: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9][a-z0-9-]{0,39}$",
-        description="Name of an installation spread over the nodes of a Ray cluster; null keeps it on one node.",
-    )
+    name: ClusterName | None = Field(None, description="Name of an installation on the nodes of a Ray cluster; null keeps it on one.")
     node_lost_seconds: float = Field(5.0, ge=0, le=3_600, description="Seconds after which the shards of a node that is gone are lost.")
-    lost_shards: Literal["restore", "wait"] = Field(
-        "restore", description="Restore lost shards on other nodes from the object store, or wait for their node and its directory."
-    )
+    lost_shards: Literal["restore", "wait"] = Field("restore", description="Restore lost shards elsewhere, or wait for their node.")
 
 
 class Embedder(Section):
