@@ -41,6 +41,9 @@ HEARTBEAT_SECONDS = 2.0
 BACKOFF_SECONDS_MIN, BACKOFF_SECONDS_MAX = 0.1, 5.0
 OPEN_SECONDS_MAX = 30.0
 CLOSE_SECONDS_MAX = 10.0
+SHIPPING_SHARE_MAX = 0.1  # of the time, where nobody waits for it
+GATHER_SECONDS_MAX = 0.6  # so that the log is less than a second behind
+GATHER_TICK_SECONDS = 0.1
 
 
 class Superseded(StoreError):
@@ -115,6 +118,7 @@ class LogShipper:
         self._state = ShippingState()
         self._changing = threading.Lock()  # of _state and complete, which a snapshot changes from another thread
         self._broken_at, self._broken_since = 0, 0.0
+        self._took = 0.0  # seconds, the last time something was shipped
         self._closing = threading.Event()
         self._hurry = threading.Event()
         self._give_up_at: float | None = None
@@ -281,8 +285,10 @@ class LogShipper:
                 if not self._replicated and not self._closing.is_set():
                     self._gather()
                 grown.clear()
+                begun = time.monotonic()
                 if self._ship():
                     heard = time.monotonic()
+                    self._took = heard - begun
                 if self._closing.is_set():
                     return
         except Exception as failed:
@@ -290,10 +296,11 @@ class LogShipper:
             self._stop(str(failed))
 
     def _gather(self) -> None:
-        """Wait for more to ship, up to the interval or a whole segment."""
-        deadline, before = time.monotonic() + self._interval, self._store.log.recorded_bytes
+        """Wait for more to ship: up to the interval, longer where storing takes long, or up to a whole segment."""
+        seconds = max(self._interval, min(GATHER_SECONDS_MAX, self._took / SHIPPING_SHARE_MAX))
+        deadline, before = time.monotonic() + seconds, self._store.log.recorded_bytes
         while (left := deadline - time.monotonic()) > 0 and self._store.log.recorded_bytes - before < SEGMENT_BYTES_MAX:
-            if self._hurry.wait(min(left, 0.05)):
+            if self._hurry.wait(min(left, GATHER_TICK_SECONDS)):
                 break
         self._hurry.clear()
 

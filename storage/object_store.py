@@ -42,6 +42,7 @@ class ObjectStore:
         self.url = url
         self._place = place
         self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+        self._named: set[Path] = set()  # directories below it whose names are on disk
         try:
             self._store = from_url(url, mkdir=True) if self._directory else from_url(url, **_options(url))
         except (BaseError, OSError, ValueError) as wrong:
@@ -133,17 +134,23 @@ class ObjectStore:
             return
         try:
             at = self._directory / (self._place + path)
-            while True:
-                descriptor = os.open(at, os.O_RDONLY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-                if at == self._directory:
-                    return
-                at = at.parent
+            folder = at.parent
+            _fsync(at)
+            _fsync(folder)
+            while folder != self._directory and folder not in self._named:
+                _fsync(folder.parent)
+                self._named.add(folder)
+                folder = folder.parent
         except OSError as failed:
             raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _options(url: str) -> dict[str, Any]:
