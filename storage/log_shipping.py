@@ -41,7 +41,7 @@ HEARTBEAT_SECONDS = 2.0
 BACKOFF_SECONDS_MIN, BACKOFF_SECONDS_MAX = 0.1, 5.0
 OPEN_SECONDS_MAX = 30.0
 CLOSE_SECONDS_MAX = 10.0
-SHIPPING_SHARE_MAX = 0.1  # of the time, where nobody waits for it
+SHIPPING_SHARE_MAX = 0.02  # of the time, where nobody waits for it
 GATHER_SECONDS_MAX = 0.6  # so that the log is less than a second behind
 GATHER_TICK_SECONDS = 0.1
 
