@@ -90,6 +90,11 @@ class Embedder(Protocol):
         """Whether the model has met this word as one; of a remote model nobody can tell, and it counts as known."""
         ...
 
+    def give_way(self, reads_wait: bool) -> None:
+        """Told, from any thread, whether reads that are ready wait for their turn: what is embedded meanwhile would only wait beside
+        them, so a model of this machine may rather gather texts for a fuller run."""
+        ...
+
     def stats(self) -> dict[str, float]:
         """Figures for metrics; counters end in `_total`."""
         ...
@@ -215,6 +220,9 @@ class _BoundedEmbedder(ABC):
     def knows(self, word: str) -> bool:
         return True
 
+    @abstractmethod
+    def give_way(self, reads_wait: bool) -> None: ...
+
     async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
         return await self._read([(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)])
 
@@ -298,7 +306,8 @@ class MiniLmEmbedder(_BoundedEmbedder):
     """The embedded model on a worker thread that batches whatever waits.
 
     Two queues. Small requests (queries, single writes) go next, so a query waits for at most one run of a large request;
-    after a turn of small ones a run of the large ones follows, so neither starves. Large requests are taken in rounds,
+    after a turn of small ones a run of the large ones follows, so neither starves. While reads wait for their turn, the next run waits
+    too, for moments: the model's weights are fetched from memory for each run, whatever it holds. Large requests are taken in rounds,
     sorted by length and cut into runs of like length: little padding, and a run fits the processor's cache.
     """
 
@@ -321,6 +330,7 @@ class MiniLmEmbedder(_BoundedEmbedder):
         self._large: deque[_Request] = deque()
         self._runs: deque[list[_Item]] = deque()
         self._arrived = threading.Condition()
+        self._gives_way = False
         self._worker = threading.Thread(target=self._work, name="embedder", daemon=True)
         self._worker.start()
 
@@ -334,6 +344,12 @@ class MiniLmEmbedder(_BoundedEmbedder):
     @property
     def width(self) -> int:
         return minilm.WIDTH
+
+    def give_way(self, reads_wait: bool) -> None:
+        with self._arrived:
+            self._gives_way = reads_wait
+            if not reads_wait:
+                self._arrived.notify()
 
     async def close(self) -> None:
         with self._arrived:
@@ -356,6 +372,7 @@ class MiniLmEmbedder(_BoundedEmbedder):
             with self._arrived:
                 while not (self._closed or self._small or self._large or self._runs):
                     self._arrived.wait()
+                self._arrived.wait_for(lambda: self._closed or not self._gives_way, limits.EMBEDDER_GIVES_WAY_SECONDS_MAX)
                 if self._closed:
                     break
                 large_waits = bool(self._large or self._runs)
@@ -522,6 +539,9 @@ class OpenAiEmbedder(_BoundedEmbedder):
         if self._width is None:
             raise InferenceUnavailable(f"the width of {self._model} is known only after its endpoint's first answer")
         return self._width
+
+    def give_way(self, reads_wait: bool) -> None:
+        """It takes none of this machine's time."""
 
     async def close(self) -> None:
         self._closed = True

@@ -31,12 +31,16 @@ class _Ready:
 class ReadPool:
     """`await run(...)` from one event loop; close() at the end.
 
-    form   (operation, what a handler returned) -> encoded Reply
+    form    (operation, what a handler returned) -> encoded Reply
+    crowds  told, from any thread, when reads begin or cease to wait for a thread
     """
 
-    def __init__(self, store: Store, form: Callable[[Operation, object], Reply], threads: int):
+    def __init__(
+        self, store: Store, form: Callable[[Operation, object], Reply], threads: int, crowds: Callable[[bool], None] = lambda _: None
+    ):
         self._store = store
         self._form = form
+        self._crowds = crowds
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="mneme-read")
         self._threads_max = threads
         self._ready: dict[tuple, tuple[Operation, list[_Ready]]] = {}
@@ -45,6 +49,7 @@ class ReadPool:
         self._queue: deque[tuple[Operation, list[_Ready]]] = deque()
         self._at_work = 0  # threads
         self._ended = 0  # groups of reads
+        self._crowded = False
 
     async def run(self, operation: Operation, tenant: tuple[int, int], make: Callable[[Snapshot], ReadContext]) -> Reply:
         """The handler's reply. make: from the snapshot to the call's context, `prepared` inside."""
@@ -74,6 +79,7 @@ class ReadPool:
             self._queue.append(group)
             is_first = not self._at_work
             self._at_work += is_first
+            self._tell_whether_crowded(not is_first)
         if is_first:
             self._threads.submit(self._work, loop)
         elif self._relief is None:
@@ -97,9 +103,15 @@ class ReadPool:
                     self._at_work -= 1
                     return
                 group = self._queue.popleft()
+                self._tell_whether_crowded(bool(self._queue))
             self._run_together(*group, loop)
             with self._lock:
                 self._ended += 1
+
+    def _tell_whether_crowded(self, is_crowded: bool) -> None:
+        if is_crowded != self._crowded:
+            self._crowded = is_crowded
+            self._crowds(is_crowded)
 
     def _run_together(self, operation: Operation, waiting: list[_Ready], loop: asyncio.AbstractEventLoop) -> None:
         answered = 0

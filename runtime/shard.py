@@ -103,7 +103,8 @@ class Shard:
             self.store.close()
             raise
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
-        self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX)
+        crowds = [] if self.models is None else [self.models.embedder.give_way]
+        self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX, *crowds)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
             tenant=self._owner_of_job,

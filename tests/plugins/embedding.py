@@ -56,6 +56,9 @@ class WordEmbedder:
     def knows(self, word: str) -> bool:
         return "qx" not in word
 
+    def give_way(self, reads_wait: bool) -> None:
+        """It takes no time."""
+
     async def read(self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]) -> list[Reading]:
         """Equal words are alike, others at right angles, unless two fall on the same place."""
         vectors = await self.embed(texts)

@@ -161,6 +161,28 @@ def test_queries_do_not_starve_ingestion(models_directory: Path) -> None:
     with_embedder(MiniLmEmbedder(models_directory), body)
 
 
+def test_texts_gather_while_reads_wait(models_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.limits.EMBEDDER_GIVES_WAY_SECONDS_MAX", 600.0)
+
+    async def body(embedder: MiniLmEmbedder) -> None:
+        embedder.give_way(True)
+        waiting = [asyncio.create_task(embedder.embed([text])) for text in sentences(3)]
+        done, _ = await asyncio.wait(waiting, timeout=0.3)
+        assert not done and embedder.stats()["waiting"] == 3
+        embedder.give_way(False)
+        assert [len(vectors) for vectors in await asyncio.gather(*waiting)] == [1, 1, 1]
+
+    with_embedder(MiniLmEmbedder(models_directory, timeout_seconds=60), body)
+
+
+def test_giving_way_has_an_end(models_directory: Path) -> None:
+    async def body(embedder: MiniLmEmbedder) -> None:
+        embedder.give_way(True)
+        assert (await embedder.embed(["nobody takes it back"])).shape == (1, 384)
+
+    with_embedder(MiniLmEmbedder(models_directory), body)
+
+
 def test_late_is_unavailable_and_frees_its_place(models_directory: Path) -> None:
     async def body(embedder: MiniLmEmbedder) -> None:
         with pytest.raises(InferenceUnavailable, match=r"longer than 0\.5 seconds"):

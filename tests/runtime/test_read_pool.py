@@ -100,3 +100,13 @@ def test_a_long_read_does_not_hold_the_others(tmp_path: Path, counter: Counter) 
         me, eve = desk.register(), desk.register("eve@example.com", "Eve")
         answers = ask(desk, [me, eve], [LONG, OVERTAKING])
         assert [answer.status for answer in answers] == [200, 200]
+
+
+def test_who_shares_the_machine_is_told_while_reads_wait(tmp_path: Path, counter: Counter) -> None:
+    """One long read at work and one behind it: told that reads wait; when another thread takes that one, that none does."""
+    with desk_of(tmp_path, counter.plugin) as desk:
+        told: list[bool] = []
+        desk.shard._reads._crowds = told.append
+        me, eve = desk.register(), desk.register("eve@example.com", "Eve")
+        ask(desk, [me, eve], [LONG, OVERTAKING])
+        assert told == [True, False]
