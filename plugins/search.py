@@ -290,8 +290,10 @@ def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: Bit
     count = ctx.settings.search.candidates
     found = [np.zeros(0, np.uint32)]
     if terms:
+        text = ctx.index(MEMORY_TEXT)
+        text.postings_of(terms)  # of the names too, which ranking will need: reading all at once costs little more
         proposing = prepared.named.proposing(terms) if body.search_type == "hybrid" else terms
-        found.append(ctx.index(MEMORY_TEXT).search(proposing, count, allowed)[0])
+        found.append(text.search(proposing, count, allowed)[0])
     if prepared.scan is not None:
         found.append(prepared.scan.best(count, allowed)[0])
     if prepared.chunks is not None:
