@@ -2,7 +2,7 @@
 
     Embedder
     ├── MiniLmEmbedder   the embedded model, on one worker thread of this process
-    └── OpenAiEmbedder   any OpenAI-compatible /embeddings endpoint
+    └── OpenAiEmbedder   runtime/openai_embedder.py; what both share is in runtime/embedding.py
     LanguageModel        runtime/language_model.py
     Reranker             runtime/reranker.py
 
@@ -24,40 +24,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
 import threading
-from abc import ABC, abstractmethod
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import httpx
-import msgspec
 import numpy as np
 
 from runtime import limits, minilm
+from runtime.embedding import Asked, BoundedEmbedder, InferenceUnavailable, Reading
 from runtime.language_model import LanguageModel, load_language_model
 from runtime.minilm_words import Spans, word_vectors
+from runtime.openai_embedder import OpenAiEmbedder
 from runtime.reading_models import Recogniser, Transcriber, load_recogniser, load_transcriber
 from runtime.reranker import Reranker, load_reranker
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
-
-
-class InferenceUnavailable(Exception):
-    """A model is down, late or overloaded, or answered nonsense. The message says which, and holds no text and no secret."""
-
-
-class Reading(NamedTuple):
-    """A text as a model read it: its vector (width,), and the vectors of the words asked for, (w, 64) int8, or None."""
-
-    vector: np.ndarray
-    words: np.ndarray | None
 
 
 class Embedder(Protocol):
@@ -159,124 +144,11 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
     )
 
 
-_Asked = tuple[str, tuple[tuple[int, int], ...] | None]  # a text, and the words whose vectors are wanted; None for none
-
-
-class _RecentReadings:
-    """What was read last, least recently used out first. Safe from any thread."""
-
-    def __init__(self, entries_max: int):
-        self._entries_max = entries_max
-        self._readings: OrderedDict[_Asked, Reading] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, asked: Iterable[_Asked]) -> dict[_Asked, Reading]:
-        """The remembered ones among these."""
-        found = {}
-        with self._lock:
-            for each in asked:
-                if each in self._readings:
-                    self._readings.move_to_end(each)
-                    found[each] = self._readings[each]
-        return found
-
-    def remember(self, asked: Iterable[_Asked], readings: Iterable[Reading]) -> None:
-        with self._lock:
-            for each, reading in zip(asked, readings, strict=True):
-                # A copy: a row is a view, and would keep its whole batch alive.
-                self._readings[each] = Reading(reading.vector.copy(), reading.words)
-                self._readings.move_to_end(each)
-            while len(self._readings) > self._entries_max:
-                self._readings.popitem(last=False)
-
-
-class _BoundedEmbedder(ABC):
-    """What both embedders share: clean texts, equal texts once, the cache, the bounded queue, the time limit.
-
-    A request of at most four texts is taken for a query: its texts are looked up in the cache and remembered. Larger ones
-    are ingestion, whose texts are rarely asked for again and would only push the queries out.
-    """
-
-    def __init__(self, *, timeout_seconds: float, queue_max: int, cache_entries: int):
-        self._timeout_seconds = timeout_seconds
-        self._queue_max = queue_max
-        self._texts_waiting = 0
-        self._recent = _RecentReadings(cache_entries)
-        self._stats = {"texts_total": 0, "known_total": 0, "refused_total": 0, "late_total": 0, "seconds_total": 0.0}
-        self._closed = False
-
-    @property
-    @abstractmethod
-    def width(self) -> int: ...
-
-    @abstractmethod
-    async def _compute(self, asked: list[_Asked], deadline: float) -> list[Reading]:
-        """n ≥ 1 distinct texts with their words -> n readings, by `deadline` (seconds of the loop's clock) or not at all."""
-
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        readings = await self._read([(_cleaned(text), None) for text in texts])
-        return np.stack([reading.vector for reading in readings]) if readings else np.empty((0, self.width), np.float32)
-
-    def knows(self, word: str) -> bool:
-        return True
-
-    @abstractmethod
-    def give_way(self, reads_wait: bool) -> None: ...
-
-    async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
-        return await self._read([(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)])
-
-    def stats(self) -> dict[str, float]:
-        """Texts asked for and those among them that the cache knew, requests refused by a full queue and late ones, seconds that requests
-        took, and texts that wait now."""
-        return {**self._stats, "waiting": self._texts_waiting}
-
-    async def _read(self, asked: list[_Asked]) -> list[Reading]:
-        if self._closed:
-            raise InferenceUnavailable("the embedder is closed")
-        is_small = len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
-        known = self._recent.of(asked) if is_small else {}
-        missing = [each for each in dict.fromkeys(asked) if each not in known]
-        self._stats["texts_total"] += len(asked)
-        self._stats["known_total"] += len(known)
-        if missing:
-            computed = await self._within_bounds(missing)
-            known.update(zip(missing, computed, strict=True))
-            if is_small:
-                self._recent.remember(missing, computed)
-        return [known[each] for each in asked]
-
-    async def _within_bounds(self, texts: list[_Asked]) -> list[Reading]:
-        if self._texts_waiting + len(texts) > self._queue_max:
-            waiting, more = self._texts_waiting, len(texts)
-            self._stats["refused_total"] += 1
-            raise InferenceUnavailable(
-                f"the embedder's queue is full: {waiting} texts wait and {more} more pass its limit of {self._queue_max}"
-            )
-        started = asyncio.get_running_loop().time()
-        deadline = started + self._timeout_seconds
-        self._texts_waiting += len(texts)
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._compute(texts, deadline)
-        except TimeoutError as error:
-            self._stats["late_total"] += 1
-            raise InferenceUnavailable(f"the embedder took longer than {self._timeout_seconds:g} seconds") from error
-        finally:
-            self._texts_waiting -= len(texts)
-            self._stats["seconds_total"] += asyncio.get_running_loop().time() - started
-
-
-def _cleaned(text: str) -> str:
-    """The part of a text that is embedded, and can be: half a surrogate pair has no UTF-8 and becomes a question mark."""
-    return text[: limits.EMBEDDED_CHARS_MAX].encode("utf-8", "replace").decode()
-
-
 @dataclass(slots=True, eq=False)
 class _Request:
     """One caller's texts on their way through the worker. `left` counts the readings still to be filled in."""
 
-    texts: list[_Asked]
+    texts: list[Asked]
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[list[Reading]]
     readings: list[Reading | None]
@@ -302,7 +174,7 @@ class _Item:
         return len(self.tokens.ids)
 
 
-class MiniLmEmbedder(_BoundedEmbedder):
+class MiniLmEmbedder(BoundedEmbedder):
     """The embedded model on a worker thread that batches whatever waits.
 
     Two queues. Small requests (queries, single writes) go next, so a query waits for at most one run of a large request;
@@ -357,7 +229,7 @@ class MiniLmEmbedder(_BoundedEmbedder):
             self._arrived.notify()
         await asyncio.to_thread(self._worker.join)
 
-    async def _compute(self, asked: list[_Asked], deadline: float) -> list[Reading]:
+    async def _compute(self, asked: list[Asked], deadline: float) -> list[Reading]:
         loop = asyncio.get_running_loop()
         request = _Request(asked, loop, loop.create_future(), [None] * len(asked), left=len(asked))
         with self._arrived:
@@ -479,153 +351,3 @@ def _tell(requests: Sequence[_Request], deliver: Callable[[_Request], None]) -> 
         # A closed loop refuses the call, and nobody is left in it to wait.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(resolve, waiting)
-
-
-class _Embedding(msgspec.Struct):
-    index: int
-    embedding: list[float]
-
-
-class _Answer(msgspec.Struct):
-    data: list[_Embedding]
-
-
-_decode_answer = msgspec.json.Decoder(_Answer).decode
-
-
-class _TryAgain(Exception):
-    """An attempt failed in a way that may pass; `after_seconds` is what the endpoint asked for, 0 when it did not."""
-
-    def __init__(self, reason: str, after_seconds: float = 0.0):
-        super().__init__(reason)
-        self.after_seconds = after_seconds
-
-
-class OpenAiEmbedder(_BoundedEmbedder):
-    """An OpenAI-compatible endpoint: POST {base_url}/embeddings, at most 128 texts a request.
-
-    429, 408, 5xx and broken connections are tried again, four attempts in all, waiting 0.25 s, doubled each time, with
-    jitter, or as long as Retry-After says; never past the caller's time limit: a wait that would pass it fails at once.
-    Redirects, proxies of the environment and other 4xx are not followed: only the settings say where texts go.
-    """
-
-    def __init__(
-        self,
-        base_url: str,
-        api_key: str | None,
-        model: str,
-        *,
-        timeout_seconds: float = 10.0,
-        queue_max: int = 4_096,
-        cache_entries: int = 4_096,
-    ):
-        super().__init__(timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries)
-        self._url = base_url.rstrip("/") + "/embeddings"
-        self._model = model
-        self._width: int | None = None
-        self._client = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            timeout=timeout_seconds,
-            limits=httpx.Limits(max_connections=limits.REMOTE_EMBEDDING_CONNECTIONS_MAX),
-            trust_env=False,
-        )
-
-    @property
-    def space(self) -> str:
-        return f"{self._model}/{self.width}"
-
-    @property
-    def width(self) -> int:
-        if self._width is None:
-            raise InferenceUnavailable(f"the width of {self._model} is known only after its endpoint's first answer")
-        return self._width
-
-    def give_way(self, reads_wait: bool) -> None:
-        """It takes none of this machine's time."""
-
-    async def close(self) -> None:
-        self._closed = True
-        await self._client.aclose()
-
-    async def _compute(self, asked: list[_Asked], deadline: float) -> list[Reading]:
-        texts, size = [text for text, _ in asked], limits.REMOTE_EMBEDDING_TEXTS_MAX
-        batches = [await self._batch(texts[start : start + size], deadline) for start in range(0, len(texts), size)]
-        return [Reading(vector, None) for vectors in batches for vector in vectors]
-
-    async def _batch(self, texts: list[str], deadline: float) -> np.ndarray:
-        clock = asyncio.get_running_loop().time
-        for attempt in range(1, limits.REMOTE_EMBEDDING_ATTEMPTS_MAX + 1):
-            try:
-                return self._vectors(await self._post(texts), len(texts))
-            except _TryAgain as failure:
-                if attempt == limits.REMOTE_EMBEDDING_ATTEMPTS_MAX:
-                    raise InferenceUnavailable(f"the embedding endpoint failed {attempt} times: {failure}") from failure
-                wait = max(_backoff_seconds(attempt), failure.after_seconds)
-                if clock() + wait >= deadline:
-                    reason = f"the embedding endpoint failed: {failure}; its next attempt, in {wait:.1f} s, would be past the time limit"
-                    raise InferenceUnavailable(reason) from failure
-            await asyncio.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
-
-    async def _post(self, texts: list[str]) -> bytes:
-        """One attempt -> the body of a 200. Raises _TryAgain or InferenceUnavailable."""
-        # Endpoints refuse "", and would refuse the whole batch with it.
-        asked = {"model": self._model, "input": [text or " " for text in texts]}
-        try:
-            async with self._client.stream("POST", self._url, json=asked) as response:
-                if response.status_code in (408, 429) or response.status_code >= 500:
-                    raise _TryAgain(f"status {response.status_code}", _retry_after_seconds(response.headers.get("Retry-After")))
-                if response.status_code != 200:
-                    raise InferenceUnavailable(
-                        f"the embedding endpoint answered {response.status_code}; check embedder.base_url, model and api_key"
-                    )
-                body = bytearray()
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > limits.REMOTE_EMBEDDING_ANSWER_BYTES_MAX:
-                        raise InferenceUnavailable("the embedding endpoint's answer is larger than any answer should be")
-                return bytes(body)
-        except httpx.TransportError as error:
-            raise _TryAgain(f"{type(error).__name__} {error}".strip()) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise InferenceUnavailable(f"the embedding endpoint cannot be used: {error}") from error
-
-    def _vectors(self, body: bytes, count: int) -> np.ndarray:
-        """The answer's unit rows in the order asked, once all that can be checked holds."""
-        try:
-            data = sorted(_decode_answer(body).data, key=lambda item: item.index)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise InferenceUnavailable(f"the embedding endpoint's answer makes no sense: {error}") from error
-        if [item.index for item in data] != list(range(count)):
-            raise InferenceUnavailable(f"the embedding endpoint answered {len(data)} vectors that do not match {count} texts one to one")
-        widths = {len(item.embedding) for item in data}
-        expected = self._width or max(widths)
-        if widths != {expected} or not expected:
-            raise InferenceUnavailable(f"the embedding endpoint answered vectors of width {sorted(widths)}, expected {expected}")
-        rows = np.array([item.embedding for item in data], np.float64)
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        if not np.isfinite(norms).all() or not norms.all():
-            raise InferenceUnavailable("the embedding endpoint answered a vector without a direction")
-        self._width = expected
-        return (rows / norms).astype(np.float32)
-
-
-def _backoff_seconds(attempt: int) -> float:
-    """0.25 s doubled with each attempt from 1, at most 8 s, of which the upper half is left to chance."""
-    full = min(limits.REMOTE_EMBEDDING_BACKOFF_SECONDS_MIN * 2 ** (attempt - 1), limits.REMOTE_EMBEDDING_BACKOFF_SECONDS_MAX)
-    return full * random.uniform(0.5, 1.0)
-
-
-def _retry_after_seconds(header: str | None) -> float:
-    """Retry-After as seconds or as an HTTP date -> seconds from now; 0 when absent, past or malformed."""
-    if header is None:
-        return 0.0
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        moment = parsedate_to_datetime(header)
-    except ValueError:
-        return 0.0
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

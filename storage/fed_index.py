@@ -39,6 +39,7 @@ class FedIndex(ABC, Generic[State]):
     def __init__(self, name: str):
         self.name = name
         self._lock = threading.Lock()
+        self._loading: list[tuple[tuple[int, Scope], list[Any]]] = []  # what is being loaded, and the changes it may miss
         self._loaded: weakref.WeakValueDictionary[tuple[int, Scope], State] = weakref.WeakValueDictionary()
 
     @abstractmethod
@@ -53,21 +54,38 @@ class FedIndex(ABC, Generic[State]):
         """Take over committed changes. Called after each commit, by the one writer."""
         with self._lock:
             for scope, change in changes:
-                held = self._loaded.get((id(store), scope))
+                key = (id(store), scope)
+                for loaded, missed in self._loading:
+                    if loaded == key:
+                        missed.append(change)
+                held = self._loaded.get(key)
                 if held is not None:
                     held.learn(change)
         for scope in {scope for scope, _ in changes}:
             store.residents.resize((self.name, scope))
 
     def resident(self, store: Store, scope: Scope) -> State:
-        return store.residents.get((self.name, scope), lambda: self._load(store, scope))
+        while True:
+            state = store.residents.get((self.name, scope), lambda: self._load(store, scope))
+            if self._loaded.get((id(store), scope)) is state:
+                return state
+            store.residents.drop((self.name, scope))  # it was loaded twice at once, and the other one is fed
 
     def _load(self, store: Store, scope: Scope) -> State:
-        # The snapshot is taken inside the lock that apply needs: what is committed before it is read here, what is committed
-        # after it is applied afterwards.
-        with self._lock, store.snapshot() as snapshot:
-            held = self._empty()
-            for change in self._changes(snapshot, scope):
-                held.learn(change)
-            self._loaded[id(store), scope] = held
-            return held
+        """From the rows of a snapshot, and then from what was applied since before it was taken. No commit waits meanwhile."""
+        key, held = (id(store), scope), self._empty()
+        missed: list[Any] = []
+        with self._lock:
+            self._loading.append((key, missed))
+        try:
+            with store.snapshot() as snapshot:
+                for change in self._changes(snapshot, scope):
+                    held.learn(change)
+            with self._lock:
+                for change in missed:
+                    held.learn(change)
+                self._loaded[key] = held
+        finally:
+            with self._lock:
+                self._loading = [each for each in self._loading if each[1] is not missed]
+        return held

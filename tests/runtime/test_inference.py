@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.inference import Embedder, InferenceUnavailable, MiniLmEmbedder, OpenAiEmbedder, load_models
+from runtime.inference import Embedder, InferenceUnavailable, MiniLmEmbedder, load_models
+from runtime.openai_embedder import OpenAiEmbedder
 from runtime.settings import Settings
 
 
