@@ -460,12 +460,14 @@ def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
 
 def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: Iterable[str]) -> list[dict[str, Any]]:
     """The rows of one page, from the snapshot that ranked them."""
-    page, matcher = list(page), Matcher(frozenset(terms))
+    page = list(page)
     ordinals = [int(ranked.ordinals[place]) for place in page]
+    matcher, nothing = Matcher(frozenset(terms)), Matcher(frozenset())
+    matches = ctx.index(MEMORY_TEXT).frequencies(list(terms), np.array(ordinals, np.uint32)).any(axis=0).tolist()
     noted(ctx, ordinals)
     rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ordinals])
     hits = []
-    for rank_number, (place, row) in enumerate(zip(page, rows, strict=True), body.offset + 1):
+    for rank_number, (place, row, has_term) in enumerate(zip(page, rows, matches, strict=True), body.offset + 1):
         explanation = {name: round(float(values[place]), 6) for name, values in ranked.contributions.items()} if body.explained else None
         hits.append(
             hit(
@@ -474,7 +476,7 @@ def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchB
                 score=float(ranked.scores[place]),
                 normalized=float(ranked.normalized[place]),
                 stands=bool(ranked.stands[place]),
-                matcher=matcher,
+                matcher=matcher if has_term else nothing,
                 explanation=explanation,
                 compact=body.view == "compact",
             )
