@@ -1,4 +1,7 @@
-"""Where this installation keeps its blobs: below the data directory, with copies in the object store if one is set."""
+"""Where this installation keeps its blobs: below the data directory, with copies in the object store if one is set.
+
+Of several nodes each has a directory of its own, and any may be asked for a blob: there the copies are what counts.
+"""
 
 from __future__ import annotations
 
@@ -24,4 +27,5 @@ def copies_of(settings: Settings) -> BlobCopies | None:
     if settings.object_store.url is None:
         return None
     objects = ObjectStore(settings.object_store.url)
-    return BlobCopies(settings.data_dir / BLOBS, objects, at_once=settings.durability.mode == "replicated")
+    at_once, shared = settings.durability.mode == "replicated", settings.cluster.name is not None
+    return BlobCopies(settings.data_dir / BLOBS, objects, at_once=at_once, shared=shared)

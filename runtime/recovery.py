@@ -73,6 +73,8 @@ def restore_installation(
             raise RestoreFailed("slots changed their shard while their shards were read: restore again, or as of a time that is over.")
         if placement.version:
             _write_placement(placement, data_dir)
+        if placement.version and take_over:  # several nodes go by what is there
+            objects.below(layout.cluster_id).put_new(f"{PLACEMENT}/{version_name(placement.version)}", placement.encode())
         layout.restored(data_dir)
     return layout
 

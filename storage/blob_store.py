@@ -86,18 +86,20 @@ class BlobStore:
         return BlobWriter(self._home(owner), self._copies)
 
     def read(self, owner: str, blob: Blob) -> Iterator[bytes]:
-        """The content in pieces of at most FRAME_BYTES. Raises BlobMissing at once, BlobDamaged on the way."""
+        """The content in pieces of at most FRAME_BYTES. Raises BlobMissing, ObjectStoreFailed at once, BlobDamaged on the way."""
         path = self._path(owner, blob.name)
         try:
             file = path.open("rb")
         except FileNotFoundError:
-            self._fetch(owner, path)
-            file = path.open("rb")
+            file = None if self._copies is None else self._copies.fetch(owner, blob.name)
+            if file is None:
+                raise BlobMissing("a stored file is gone") from None
         return _frames(file, AESGCM(blob.key))
 
     def copy(self, owner: str, blob: Blob) -> BinaryIO:
         """The content as a seekable file without a name, which is gone when it is closed. Raises BlobMissing, BlobDamaged."""
         pieces = self.read(owner, blob)
+        _make(self._home(owner))
         file = tempfile.TemporaryFile(dir=self._home(owner))  # noqa: SIM115 (the caller closes it)
         try:
             for piece in pieces:
@@ -113,6 +115,7 @@ class BlobStore:
         path = self._path(owner, name) if _NAME.fullmatch(name) else self._home(owner) / INCOMING / Path(name).name
         if self._copies is not None and _NAME.fullmatch(name):
             self._copies.note(GONE, owner, name)
+            self._copies.forget(owner, name)
         try:
             path.unlink()
         except FileNotFoundError:
@@ -123,10 +126,11 @@ class BlobStore:
         """Remove everything of one owner."""
         if self._copies is not None:
             self._copies.note(GONE, owner)
+            self._copies.forget(owner)
         shutil.rmtree(self._home(owner), ignore_errors=True)
 
     def older(self, owner: str, seconds: float, limit: int) -> list[str]:
-        """Names of at most `limit` blobs and unfinished ones last written more than so many seconds ago."""
+        """Names of at most `limit` blobs, and unfinished ones that are here, last written more than so many seconds ago."""
         before, found = time.time() - seconds, []
         for path in sorted(self._home(owner).glob("*/*")):
             if len(found) == limit:
@@ -136,21 +140,9 @@ class BlobStore:
                     found.append(path.name)
             except FileNotFoundError:
                 continue  # it was finished or removed just now
+        if self._copies is not None and self._copies.shared:
+            found += self._copies.older(owner, seconds, limit - len(found))
         return found
-
-    def _fetch(self, owner: str, path: Path) -> None:
-        """Bring a blob here from its copy. Raises BlobMissing, ObjectStoreFailed."""
-        if self._copies is None:
-            raise BlobMissing("a stored file is gone")
-        incoming = self._home(owner) / INCOMING / os.urandom(16).hex()
-        _make(incoming.parent)
-        try:
-            if not self._copies.fetch(owner, path.name, incoming):
-                raise BlobMissing("a stored file is gone")
-            _make(path.parent)
-            incoming.rename(path)
-        finally:
-            incoming.unlink(missing_ok=True)
 
     def _home(self, owner: str) -> Path:
         if not _OWNER.fullmatch(owner):

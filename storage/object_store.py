@@ -55,7 +55,7 @@ class ObjectStore:
     def put_new(self, path: str, content: bytes) -> bool:
         """Make the object; False when one of that name is there, perhaps through an attempt of our own. Raises ObjectStoreFailed."""
         try:
-            self._call(obstore.put, self._place + path, content, mode="create")
+            self._put(path, content, mode="create")
         except AlreadyExistsError:
             return False
         self._sync(path)
@@ -63,7 +63,7 @@ class ObjectStore:
 
     def put_file(self, path: str, file: BinaryIO) -> None:
         """Store a file's content in pieces, in place of what was there."""
-        self._call(obstore.put, self._place + path, file, chunk_size=PIECE_BYTES, max_concurrency=2)
+        self._put(path, file, chunk_size=PIECE_BYTES, max_concurrency=2)
         self._sync(path)
 
     def get(self, path: str) -> bytes | None:
@@ -119,6 +119,12 @@ class ObjectStore:
             return
         for start in range(0, len(waiting), NAMES_PER_DELETE_MAX):
             self._call(obstore.delete, waiting[start : start + NAMES_PER_DELETE_MAX])
+
+    def _put(self, path: str, content: Any, **options: Any) -> None:
+        try:
+            self._call(obstore.put, self._place + path, content, **options)
+        except FileNotFoundError as missing:  # a directory, such as that of a disk that is not mounted
+            raise ObjectStoreFailed(f"{self.url}: {_sentence(missing)}") from missing
 
     def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
         try:

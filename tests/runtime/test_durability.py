@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from storage.replay import restore
 from tests.in_process import InProcess, in_process
 
 WAIT_SECONDS = 0.3
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2(2)
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +43,14 @@ def replicated(objects: Path, **more: Any) -> dict[str, Any]:
 
 def take_away(objects: Path) -> None:
     """From now on every request to the object store fails."""
-    objects.rename(objects.with_name("away"))
-    objects.write_text("not a directory")
+    objects.with_name("away").write_text("not a directory")
+    bring_back(objects)
 
 
 def bring_back(objects: Path) -> None:
-    objects.unlink()
-    objects.with_name("away").rename(objects)
+    """Exchange the two names at once: at no moment is there none, in whose place a writer would make a directory."""
+    here, there = (os.fsencode(path) for path in (objects, objects.with_name("away")))
+    assert ctypes.CDLL(None, use_errno=True).renameat2(AT_FDCWD, here, AT_FDCWD, there, RENAME_EXCHANGE) == 0, ctypes.get_errno()
 
 
 def restored(service: InProcess, objects: Path, directory: Path) -> InProcess:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from storage.blob_copies import BlobCopies
 from storage.blob_store import FRAME_BYTES, TAG_BYTES, Blob, BlobDamaged, BlobMissing, BlobStore
+from storage.object_store import ObjectStore
 
 OWNER = "usr_1"
 SIZES = (0, 1, FRAME_BYTES - 1, FRAME_BYTES, FRAME_BYTES + 1, 3 * FRAME_BYTES, 3 * FRAME_BYTES + 7)
@@ -107,3 +109,31 @@ def test_names_lead_nowhere_else(tmp_path: Path, name: str) -> None:
         store.read(OWNER, Blob(name, "", 0, bytes(32)))
     with pytest.raises(ValueError):
         store.writer("../elsewhere")
+
+
+def test_machines_share_blobs_through_their_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = ObjectStore(f"file://{tmp_path}/objects")
+    copies = [BlobCopies(tmp_path / name, objects, at_once=False, shared=True) for name in ("here", "there")]
+    here, there = (BlobStore(tmp_path / name, copy) for name, copy in zip(("here", "there"), copies, strict=True))
+    blobs = []
+    for content in (b"tea", b"coffee"):
+        writer = here.writer("ten_a")
+        writer.write(content)
+        blobs.append(writer.finish())
+    assert not list((tmp_path / "here" / "ten_a").glob("??/*")), "here is no more than elsewhere"
+    for store in (there, here, there):
+        assert [b"".join(store.read("ten_a", blob)) for blob in blobs] == [b"tea", b"coffee"]
+    assert sorted(there.older("ten_a", -1, 10)) == sorted(blob.name for blob in blobs) and there.older("ten_a", 60, 10) == []
+    with there.copy("ten_a", blobs[0]) as file:
+        assert file.read() == b"tea"
+    there.remove("ten_a", blobs[0].name)
+    copies[1].sweep()
+    with pytest.raises(BlobMissing):
+        there.read("ten_a", blobs[0])
+    assert b"".join(there.read("ten_a", blobs[1])) == b"coffee"
+    there.remove_owner("ten_a")
+    copies[1].sweep()
+    assert not [path for path in (tmp_path / "objects").glob("**/*") if path.is_file()]
+    monkeypatch.setattr("storage.blob_copies.FETCHED_KEPT_SECONDS", 0)
+    copies[0].expire()
+    assert not [path for name in ("here", "there") for path in (tmp_path / name).glob("**/*") if path.is_file()]
