@@ -1,0 +1,93 @@
+"""Two nodes on Ray, one of which is killed while it is written to, and comes back too late."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from runtime.shard_home import SET_ASIDE
+from tests.several_nodes import SeveralNodes, several_nodes
+from tests.sharded import emails
+
+WAIT_SECONDS_MAX = 240
+
+
+class Writer(threading.Thread):
+    """Writes to all accounts in turn, each write repeated under its key until it is acknowledged."""
+
+    def __init__(self, service: SeveralNodes, tokens: list[str]):
+        super().__init__(daemon=True)
+        self.service, self.tokens = service, tokens
+        self.acknowledged: dict[str, set[str]] = {token: set() for token in tokens}
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        with httpx.Client(base_url=self.service.url, timeout=60) as http:
+            for number, token in zip(itertools.count(), itertools.cycle(self.tokens), strict=False):
+                text = f"note {number} of the harbour"
+                headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"n{number}", "Prefer": "respond-async"}
+                while not self.stopped.is_set():
+                    try:
+                        answer = http.post("/v1/memories", json={"messages": [{"role": "user", "content": text}]}, headers=headers)
+                    except httpx.TransportError:
+                        continue  # the gateway, or its proxy, went with the node
+                    if answer.is_success:
+                        self.acknowledged[token].add(text)
+                        break
+                    assert answer.status_code in (502, 503), answer.text
+                    time.sleep(0.1)
+                if self.stopped.is_set():
+                    return
+
+    def until_all_are_written_to_again(self) -> None:
+        before = {token: len(texts) for token, texts in self.acknowledged.items()}
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while any(len(self.acknowledged[token]) <= count for token, count in before.items()):
+            assert self.is_alive() and time.monotonic() < deadline, self.service.report()
+            time.sleep(0.1)
+
+
+def texts(service: SeveralNodes, token: str) -> list[str]:
+    with httpx.Client(base_url=service.url, timeout=60) as http:
+        found, cursor = [], ""
+        while cursor is not None:
+            path = "/v1/memories?limit=100" + (f"&cursor={cursor}" if cursor else "")
+            page = http.get(path, headers={"Authorization": f"Bearer {token}"}).json()
+            found += [memory["content"] for memory in page["items"]]
+            cursor = page["next_cursor"]
+        return found
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_lost_node_loses_no_acknowledged_write(tmp_path: Path) -> None:
+    settings = {"shards__count": 2, "durability__mode": "replicated", "cluster__node_lost_seconds": 1, "auth__register_per_minute": 0}
+    with several_nodes(tmp_path, "ab", **settings) as service:
+        assert sorted(shard["node"] for shard in service.report()["shards"]) == ["a", "b"]
+        writer = Writer(service, [service.register(email) for number in range(2) for email in emails(number, 2, 2)])
+        writer.start()
+        writer.until_all_are_written_to_again()
+        service.nodes["b"].kill()
+        writer.until_all_are_written_to_again()
+        report = service.report()
+        assert {shard["node"] for shard in report["shards"]} == {"a"}
+        (restoration,) = report["restorations"]
+        assert restoration["done"] and restoration["behind_seconds_max"] == 0
+
+        late = service.add("b")
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while not list(late.data_dir.glob(f"{SET_ASIDE}/*")):
+            assert time.monotonic() < deadline, service.report()
+            time.sleep(0.2)
+        assert not list(late.data_dir.glob("shards/*"))
+        writer.until_all_are_written_to_again()
+        writer.stopped.set()
+        writer.join(WAIT_SECONDS_MAX)
+        for token, acknowledged in writer.acknowledged.items():
+            found = texts(service, token)
+            assert acknowledged <= set(found) and len(found) == len(set(found))
