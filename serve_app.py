@@ -6,6 +6,7 @@ with the settings of the configuration file and the environment. Importing this 
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
@@ -122,14 +123,16 @@ async def open_shard(settings: Settings, number: int) -> Shard:
     """Open one shard of the data directory, with the models it prepares calls with. Raises StoreError."""
     layout, table = Layout.load(settings.data_dir), PlacementTable.of(settings)
 
-    def make() -> Shard:
+    loading = asyncio.create_task(asyncio.to_thread(models, settings))  # while the shard is restored, if it has to be
+
+    async def make() -> Shard:
         directory, gate = shard_directory(settings.data_dir, number), SlotGate(number, table)
-        return Shard(directory, registry(), settings, models(settings), layout.identity(number), Secrets.of(settings), gate)
+        return Shard(directory, registry(), settings, await loading, layout.identity(number), Secrets.of(settings), gate)
 
     if settings.cluster.name is not None:
         shard = await open_at_home(settings, number, make)
     else:
-        shard = make()
+        shard = await make()
         await shard.open(create=not layout.complete or not table.load().holds(number))
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should not wait out a turn of a search.
     sys.setswitchinterval(SWITCH_SECONDS)

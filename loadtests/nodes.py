@@ -182,9 +182,8 @@ async def judged(
     print(f"acknowledged {acknowledged}, lost {len(lost)}, doubled {doubled}, every tenant served again after {served:.1f} s")
     restorations = service.report()["restorations"]
     for each in restorations:
-        print(
-            f"shard {each['shard']}: {each['source']} -> {each['target']} in {each['seconds']} s, behind at most {each['behind_seconds_max']} s"
-        )
+        behind = each["behind_seconds_max"]
+        print(f"shard {each['shard']}: {each['source']} -> {each['target']} in {each['seconds']} s, behind at most {behind} s")
     if mode != "local-lost":
         return not lost and not doubled
     oldest = max((killed_at - at for at in lost), default=0.0)

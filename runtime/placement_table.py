@@ -26,7 +26,7 @@ import msgspec
 
 from runtime.layout import Layout, LayoutError
 from runtime.limits import PLACEMENT_ATTEMPTS_MAX, PLACEMENT_BYTES_MAX, PLACEMENT_VERSIONS_KEPT
-from runtime.placement import Placement
+from runtime.placement import Placement, PlacementError
 from runtime.settings import Settings
 from runtime.shared_layout import shared_layout, shared_objects
 from storage.object_store import ObjectStore
@@ -67,6 +67,13 @@ class PlacementTable:
             if self._publish(wanted):
                 return wanted
         raise LayoutError("The placement changes faster than it can be written.")
+
+    def resize(self, count: int) -> None:
+        """As many shards as the settings ask for: new ones are empty at first, and only empty ones can be left out. Raises LayoutError."""
+        try:
+            self.change(lambda newest: newest if len(newest.shards) == count else newest.resized(count))
+        except PlacementError as refused:
+            raise LayoutError(f"shards.count is {count}. {refused}") from None
 
     def _first(self) -> Placement:
         layout = Layout.load(self._data_dir)

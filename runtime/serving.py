@@ -41,7 +41,6 @@ from runtime.limits import (
     STOP_SECONDS_MAX,
 )
 from runtime.listening import StartError, base_url, check_http, free_port, usable_port, wait_until_healthy
-from runtime.placement import PlacementError
 from runtime.placement_table import PlacementTable
 from runtime.run_directory import RunDirectory, RunDirectoryError
 from runtime.secrets import Secrets, SecretsError
@@ -559,18 +558,10 @@ def _prepared(settings: Settings) -> Layout:
     """The data directory with its layout and its secrets, made where this is the first start."""
     layout = Layout.load_or_create(settings.data_dir, settings.shards.resolved)
     if settings.shards.count:
-        _resize(PlacementTable(settings.data_dir), settings.shards.count)
+        PlacementTable(settings.data_dir).resize(settings.shards.count)
     Secrets.of(settings, create=not layout.complete)
     (settings.data_dir / "logs").mkdir(exist_ok=True)
     return layout
-
-
-def _resize(table: PlacementTable, count: int) -> None:
-    """As many shards as the settings ask for: new ones are empty at first, and only empty ones can be left out."""
-    try:
-        table.change(lambda newest: newest if len(newest.shards) == count else newest.resized(count))
-    except PlacementError as refused:
-        raise LayoutError(f"shards.count is {count}. {refused}") from None
 
 
 def _shard_count(settings: Settings) -> int:

@@ -16,7 +16,7 @@ import asyncio
 import fcntl
 import logging
 import time
-from collections.abc import Callable, Container
+from collections.abc import Awaitable, Callable, Container
 from pathlib import Path
 
 from runtime.durability import shard_place
@@ -35,22 +35,22 @@ log = logging.getLogger("mneme.shard_home")
 SET_ASIDE = "set-aside"
 
 
-async def open_at_home(settings: Settings, number: int, make: Callable[[], Shard]) -> Shard:
+async def open_at_home(settings: Settings, number: int, make: Callable[[], Awaitable[Shard]]) -> Shard:
     """The shard, open. make: a Shard over the directory, not open yet. Raises StoreError."""
     objects = ObjectStore(str(settings.object_store.url)).below(shard_place(str(settings.cluster.name), number))
     directory = shard_directory(settings.data_dir, number)
     if (directory / DATA_FILE).exists():
         try:
-            return await _opened(make(), create=False)
+            return await _opened(await make(), create=False)
         except Superseded as overtaken:
             log.error("shard %d: %s", number, overtaken)
             await asyncio.to_thread(set_aside, settings.data_dir, number)
     if (await asyncio.to_thread(newest_epoch, objects))[0] == 0:
-        return await _opened(make(), create=True)
+        return await _opened(await make(), create=True)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = await asyncio.to_thread(restore, objects, directory, take_over=True, owner=f"restore on {settings.data_dir}")
     log.warning("shard %d is restored up to commit %d, made at %d ms", number, found.sequence, found.at)
-    return await _opened(make(), create=False, restored=found)
+    return await _opened(await make(), create=False, restored=found)
 
 
 async def _opened(shard: Shard, *, create: bool, restored: Restored | None = None) -> Shard:

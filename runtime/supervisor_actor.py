@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 from typing import Any
 
 from runtime import cluster, nodes
-from runtime.limits import CALL_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX
+from runtime.layout import LayoutError
+from runtime.limits import CALL_SECONDS_MAX, NODE_WATCH_SECONDS, SHARD_STATUS_SECONDS_MAX
 from runtime.node_watch import Home, NodeWatch, NoNodes
 from runtime.nodes import Inspection
 from runtime.placement import Placement
@@ -20,17 +22,22 @@ from runtime.placement_table import PlacementTable
 from runtime.settings import Settings
 from runtime.shared_layout import make_shared_layout, shared_objects
 from runtime.supervisor import Supervisor
+from storage.directory import StoreError
+
+log = logging.getLogger("mneme.supervisor")
 
 
 class SupervisorActor:
-    """opener: of the shards, see cluster.ShardActor."""
+    """opener: of the shards, see cluster.ShardActor. It raises where the object store's address cannot be used."""
 
     def __init__(self, settings: Settings, opener: str):
         self._settings = settings.on_node(os.environ)
         self._opener = opener
+        self._table = PlacementTable.of(self._settings)
         self._supervisor: Supervisor | None = None
         self._watch: NodeWatch | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._beginning = asyncio.Lock()
         cluster.log_to_file(self._settings, cluster.SUPERVISOR)
         if settings.cluster.name is not None:
             import ray
@@ -38,28 +45,41 @@ class SupervisorActor:
             ray.get_runtime_context().current_actor.watch.remote()  # also after a restart, of which nobody else would know
 
     async def watch(self) -> None:
-        """Look after the nodes from now on."""
-        if self._watching is None:
-            await asyncio.to_thread(self._make_layout)
-            self._watch = NodeWatch(self._settings, PlacementTable.of(self._settings), _RayNodes(self._settings, self._opener))
-            self._watching = asyncio.create_task(self._watch.run())
+        """Look after the nodes from now on, or as soon as the object store answers."""
+        while self._watching is None:
+            try:
+                await self._begin()
+            except (LayoutError, StoreError) as failed:
+                log.error("the nodes are not looked after: %s", failed)
+                await asyncio.sleep(NODE_WATCH_SECONDS)
+
+    async def _begin(self) -> NodeWatch:
+        async with self._beginning:
+            if self._watch is None:
+                await asyncio.to_thread(self._make_layout)
+                self._watch = NodeWatch(self._settings, self._table, _RayNodes(self._settings, self._opener))
+                self._watching = asyncio.create_task(self._watch.run())
+            return self._watch
 
     def _make_layout(self) -> None:
-        shards = self._settings.shards.count or max(1, nodes.resources() // 2)
+        """Raises LayoutError, ObjectStoreFailed."""
+        shards = self._settings.shards.count or max(nodes.count(), nodes.resources() // 2)
         make_shared_layout(shared_objects(self._settings), str(self._settings.cluster.name), shards)
+        if self._settings.shards.count:
+            self._table.resize(self._settings.shards.count)
 
     async def open(self) -> None:
         """Return when every shard is open on a node. Raises CannotOpen, and what the first that does not open says."""
-        await self.watch()
+        watch = await self._begin()
         try:
-            await self._watch.open()
+            await watch.open()
         except NoNodes as none:
             raise cluster.CannotOpen(str(none)) from None
 
     async def order(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """As Supervisor.order. Each order, a look included, has it go on with what is to be done."""
         if self._supervisor is None:
-            self._supervisor = Supervisor(PlacementTable.of(self._settings), self._ask)
+            self._supervisor = Supervisor(self._table, self._ask)
         report = await self._supervisor.order(name, **given)
         return report | ({} if self._watch is None else self._watch.report())
 
@@ -75,7 +95,7 @@ class SupervisorActor:
 
         node = ""
         if self._settings.cluster.name is not None:
-            node = (await asyncio.to_thread(PlacementTable.of(self._settings).load)).shards[number].node
+            node = (await asyncio.to_thread(self._table.load)).shards[number].node
         handle = ray.get_actor(cluster.shard_name(number, node), namespace=cluster.namespace(self._settings))
         try:
             async with asyncio.timeout(CALL_SECONDS_MAX):

@@ -49,7 +49,7 @@ class Node:
         copy_layout(layout, data_dir)
         self.layout = layout
 
-    def make(self) -> Shard:
+    async def make(self) -> Shard:
         models = Models(WordEmbedder(), load_language_model(self.settings))
         directory, gate = shard_directory(self.settings.data_dir, 0), SlotGate(0, PlacementTable.of(self.settings))
         return Shard(directory, serve_app.registry(), self.settings, models, self.layout.identity(0), Secrets.of(self.settings), gate)
@@ -94,7 +94,7 @@ def test_a_lost_directory_is_restored_elsewhere_and_set_aside_when_it_comes_back
         assert (kept / "data.mdb").exists()
         await second.close()
         with pytest.raises(Superseded):
-            await Node(given, tmp_path / "b").make().open(create=False)
+            await (await Node(given, tmp_path / "b").make()).open(create=False)
         await third.close()
 
     asyncio.run(work())
