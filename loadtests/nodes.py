@@ -152,7 +152,7 @@ async def measure(service: SeveralNodes, options: argparse.Namespace) -> bool:
             tenant.served_at = None
         print(f"node c with shards {mine} killed after {options.seconds} s; largest lag the metrics told: {max(lags):.2f} s", flush=True)
         if options.mode == "local-back":
-            await asyncio.to_thread(service.add, "c")
+            service.add("c")  # Ray takes signals then, so this thread has to do it
             print(f"it is back after {time.time() - killed_at:.1f} s", flush=True)
         else:
             shutil.rmtree(victim.data_dir)
