@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from runtime import node_watch
+from runtime.layout import LayoutError
 from runtime.node_watch import Home, NodeWatch, NoNodes
 from runtime.nodes import Inspection
 from runtime.placement import Placement
@@ -95,6 +96,22 @@ async def test_shards_are_spread_over_the_nodes_and_opened(tmp_path: Path) -> No
     version = SharedPlacementTable(world.objects).load().version
     await world.watch.step()
     assert SharedPlacementTable(world.objects).load().version == version
+
+
+@on_a_loop
+async def test_a_node_that_joins_gets_the_shards_that_are_new(tmp_path: Path) -> None:
+    world = World(tmp_path, "a", "b")
+    await world.watch.open()
+    table = SharedPlacementTable(world.objects)
+    table.resize(SHARDS + 2)
+    world.room.places["c"] = Inspection("c")
+    await world.successor().open()
+    assert sorted(world.homes()) == ["a", "a", "b", "b", "c", "c"]
+    assert not table.load().slots_of(SHARDS)
+    table.resize(SHARDS)
+    assert len(world.homes()) == SHARDS
+    with pytest.raises(LayoutError, match="Shard 3 holds slots"):
+        table.resize(1)
 
 
 @on_a_loop
