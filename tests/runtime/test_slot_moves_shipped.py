@@ -234,7 +234,7 @@ def test_a_point_in_time_has_the_placement_of_that_time(tmp_path: Path) -> None:
                 await remember(f"at shard {target}")
             assert not service.table.load().moves
             await asyncio.sleep(ahead_ms / 1000)
-            for number, moment in enumerate([*moments[::5], now_ms()]):
+            for number, moment in enumerate([*moments[::4], now_ms()]):
                 async with restored(service, tmp_path / f"restored-{number}", moment) as found:
                     assert has_once(found, slot)
                     texts = set(await found.texts(token))

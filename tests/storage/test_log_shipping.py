@@ -248,6 +248,30 @@ def test_a_point_in_time_is_the_state_of_that_time(tmp_path: Path, objects: Faul
     assert contents_of(tmp_path / "c") == {**expected, (0, "on the other branch"): b"1"}
 
 
+def test_a_key_that_was_shredded_later_opens_the_rows_of_a_moment_before(tmp_path: Path, objects: FaultyStore) -> None:
+    """Also where one segment holds the rows, what erased them, and the shredded key."""
+    with owner(tmp_path / "a", objects) as first:
+        first.put("passing", scope=1)
+        first.await_stored()
+        objects.failing = True
+        first.put("kept", scope=0)
+        first.put("passing", b"2", scope=1)
+        time.sleep(0.003)
+        moment, expected = time.time_ns() // 1_000_000, contents(first.store)
+        time.sleep(0.003)
+        first.delete("passing", scope=1)
+        assert first.store.keys.shred(SCOPES[1].prefix)
+        objects.failing = False
+        first.await_stored()
+        until(lambda: first.shipper.state.sequence == first.store.sequence)
+    restore(objects, tmp_path / "then", at=moment)
+    assert contents_of(tmp_path / "then") == expected
+    restore(objects, tmp_path / "now")
+    store = open_store(tmp_path / "now", create=False)
+    assert store.keys.is_shredded(SCOPES[1].prefix)
+    store.close()
+
+
 def test_commits_without_a_log_are_covered_by_a_snapshot(tmp_path: Path, objects: FaultyStore) -> None:
     with owner(tmp_path / "a", objects) as first:
         first.put("a")
