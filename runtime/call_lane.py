@@ -7,7 +7,7 @@ the batches, and a lone call waits for nobody. The shard's group commit gets its
 A batch is answered as a whole, so one slow call would hold its neighbours. Each shard therefore has a lane per class of call:
 
     read, write            no remote work, answered in microseconds to a commit
-    slow_read, slow_write  operations that prepare something first (an embedding); several batches may be under way
+    slow_read, slow_write  operations that prepare something first (an embedding); several batches are under way
     remote_read, remote_write  calls that wait for somebody else's server (a reranker, a language model), for seconds: each travels
                            alone, and many are under way
 
@@ -32,7 +32,17 @@ from runtime.operation import Call, Kind, Operation, Reply
 PICKLE_PROTOCOL = 5
 # Measured on two cores: a second batch under way gains nothing for fast calls and makes batches smaller; for calls that wait
 # on a model it keeps the model busy.
-BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 4, "remote_read": 256, "remote_write": 256}
+BATCHES_UNDER_WAY_MAX = {"read": 1, "write": 1, "slow_read": 4, "slow_write": 8, "remote_read": 256, "remote_write": 256}
+# Callers that are answered together call again together. In large batches slow writes would go from the model to the disk to the
+# gateway in step, each of the three idle while another works; small batches overlap.
+CALLS_PER_BATCH_MAX = {
+    "read": LANE_CALLS_MAX,
+    "write": LANE_CALLS_MAX,
+    "slow_read": LANE_CALLS_MAX,
+    "slow_write": 8,
+    "remote_read": 1,
+    "remote_write": 1,
+}
 
 
 class ShardLost(Exception):
@@ -86,7 +96,7 @@ class CallLane:
         self._wait_until_up = wait_until_up
         self._repeatable = "read" in name
         self._room = BATCHES_UNDER_WAY_MAX[name]
-        self._calls_max = 1 if name.startswith("remote_") else LANE_CALLS_MAX
+        self._calls_max = CALLS_PER_BATCH_MAX[name]
         self._queue: deque[_Waiting] = deque()
         self._unanswered: deque[_Waiting] = deque()  # by deadline: one timer serves them all
         self._expiry: asyncio.TimerHandle | None = None

@@ -37,10 +37,20 @@ _DIGEST_CHARS = 64
 
 def encode(parts: tuple[Any, ...]) -> bytes:
     """The key's bytes. TypeError for a part of another kind, ValueError for an int beyond signed 64 bits or a NaN."""
-    if len(parts) == 1:
-        part = parts[0]
-        return _SMALL[part] if type(part) is int and 0 <= part < _SMALL_INTS else _encode_part(part)
-    return b"".join([_encode_part(part) for part in parts])
+    if len(parts) == 1 and type(parts[0]) is int and 0 <= parts[0] < _SMALL_INTS:
+        return _SMALL[parts[0]]
+    made = b""
+    for part in parts:
+        kind = type(part)  # the three usual kinds right here: a write encodes a hundred keys
+        if kind is int and 0 <= part < _SMALL_INTS:
+            made += _SMALL[part]
+        elif kind is str:
+            made += b"\x41%b\x00" % _escape(part.encode())
+        elif kind is bytes:
+            made += b"\x31%b\x00" % _escape(part)
+        else:
+            made += _encode_part(part)
+    return made
 
 
 def decode(raw: bytes) -> tuple[Any, ...]:
@@ -126,24 +136,18 @@ def _escape(raw: bytes) -> bytes:
 
 
 def _encode_part(part: Any) -> bytes:
-    kind = type(part)
-    if kind is str:
-        return b"\x41%b\x00" % _escape(part.encode())
-    if kind is int:
-        return _SMALL[part] if 0 <= part < _SMALL_INTS else _encode_int(part)
-    if kind is bytes:
-        return b"\x31%b\x00" % _escape(part)
+    """A part of one of the less usual kinds."""
     if part is None:
         return b"\x05"
-    if kind is bool:
+    if type(part) is bool:
         return b"\x09" if part else b"\x08"
+    if isinstance(part, int):
+        return _encode_int(int(part))
     if isinstance(part, float):
         return b"\x21" + _encode_float(part)
     if isinstance(part, str):  # such as a StrEnum member
-        return _encode_part(str.__str__(part))
-    if isinstance(part, int):
-        return _encode_part(int(part))
-    raise TypeError(f"a key part may be None, bool, int, float, bytes or str, not {kind.__name__}")
+        return b"\x41%b\x00" % _escape(str.__str__(part).encode())
+    raise TypeError(f"a key part may be None, bool, int, float, bytes or str, not {type(part).__name__}")
 
 
 def _encode_float(value: float) -> bytes:

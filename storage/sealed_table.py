@@ -85,7 +85,8 @@ class SealedTable(BoundTable[Row]):
     def put_raw(self, key: Key, raw: bytes) -> None:
         """Insert or replace a row given as its opened bytes."""
         scope = self._owner(key) if self._owned else self._scope
-        super().put_raw(key, self._keyring.seal(scope, self._prefix + encode_key(key), raw))
+        physical = self._prefix + encode_key(key)
+        self._store(physical, self._keyring.seal(scope, physical, raw))
 
     def _items(
         self, prefix: Key, after: Key | None, before: Key | None, reverse: bool, limit: int | None, values: bool

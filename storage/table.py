@@ -121,7 +121,9 @@ class BoundTable(Generic[Row]):
 
     def put_raw(self, key: Key, raw: bytes) -> None:
         """Insert or replace a row given as its stored bytes."""
-        physical = self._prefix + encode_key(key)
+        self._store(self._prefix + encode_key(key), raw)
+
+    def _store(self, physical: bytes, raw: bytes) -> None:
         try:
             self._put(physical, raw)
         except lmdb.BadValsizeError as error:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from runtime import call_lane
-from runtime.call_lane import CallLane, ShardLost, lane_of, pack_replies, unpack_calls
+from runtime.call_lane import BATCHES_UNDER_WAY_MAX, CALLS_PER_BATCH_MAX, CallLane, ShardLost, lane_of, pack_replies, unpack_calls
 from runtime.errors import NotFound, Unavailable
 from runtime.limits import LANE_BYTES_MAX, LANE_CALLS_MAX
 from runtime.operation import Call, Kind, Reply
@@ -88,6 +88,22 @@ def test_a_batch_is_bounded_in_calls_and_in_bytes() -> None:
         big = b"x" * (LANE_BYTES_MAX // 2)
         await asyncio.gather(*(lane.execute(call("tiny.add", body=big)) for _ in range(3)), lane.execute(call("tiny.add", body=big * 3)))
         assert [len(batch) for batch in shard.batches] == [1, 1, 1, 1]
+
+    run(work)
+
+
+def test_slow_writes_travel_in_small_batches_side_by_side() -> None:
+    async def work() -> None:
+        shard = Shard()
+        shard.gate.clear()
+        lane = shard.lane("slow_write")
+        room, size = BATCHES_UNDER_WAY_MAX["slow_write"], CALLS_PER_BATCH_MAX["slow_write"]
+        waiting = [asyncio.create_task(lane.execute(call("tiny.add", body=b""))) for _ in range(room * size + 1)]
+        while len(shard.batches) < room:
+            await asyncio.sleep(0)
+        assert [len(batch) for batch in shard.batches] == [size] * room, "one that takes long leaves room for others"
+        shard.gate.set()
+        assert len(await asyncio.gather(*waiting)) == room * size + 1
 
     run(work)
 
