@@ -88,6 +88,7 @@ def test_probes_ask_for_what_is_answered() -> None:
         port, path = found.groups()
         assert path in {HEALTH_PATH, *OTHERS_PATHS} and port == {"/api/local_raylet_healthz": "52365"}.get(path, str(PORT)), found
     assert f"http://127.0.0.1:{PORT}{HEALTH_PATH}" in DOCKERFILE
+    assert "ENV RAY_USAGE_STATS_ENABLED=0 ORT_DISABLE_TELEMETRY=1" in DOCKERFILE
     programs = {command[0] for command in probes()}
     assert programs == {"wget"} and "install --yes --no-install-recommends tini wget" in DOCKERFILE
 
@@ -155,7 +156,7 @@ def test_ray_takes_the_file_of_machines() -> None:
     assert len(MACHINES["provider"]["worker_ips"]) == MACHINES["max_workers"]
     starts = [*MACHINES["head_start_ray_commands"], *MACHINES["worker_start_ray_commands"]]
     started = [command for command in starts if "ray start" in command]
-    assert len(started) == 2
+    assert len(started) == 2 and all("RAY_USAGE_STATS_ENABLED=0" in command for command in started)
     for command in started:
         assert f'--labels="{LABEL}=$(hostname)"' in command and f"{NODE_VARIABLE}=/srv/mneme" in command
     assert metadata.version("ray").split(".")[0] == CLUSTER["rayVersion"].split(".")[0]
