@@ -361,6 +361,10 @@ class LocalShards:
             self._supervisor = Supervisor(self._table, lambda number, step, *given: self._shards[number].order(step, *given))
         return await self._supervisor.order(name, **given)
 
+    @property
+    def placement_version(self) -> int:
+        return self._map.placement.version
+
     async def status(self) -> list[dict[str, Any]]:
         return list(await asyncio.gather(*(shard.status() for shard in self._shards)))
 

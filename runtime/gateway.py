@@ -90,6 +90,9 @@ _DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 class Shards(Protocol):
     """Where calls go: the shards of this process or of a cluster. Statuses have at least "shard" (number) and "open"."""
 
+    @property
+    def placement_version(self) -> int: ...
+
     async def execute(self, call: Call) -> Reply: ...
 
     async def status(self) -> list[dict[str, Any]]: ...
@@ -456,7 +459,7 @@ class Gateway:
 
     async def _metrics(self, call: Call, shards: Shards, models: Models | None) -> Reply:
         self._telemetry.shards(await self._statuses())
-        self._telemetry.load(self._calls, self._arriving.size)
+        self._telemetry.load(self._calls, self._arriving.size, self._shards.placement_version)
         body, content_type = self._telemetry.exposition()
         return Reply(200, body, content_type=content_type)
 

@@ -121,6 +121,10 @@ class RayShards:
         self._shards = {number: self._found(number) for number in range(len(self._map.placement.shards))}
         self._operations = registry.operations
 
+    @property
+    def placement_version(self) -> int:
+        return self._map.placement.version
+
     async def execute(self, call: Call) -> Reply:
         """The reply of the shard that owns call.slot. Raises Unavailable."""
         return await self._map.execute(call, self._ask)

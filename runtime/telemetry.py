@@ -7,6 +7,7 @@ Owns the metric names and the log format. Knows nothing of operations or shards:
     mneme_requests_in_flight{gateway}                         gauge
     mneme_calls_in_flight{gateway}                            gauge; calls that shards have, or that wait in a lane for one
     mneme_body_bytes_arriving{gateway}                        gauge; bytes of bodies that are being read
+    mneme_placement_version{gateway}                          gauge; of the placement that it goes by
     mneme_errors_total{code,gateway}                          counter; by the error's code, or its type where it has none
     mneme_upload_bytes_total{gateway}                         counter; bytes of files put into the blob store
     mneme_shard_<name>{shard}                                 every number of the last known shard status, nested names joined
@@ -70,6 +71,8 @@ class Telemetry:
         calls = Gauge("mneme_calls_in_flight", "Calls that shards have or will get.", ("gateway",), registry=self._registry)
         arriving = Gauge("mneme_body_bytes_arriving", "Bytes of bodies being read.", ("gateway",), registry=self._registry)
         self._calls, self._arriving = calls.labels(gateway), arriving.labels(gateway)
+        placement = Gauge("mneme_placement_version", "Version of the placement it goes by.", ("gateway",), registry=self._registry)
+        self._placement = placement.labels(gateway)
         self._errors = Counter("mneme_errors", "Answers that are errors.", ("code", "gateway"), registry=self._registry)
         uploads = Counter("mneme_upload_bytes", "Bytes of files put into the blob store.", ("gateway",), registry=self._registry)
         self._uploads = uploads.labels(gateway)
@@ -101,8 +104,9 @@ class Telemetry:
         """Count the bytes of one file that was put into the blob store."""
         self._uploads.inc(size)
 
-    def load(self, calls: int, arriving_bytes: int) -> None:
-        """What the gateway has under way just now."""
+    def load(self, calls: int, arriving_bytes: int, placement_version: int) -> None:
+        """What the gateway has under way just now, and which placement it knows."""
+        self._placement.set(placement_version)
         self._calls.set(calls)
         self._arriving.set(arriving_bytes)
 

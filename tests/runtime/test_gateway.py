@@ -128,6 +128,7 @@ class NotingShards:
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.statuses: list[dict[str, Any]] = [{"shard": 0, "open": True, "sequence": 41}]
+        self.placement_version = 17
 
     async def execute(self, call: Call) -> Reply:
         self.calls.append(call)
@@ -555,6 +556,7 @@ def test_metrics_count_by_operation_and_show_the_shards(service):
     assert b'operation="notes.read"' in answer.body and b'operation="unmatched"' in answer.body
     assert b"somewhere" not in answer.body
     assert b'mneme_shard_sequence{shard="0"} 41.0' in answer.body
+    assert b'mneme_placement_version{gateway="0"} 17.0' in answer.body
 
 
 def test_description_and_page(service):

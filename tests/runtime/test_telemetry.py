@@ -94,11 +94,12 @@ def test_errors_uploads_and_load_are_told():
     telemetry.error("rate_limit_exceeded")
     telemetry.uploaded(300)
     telemetry.uploaded(5)
-    telemetry.load(7, 1024)
+    telemetry.load(7, 1024, 3)
     found, of_g1 = samples(telemetry), ("gateway", "g1")
     assert found[("mneme_errors_total", (("code", "rate_limit_exceeded"), of_g1))] == 1
     assert found[("mneme_upload_bytes_total", (of_g1,))] == 305
     assert found[("mneme_calls_in_flight", (of_g1,))] == 7 and found[("mneme_body_bytes_arriving", (of_g1,))] == 1024
+    assert found[("mneme_placement_version", (of_g1,))] == 3
 
 
 def test_two_gateways_in_one_process_do_not_share_numbers():
