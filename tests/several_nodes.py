@@ -5,11 +5,11 @@ A node is a raylet with its workers, and is killed as a whole. Everything that w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,14 @@ class SeveralNodes:
         answer.raise_for_status()
         return answer.json()
 
+    def kill_supervisor(self) -> None:
+        """End its process, wherever it is."""
+        families = [process for node in self.nodes.values() for process in _family(node.raylet)]
+        for process in families:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "SupervisorActor" in process.name() + " ".join(process.cmdline()):
+                    process.kill()
+
     def register(self, email: str) -> str:
         """A new account's access token."""
         answer = self.http.post("/v1/auth/register", json={"email": email, "password": PASSWORD, "full_name": "Ada Lovelace"})
@@ -134,7 +142,7 @@ def _family(pid: int) -> list[psutil.Process]:
         return []
 
 
-@contextmanager
+@contextlib.contextmanager
 def several_nodes(directory: Path, names: str, **settings: Any) -> Iterator[SeveralNodes]:
     """Nodes of these one-letter names; settings by their dotted names with two underscores for a dot."""
     service = SeveralNodes(directory, names, **{name.replace("__", "."): value for name, value in settings.items()})

@@ -1,4 +1,4 @@
-"""Two nodes on Ray, one of which is killed while it is written to, and comes back too late."""
+"""Two nodes on Ray, one of which is killed while it is written to, and the supervisor with it; the node comes back too late."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ def test_a_lost_node_loses_no_acknowledged_write(tmp_path: Path) -> None:
         writer.start()
         writer.until_all_are_written_to_again()
         service.nodes["b"].kill()
+        service.kill_supervisor()  # unless it went with the node; whoever follows it has to find out what is to be done
         writer.until_all_are_written_to_again()
         report = service.report()
         assert {shard["node"] for shard in report["shards"]} == {"a"}
