@@ -26,6 +26,7 @@ from runtime.placement import slot_of_email
 from runtime.placement_table import PlacementTable
 from runtime.secrets import Secrets
 from runtime.shard import Shard
+from runtime.shared_layout import make_shared_layout, shared_objects
 from runtime.slot_gate import SlotGate
 from runtime.telemetry import Telemetry
 from storage.object_store import ObjectStore
@@ -153,9 +154,30 @@ class Sharded:
         return found
 
 
+class Apart(Sharded):
+    """The last shard lies on another machine, whose data directory is its own; what both know is in the object store."""
+
+    def __init__(self, data_dir: Path, shards: int, **overrides: Any):
+        super().__init__(data_dir, shards, **overrides)
+        cluster = self.settings.cluster.model_copy(update={"name": self.layout.cluster_id})
+        self.settings = self.settings.model_copy(update={"cluster": cluster})
+        make_shared_layout(shared_objects(self.settings), self.layout.cluster_id, shards)
+        self.table = PlacementTable.of(self.settings)
+        self.shards = LocalShards(self.opened, table=self.table)
+
+    async def _open(self, number: int, *, create: bool) -> Shard:
+        here = self.settings
+        if number == self.layout.shards - 1:
+            self.settings = here.model_copy(update={"data_dir": here.data_dir.with_name("elsewhere")})
+        try:
+            return await super()._open(number, create=create)
+        finally:
+            self.settings = here
+
+
 @asynccontextmanager
-async def sharded(data_dir: Path, shards: int = 2, **overrides: Any) -> AsyncIterator[Sharded]:
-    service = Sharded(data_dir, shards, **overrides)
+async def sharded(data_dir: Path, shards: int = 2, kind: type[Sharded] = Sharded, **overrides: Any) -> AsyncIterator[Sharded]:
+    service = kind(data_dir, shards, **overrides)
     await service.open()
     try:
         yield service

@@ -19,7 +19,7 @@ from runtime.placement import COPYING, ERASING, slot_of_email
 from runtime.recovery import restore_installation
 from runtime.supervisor import Supervisor
 from storage.object_store import ObjectStore, ObjectStoreFailed
-from tests.sharded import Sharded, emails, sharded
+from tests.sharded import Apart, Sharded, emails, sharded
 from tests.worlds import settings
 
 WAIT_SECONDS = 0.4
@@ -66,10 +66,10 @@ def weather(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def shipping(directory: Path, mode: str) -> AsyncIterator[Sharded]:
+async def shipping(directory: Path, mode: str, kind: type[Sharded] = Sharded) -> AsyncIterator[Sharded]:
     """Two shards with an object store, each with its first snapshot."""
     options = {"object_store__url": f"file://{directory}/objects", "durability__mode": mode, "durability__wait_seconds_max": 30}
-    async with sharded(directory / "data", **options) as service:
+    async with sharded(directory / "data", kind=kind, **options) as service:
         service.layout.completed(directory / "data")
         await service.until(lambda: all(shard._durability.status()["complete"] for shard in service.opened))
         yield service
@@ -160,12 +160,12 @@ def test_whatever_is_lost_on_the_way_no_row_is(tmp_path: Path, mode: str, fault:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("mode", ["replicated", "local"])
-def test_what_is_lost_in_the_midst_of_a_move_comes_back_with_each_tenant_once(tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize(("mode", "kind"), [("replicated", Sharded), ("local", Sharded), ("local", Apart)])
+def test_what_is_lost_in_the_midst_of_a_move_comes_back_with_each_tenant_once(tmp_path: Path, mode: str, kind: type[Sharded]) -> None:
     """Both machines are lost at once, before and after each step: the placement in object storage says whose the slot is."""
 
     async def work() -> None:
-        async with shipping(tmp_path, mode) as service:
+        async with shipping(tmp_path, mode, kind) as service:
             addresses = emails(0, 2, 2)
             slots = [slot_of_email(email) for email in addresses]
             tokens = [await service.register(email) for email in addresses]
