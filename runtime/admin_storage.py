@@ -26,6 +26,7 @@ from runtime.placement import Placement
 from runtime.placement_table import PlacementTable
 from runtime.secrets import Secrets
 from runtime.settings import Settings
+from runtime.shard_home import held_shards
 from runtime.timestamps import iso
 from runtime.verification import Account, Finding
 from storage.replay import Restored
@@ -38,6 +39,8 @@ Mend = Callable[[int, Account], tuple[int, list[Finding]]]
 
 
 def back_up(parsed: argparse.Namespace, settings: Settings) -> int:
+    if settings.cluster.name is not None:
+        raise BackupError("No node has all shards: on several nodes the object store is the backup; `mneme admin restore` reads it.")
     manifest = backup.back_up(settings.data_dir, parsed.directory, _now_ms())
     print(f"{_told(manifest)} of {settings.data_dir} are in {parsed.directory}.")
     return OK
@@ -67,12 +70,13 @@ def _restore_from_log(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def verify(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Print every finding and, when asked to, repair; 0 when nothing is wrong, or nothing any more."""
+    """Print every finding and, when asked to, repair; 0 when nothing is wrong, or nothing any more. On several nodes: of this one."""
     layout = Layout.load(settings.data_dir)
     environment = _environment(settings)
     wrong: list[tuple[int, Account]] = []
-    placement = PlacementTable(settings.data_dir).load()
-    for number in range(len(placement.shards)):
+    placement = PlacementTable.of(settings).load()
+    numbers = range(len(placement.shards)) if settings.cluster.name is None else held_shards(settings.data_dir)
+    for number in numbers:
         wrong += _examine(settings, layout, placement, number, environment)
     if not wrong or not parsed.repair:
         return FOUND if wrong else OK

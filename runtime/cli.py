@@ -203,7 +203,8 @@ def examine(parsed: argparse.Namespace) -> int:
 
 def create_key(parsed: argparse.Namespace) -> int:
     settings = settings_of(parsed)
-    Layout.load(settings.data_dir)  # a directory that no service has used is named as such, not as one whose secrets are gone
+    if settings.cluster.name is None:
+        Layout.load(settings.data_dir)  # a directory that no service has used is named as such, not as one whose secrets are gone
     operator_token = Secrets.of(settings).operator_token
     scopes = [scope.strip() for scope in parsed.scopes.split(",") if scope.strip()]
     with Client(parsed.base_url or local_base_url(settings), operator_token) as client:

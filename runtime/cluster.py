@@ -269,24 +269,25 @@ def application(gateway: type, settings: Settings, front_door: bool) -> Any:
     from ray import serve
 
     here = {} if settings.cluster.name or not ray.is_initialized() else {"label_selector": nodes.this_node()}
-    most, fewest = settings.ray.gateway_replicas_max, settings.ray.gateway_replicas_min
-    count = settings.ray.resolved_gateway_replicas
-    if settings.cluster.name and not settings.ray.gateway_replicas and ray.is_initialized():
-        count = max(count, nodes.count())
-    replicas: dict[str, Any] = {"num_replicas": count}
-    if most:
-        target = settings.ray.gateway_ongoing_target
-        scaling = {"min_replicas": min(fewest, most), "max_replicas": most, "target_ongoing_requests": target}
-        replicas = {"autoscaling_config": scaling}
+    at_least = nodes.count() if settings.cluster.name and ray.is_initialized() else 1
     deployment = serve.deployment(
         serve.ingress(None)(gateway),
         name="gateway",
         max_ongoing_requests=GATEWAY_REQUESTS_MAX,
         graceful_shutdown_timeout_s=LISTENERS_CLOSE_SECONDS_MAX,
         ray_actor_options={"num_cpus": 0.1} | here,
-        **replicas,
+        **gateway_numbers(settings, at_least),
     )
     return deployment.bind(settings, front_door)
+
+
+def gateway_numbers(settings: Settings, at_least: int) -> dict[str, Any]:
+    """How many gateways there are, as Serve's options: so many, or as many as the load asks for. at_least: where no number is set."""
+    if settings.ray.gateway_replicas_max:
+        most, target = settings.ray.gateway_replicas_max, settings.ray.gateway_ongoing_target
+        fewest = min(settings.ray.gateway_replicas_min, most)
+        return {"autoscaling_config": {"min_replicas": fewest, "max_replicas": most, "target_ongoing_requests": target}}
+    return {"num_replicas": settings.ray.gateway_replicas or max(settings.ray.resolved_gateway_replicas, at_least)}
 
 
 def gateway_name() -> str:

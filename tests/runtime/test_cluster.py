@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runtime import cluster
 from runtime.cluster import LocalShards
 from runtime.errors import Unavailable
 from runtime.layout import Layout
@@ -46,3 +48,13 @@ def test_a_fault_of_the_storage_ends_local_shards(settings: Settings) -> None:
         assert told == [True]
 
     asyncio.run(work())
+
+
+def test_the_number_of_gateways_is_fixed_or_follows_the_load() -> None:
+    def numbers(**given: int) -> dict[str, Any]:
+        return cluster.gateway_numbers(Settings.load(None, {f"ray.gateway_{name}": value for name, value in given.items()}), 3)
+
+    assert numbers(replicas=2) == {"num_replicas": 2}
+    assert numbers()["num_replicas"] >= 3
+    scaling = {"min_replicas": 2, "max_replicas": 6, "target_ongoing_requests": 40}
+    assert numbers(replicas_min=2, replicas_max=6, ongoing_target=40) == {"autoscaling_config": scaling}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import serve_app
+from runtime import admin_storage
+from runtime.backup import BackupError
 from runtime.cluster import CannotOpen, ShardActor
 from runtime.inference import Models
 from runtime.language_model import load_language_model
@@ -143,6 +146,21 @@ def test_a_directory_of_a_node_is_not_served_alone(given: Settings, tmp_path: Pa
     copy_layout(make_shared_layout(shared_objects(given), "harbour", 1), tmp_path / "a")
     with pytest.raises(LayoutError, match="placement is missing"):
         PlacementTable(tmp_path / "a").load()
+
+
+def test_the_operator_s_commands_know_that_a_node_has_some_shards_only(given: Settings, tmp_path: Path) -> None:
+    node = Node(given, tmp_path / "a")
+    PlacementTable.of(given).resize(2)
+
+    async def work() -> None:
+        shard = await node.open()
+        await register(shard, 1)
+        await shard.close()
+
+    asyncio.run(work())
+    assert admin_storage.verify(Namespace(repair=False), node.settings) == 0
+    with pytest.raises(BackupError, match="object store is the backup"):
+        admin_storage.back_up(Namespace(directory=tmp_path / "backup"), node.settings)
 
 
 def test_the_placement_of_several_nodes_is_published_once(given: Settings) -> None:
