@@ -48,7 +48,7 @@ class ReadPool:
         self._lock = threading.Lock()  # of the following
         self._queue: deque[tuple[Operation, list[_Ready]]] = deque()
         self._at_work = 0  # threads
-        self._ended = 0  # groups of reads
+        self._ended = 0  # reads
         self._crowded = False
 
     async def run(self, operation: Operation, tenant: tuple[int, int], make: Callable[[Snapshot], ReadContext]) -> Reply:
@@ -105,8 +105,6 @@ class ReadPool:
                 group = self._queue.popleft()
                 self._tell_whether_crowded(bool(self._queue))
             self._run_together(*group, loop)
-            with self._lock:
-                self._ended += 1
 
     def _tell_whether_crowded(self, is_crowded: bool) -> None:
         if is_crowded != self._crowded:
@@ -125,6 +123,8 @@ class ReadPool:
                 for ready, ctx in zip(waiting, contexts, strict=True):
                     _answer(loop, ready.future, self._attempt(operation, ctx))
                     answered += 1
+                    with self._lock:
+                        self._ended += 1
         except Exception as error:
             for ready in waiting[answered:]:
                 _answer(loop, ready.future, error)

@@ -70,7 +70,8 @@ def _pattern(letters: str, unspaced: str) -> str:
     return rf"{_ADDRESS}|{_PHONE}{unspaced}|{word}"
 
 
-_ASCII_TOKENS = re.compile(_pattern("[A-Za-z0-9]+", ""), re.ASCII)
+# Most tokens are plain words; the first branch takes them without trying what else they might begin.
+_ASCII_TOKENS = re.compile(r"[A-Za-z]++(?![0-9_.:\-/@&+'#])|" + _pattern("[A-Za-z0-9]+", ""), re.ASCII)
 _TOKENS = regex.compile(
     _pattern(rf"[[\p{{L}}\p{{M}}\p{{N}}\u00ad\u200c\u200d]--[{_UNSPACED}]]+", rf"|[{_UNSPACED}ー々〆][{_UNSPACED}ー々〆\p{{M}}ﾞﾟ]*"), regex.V1
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import unicodedata
 
@@ -27,6 +28,13 @@ def meets(query: str, text: str) -> bool:
 def bare(text: str) -> str:
     """Letters and digits without case, width and accents."""
     return "".join(char for char in unicodedata.normalize("NFKD", text).casefold() if char.isalnum())
+
+
+@given(st.text(alphabet="abZ01._:-/@&+'#, ()htpsHTP\n", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_plain_words_are_found_sooner_and_the_same(text: str) -> None:
+    whole = re.compile(analysis._pattern("[A-Za-z0-9]+", ""), re.ASCII)
+    assert [match.span() for match in analysis._ASCII_TOKENS.finditer(text)] == [match.span() for match in whole.finditer(text)]
 
 
 def test_english_words_lose_case_endings_and_stop_words() -> None:
