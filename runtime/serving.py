@@ -402,9 +402,6 @@ def ray_environment(run_directory: RunDirectory, settings: Settings, port: int, 
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(run_directory.token),
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-        # uvloop takes in one new connection in each turn of the loop, asyncio all that wait. A busy gateway's turns are few, and the
-        # checks of its health wait among the connections. A request costs the same with either.
-        "RAY_USE_UVLOOP": "0",
         "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
         "RAY_SERVE_LOG_TO_STDERR": "0",
         "RAY_SERVE_METRICS_EXPORT_INTERVAL_MS": "5000",
