@@ -118,14 +118,13 @@ def _end_with_parent() -> None:
 
 
 class Service:
-    """A running `mneme serve` without rate limits, and one account of it."""
+    """A running `mneme serve` without rate limits, and one account of it, a new one unless its e-mail says otherwise."""
 
-    def __init__(self, base_url: str, data_dir: Path):
+    def __init__(self, base_url: str, data_dir: Path, email: str | None = None):
         self.base_url = base_url
         self.data_dir = data_dir
-        self.api_key = demo.register(
-            base_url, f"load-{os.getpid()}-{time.time_ns()}@example.com", "a long enough password", ["read", "write"]
-        )
+        email = email or f"load-{os.getpid()}-{time.time_ns()}@example.com"
+        self.api_key = demo.register(base_url, email, "a long enough password", ["read", "write"])
 
     @classmethod
     @contextmanager
