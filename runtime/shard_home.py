@@ -18,17 +18,20 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Container
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runtime.durability import shard_place
 from runtime.layout import shard_directory
 from runtime.placement import Placement
 from runtime.settings import Settings
-from runtime.shard import Shard
 from storage.directory import DATA_FILE, StoreError
 from storage.directory import LOCK_FILE as STORE_LOCK_FILE
 from storage.log_shipping import Superseded, newest_epoch
 from storage.object_store import ObjectStore
 from storage.replay import Restored, restore
+
+if TYPE_CHECKING:
+    from runtime.shard import Shard  # it takes a second to load, and the command line needs this file too
 
 log = logging.getLogger("mneme.shard_home")
 

@@ -170,10 +170,15 @@ def test_ray_answers_through_haproxy_and_lanes(on_ray: Running, certificate: tup
     assert_believes_no_client(on_ray, "https")
     assert "x-request-timeout-seconds" not in on_ray.get("/request", FORGED).json()["headers"]
     assert httpx.get(on_ray.url + "/noop", verify=ssl.create_default_context(cafile=certificate[0])).status_code == 200
+    together = 1
     with ThreadPoolExecutor(16) as pool:
-        replies = list(pool.map(lambda _: on_ray.get("/tiny/read"), range(64)))
-    assert all(reply.status_code == 200 for reply in replies)
-    assert max(replies[-1].json()["batches"]) > 1
+        for _ in range(50):  # a call that comes while another is on its way travels with the next; that it does is a matter of chance
+            replies = list(pool.map(lambda _: on_ray.get("/tiny/read"), range(64)))
+            assert all(reply.status_code == 200 for reply in replies)
+            together = max(replies[-1].json()["batches"])
+            if together > 1:
+                break
+    assert together > 1
 
 
 @pytest.mark.ray
