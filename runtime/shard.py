@@ -217,30 +217,27 @@ class Shard:
         """Figures for health checks and metrics."""
         log_figures = {} if self._durability is None else {"log": self._durability.status()}
         restored = {} if self.restored is None else {"restored": {"sequence": self.restored.sequence, "at_ms": self.restored.at}}
-        return (
-            restored
-            | log_figures
-            | {
-                "shard": self.identity.shard,
-                "open": not (self._draining or (self._durability is not None and self._durability.fenced)),
-                "sequence": self.store.sequence,
-                "slots": self._gate.figures() | self._moves.figures(),
-                "write_queue": self._lane.depth,
-                "slow_calls": self._slow,
-                "jobs_waiting": self._jobs.depth,
-                "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
-                "lanes": self._jobs.lanes(),
-                "jobs": self._jobs.attempts(),
-                "calls_total": self._calls,
-                "batches_total": self._batches,
-                "write": self._lane.stats(),
-                "usage_unwritten": self._usage.unwritten,
-                "embedder": {} if self.models is None else self.models.embedder.stats(),
-                "outbound": self.environment.outbound.stats(),
-                "store": self.store.stat(),
-                "residents": self.store.residents.stats(),
-            }
-        )
+        figures = {
+            "shard": self.identity.shard,
+            "open": not (self._draining or (self._durability is not None and self._durability.fenced)),
+            "sequence": self.store.sequence,
+            "slots": self._gate.figures() | self._moves.figures(),
+            "write_queue": self._lane.depth,
+            "slow_calls": self._slow,
+            "jobs_waiting": self._jobs.depth,
+            "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
+            "lanes": self._jobs.lanes(),
+            "jobs": self._jobs.attempts(),
+            "calls_total": self._calls,
+            "batches_total": self._batches,
+            "write": self._lane.stats(),
+            "usage_unwritten": self._usage.unwritten,
+            "embedder": {} if self.models is None else self.models.embedder.stats(),
+            "outbound": self.environment.outbound.stats(),
+            "store": self.store.stat(),
+            "residents": self.store.residents.stats(),
+        }
+        return figures | log_figures | restored
 
     def _let_in(self, operation: Operation, call: Call) -> Reply:
         """Whether the call may come in, before its body is read; and as whom."""

@@ -52,6 +52,7 @@ class FedIndex(ABC, Generic[State]):
 
     def apply(self, store: Store, changes: Sequence[tuple[Scope, Any]]) -> None:
         """Take over committed changes. Called after each commit, by the one writer."""
+        grown: set[Scope] = set()
         with self._lock:
             for scope, change in changes:
                 key = (id(store), scope)
@@ -61,10 +62,12 @@ class FedIndex(ABC, Generic[State]):
                 held = self._loaded.get(key)
                 if held is not None:
                     held.learn(change)
-        for scope in {scope for scope, _ in changes}:
+                    grown.add(scope)
+        for scope in grown:
             store.residents.resize((self.name, scope))
 
     def resident(self, store: Store, scope: Scope) -> State:
+        """The tenant's state, loaded unless it is there."""
         while True:
             state = store.residents.get((self.name, scope), lambda: self._load(store, scope))
             if self._loaded.get((id(store), scope)) is state:

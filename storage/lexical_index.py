@@ -106,16 +106,12 @@ class BoundLexical:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def add(self, ordinal: int, terms: Terms) -> None:
-        """Index a document under its terms (a sequence with repetitions, or counts); an older version of it is replaced."""
+        """Index a document under its terms (a sequence with repetitions, or counts). Of an older version, only what changed is rewritten."""
         self._change([(ordinal, terms)])
 
     def add_many(self, documents: Iterable[tuple[int, Terms]]) -> None:
         """As add, for many documents: each stored block is rewritten once. Of an ordinal given twice, the last counts."""
         self._change(dict(documents).items())
-
-    def replace(self, ordinal: int, terms: Terms) -> None:
-        """As add; for callers that mean an update. Blocks of terms that stay are rewritten only where the count changed."""
-        self._change([(ordinal, terms)])
 
     def remove(self, ordinal: int) -> bool:
         """Whether the document was indexed."""

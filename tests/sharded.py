@@ -196,3 +196,16 @@ def emails(shard: int, shards: int, count: int) -> list[str]:
             found.setdefault(slot, email)
         number += 1
     return list(found.values())
+
+
+class Steps:
+    """How a supervisor reaches its shards in a test, one step after another: at the one with number `at`, `fault` happens."""
+
+    def __init__(self, service: Sharded, at: int, fault: str):
+        self.service, self.at, self.fault = service, at, fault
+        self.steps: list[str] = []
+
+    def is_here(self, step: str) -> bool:
+        """Take note of a step; -> whether it is the one."""
+        self.steps.append(step)
+        return len(self.steps) == self.at + 1

@@ -15,7 +15,7 @@ from runtime.placement import ERASING, Move, PlacementError, slot_of_email
 from runtime.placement_table import PlacementTable
 from runtime.slot_moves import Refused
 from runtime.supervisor import Supervisor
-from tests.sharded import Apart, Sharded, emails, sharded
+from tests.sharded import Apart, Sharded, Steps, emails, sharded
 
 
 def test_a_slot_moves_whole_and_nothing_stays_behind(tmp_path: Path) -> None:
@@ -140,16 +140,11 @@ class Killed(Exception):
     """Stands for the end of the supervisor's process."""
 
 
-class Script:
+class Script(Steps):
     """How a supervisor reaches its shards in a test: at one of its steps, something happens before or after."""
 
-    def __init__(self, service: Sharded, at: int, fault: str):
-        self.service, self.at, self.fault = service, at, fault
-        self.steps: list[str] = []
-
     async def ask(self, number: int, step: str, *given: Any) -> Any:
-        here = len(self.steps) == self.at
-        self.steps.append(step)
+        here = self.is_here(step)
         if here and self.fault == "killed before":
             raise Killed
         if here and self.fault.startswith("restart"):

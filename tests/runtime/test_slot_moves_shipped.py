@@ -19,7 +19,7 @@ from runtime.placement import COPYING, ERASING, slot_of_email
 from runtime.recovery import restore_installation
 from runtime.supervisor import Supervisor
 from storage.object_store import ObjectStore, ObjectStoreFailed
-from tests.sharded import Apart, Sharded, emails, sharded
+from tests.sharded import Apart, Sharded, Steps, emails, sharded
 from tests.worlds import settings
 
 WAIT_SECONDS = 0.4
@@ -96,16 +96,11 @@ def has_once(service: Sharded, slot: int) -> bool:
     return bool(service.rows(owner, slot)) and not service.rows(1 - owner, slot) and not service.findings(owner)
 
 
-class Stepwise:
+class Stepwise(Steps):
     """How a supervisor reaches its shards in a test: at one of its steps, something goes wrong."""
 
-    def __init__(self, service: Sharded, at: int, fault: str):
-        self.service, self.at, self.fault = service, at, fault
-        self.steps: list[str] = []
-
     async def ask(self, number: int, step: str, *given: Any) -> Any:
-        here = len(self.steps) == self.at
-        self.steps.append(step)
+        here = self.is_here(step)
         if here and self.fault.startswith("lost"):
             (move,) = self.service.table.load().moves
             await self.service.lose(move.source if self.fault == "lost source" else move.target)

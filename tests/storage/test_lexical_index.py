@@ -89,7 +89,7 @@ def test_random_changes_answer_like_plain_bm25(store: Store, scope: Scope, seed:
             documents.update(batch)
             one = rng.choice(pool)
             documents[one] = words()
-            bound.replace(one, Counter(documents[one]))
+            bound.add(one, Counter(documents[one]))
             assert bound.remove_many(gone) == sum(documents.pop(ordinal, None) is not None for ordinal in gone)
 
         change(store, scope, work)
@@ -207,7 +207,7 @@ def test_a_transaction_reads_what_it_wrote_and_a_failed_child_leaves_nothing(sto
             INDEX.bind(child, scope).add(2, ["lake"])
             raise ZeroDivisionError
         assert bound.search(["lake"], 5)[0].tolist() == [1]
-        bound.replace(1, ["sea"])
+        bound.add(1, ["sea"])
         assert bound.search(["lake"], 5)[0].tolist() == []
 
     store.write(work)
