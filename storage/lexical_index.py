@@ -106,7 +106,7 @@ class BoundLexical:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def add(self, ordinal: int, terms: Terms) -> None:
-        """Index a document under its terms (a sequence with repetitions, or counts). Of an older version, only what changed is rewritten."""
+        """Index a document under its terms (a sequence with repetitions, or counts). Of an older version, only changes are rewritten."""
         self._change([(ordinal, terms)])
 
     def add_many(self, documents: Iterable[tuple[int, Terms]]) -> None:
