@@ -17,7 +17,9 @@ words nor whether two tenants share one. All numbers are little-endian.
 Invariants
 - A document's rows are functions of its terms alone: adding it, removing it and adding it again leaves the same bytes.
 - Adding touches one small value per term; many documents added at once touch each value once.
-- A search reads the blocks of its own terms and the lengths of the documents in them, nothing else of the tenant.
+- A search reads the blocks of its own terms and the lengths of all documents, nothing else of the tenant.
+
+Ordinals are meant to be counted up: a search takes six bytes of memory for each number up to the highest.
 
 Limits of the layout: occurrences count up to 64 when scoring (BM25 is saturated long before), a document's length up to 65,535.
 """

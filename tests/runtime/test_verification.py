@@ -162,7 +162,7 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "a bitmap has one too many": ("memory_fields", lambda ctx: ctx.index(MEMORY_FIELDS).add(70_000, "tag", "a")),
     "a value nobody carries": ("memory_fields", lambda ctx: ctx.index(MEMORY_FIELDS).add(1, "user_id", "x" * 255)),
     "postings are gone": ("memory_text", lambda ctx: ctx.index(MEMORY_TEXT).remove(0)),
-    "postings of another text": ("memory_text", lambda ctx: ctx.index(MEMORY_TEXT).replace(0, ["harbour", "violin"])),
+    "postings of another text": ("memory_text", lambda ctx: ctx.index(MEMORY_TEXT).add(0, ["harbour", "violin"])),
     "postings of nothing": ("memory_text", lambda ctx: ctx.index(MEMORY_TEXT).add(900, ["harbour"])),
     "a vector is gone": ("memory_vectors", lambda ctx: ctx.index(MEMORY_VECTORS).delete(first_row(ctx).space, 0)),
     "a vector of the wrong length": ("memory_vectors", swap_vector),
