@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from storage.compiled import FLOAT32, INT8, INT64, compiled, given, made
+
 WORD_WIDTH = 64
 STEPS = 127
 VOCABULARY_WORDS = 8_000
@@ -34,7 +36,7 @@ Spans = Sequence[tuple[int, int]]
 def _directions() -> tuple[np.ndarray, np.ndarray]:
     """(mean (384,), directions (384, 64)), float32."""
     with np.load(FILE) as stored:
-        return stored["mean"].astype(np.float32), stored["directions"].astype(np.float32)
+        return stored["mean"].astype(np.float32), np.ascontiguousarray(stored["directions"], np.float32)
 
 
 def word_vectors(hidden: np.ndarray, offsets: Spans, words: Spans) -> np.ndarray:
@@ -45,16 +47,32 @@ def word_vectors(hidden: np.ndarray, offsets: Spans, words: Spans) -> np.ndarray
     """
     if not words:
         return np.zeros((0, WORD_WIDTH), np.int8)
-    mean, directions = _directions()
+    found = np.empty((len(words), WORD_WIDTH), np.int8)
     edges = np.array(offsets, np.int64).reshape(-1, 2)
-    spans = np.array(words, np.int64)
-    first = np.searchsorted(edges[:, 1], spans[:, 0], "right")
-    last = np.maximum(np.searchsorted(edges[:, 0], spans[:, 1], "left"), first)
-    sums = np.zeros((len(edges) + 1, WORD_WIDTH), np.float32)
-    np.cumsum((hidden - mean) @ directions, axis=0, out=sums[1:])
-    found = sums[last] - sums[first]
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.rint(STEPS * found / np.maximum(lengths, 1e-6)).astype(np.int8)
+    _turn(np.ascontiguousarray(hidden), *_directions(), edges, np.array(words, np.int64), found)
+    return found
+
+
+@compiled(given(FLOAT32, 2), given(FLOAT32), given(FLOAT32, 2), given(INT64, 2), given(INT64, 2), made(INT8, 2))
+def _turn(hidden, mean, directions, edges, words, found):
+    """Compiled, since it is between two runs of the model, where each step of the interpreter would wait for a search's."""
+    total, turned = np.empty(hidden.shape[1], np.float32), np.empty(directions.shape[1], np.float32)
+    for word in range(words.shape[0]):
+        total[:] = 0
+        turned[:] = 0
+        for token in range(edges.shape[0]):
+            if edges[token, 1] > words[word, 0] and edges[token, 0] < words[word, 1]:
+                for number in range(total.shape[0]):
+                    total[number] += hidden[token, number] - mean[number]
+        for number in range(total.shape[0]):
+            for direction in range(turned.shape[0]):
+                turned[direction] += total[number] * directions[number, direction]
+        square = np.float32(0)
+        for direction in range(turned.shape[0]):
+            square += turned[direction] * turned[direction]
+        scale = np.float32(STEPS) / max(np.sqrt(square), np.float32(1e-6))
+        for direction in range(turned.shape[0]):
+            found[word, direction] = np.int8(np.rint(scale * turned[direction]))
 
 
 def learn(vocabulary: dict[str, int], hidden_states: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
