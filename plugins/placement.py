@@ -1,6 +1,6 @@
 """The placement, for the operator: which shards there are, which slots they hold, and moving slots between them.
 
-Internal routes behind `mneme admin cluster`, `move-slot`, `rebalance` and `drain`. Owns no table: the placement is the runtime's
+Internal routes behind `mneme admin cluster`, `move-slot`, `rebalance`, `drain` and `undrain`. Owns no table: the placement is the runtime's
 (runtime/placement.py), and so is the supervisor that makes moves. An order answers when the moves are planned, not when they are
 made; the report says what is left of them.
 """
@@ -27,12 +27,12 @@ class Rebalance(Body):
     """Nothing to say."""
 
 
-class Drain(Body):
-    node: str | None = Field(None, max_length=limits.NAME_CHARS_MAX, description="Label of the node to empty.")
-    shard: int | None = Field(None, ge=0, description="Or one shard to empty.")
+class NodeOrShard(Body):
+    node: str | None = Field(None, max_length=limits.NAME_CHARS_MAX, description="Label of a node, for all its shards.")
+    shard: int | None = Field(None, ge=0, description="Or the number of one shard.")
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Drain:
+    def _one_of_both(self) -> NodeOrShard:
         if (self.node is None) == (self.shard is None):
             raise ValueError("name a node or a shard")
         return self
@@ -148,6 +148,10 @@ async def drain(call: Call, shards: Any, models: Any) -> Cluster:
     return await _ordered(shards, "drain", node=call.body.node, shard=call.body.shard)
 
 
+async def undrain(call: Call, shards: Any, models: Any) -> Cluster:
+    return await _ordered(shards, "undrain", node=call.body.node, shard=call.body.shard)
+
+
 _AT_REST = {"node": "", "draining": False, "open": True, "jobs_waiting": 0}
 _EXAMPLE_REPLY = {
     "version": 3,
@@ -178,6 +182,7 @@ plugin = Plugin(
             "move", "POST", "/moves", move, "Move slots to a shard", body=MoveSlots, statuses=(202,), example={"slots": [2911], "shard": 1}
         ),
         _operation("rebalance", "POST", "/rebalance", rebalance, "Even out the shards", body=Rebalance, statuses=(202,), example={}),
-        _operation("drain", "POST", "/drain", drain, "Empty a node or a shard", body=Drain, statuses=(202,), example={"shard": 1}),
+        _operation("drain", "POST", "/drain", drain, "Empty a node or a shard", body=NodeOrShard, statuses=(202,), example={"shard": 1}),
+        _operation("undrain", "POST", "/undrain", undrain, "Take a drain back", body=NodeOrShard, statuses=(202,), example={"shard": 1}),
     ),
 )

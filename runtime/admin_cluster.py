@@ -1,4 +1,4 @@
-"""`mneme admin cluster`, `move-slot`, `rebalance` and `drain`: where slots are, and moving them between shards.
+"""`mneme admin cluster`, `move-slot`, `rebalance`, `drain` and `undrain`: where slots are, and moving them between shards.
 
 Like the other commands they work on a running service and on the files of a stopped one. An order waits until its moves are made,
 unless told not to: the supervisor goes on by itself, but only while a service runs.
@@ -58,8 +58,18 @@ def rebalance(parsed: Namespace, settings: Settings) -> int:
 
 
 def drain(parsed: Namespace, settings: Settings) -> int:
-    body = {"node": parsed.node} if parsed.shard is None else {"shard": parsed.shard}
-    return _order(parsed, settings, "/drain", body)
+    return _order(parsed, settings, "/drain", _named(parsed))
+
+
+def undrain(parsed: Namespace, settings: Settings) -> int:
+    with office(settings, parsed.base_url) as caller:
+        caller.call("POST", _PATH + "/undrain", _named(parsed))
+    print("It takes slots again; mneme admin rebalance gives it some.")
+    return OK
+
+
+def _named(parsed: Namespace) -> Mapping[str, Any]:
+    return {"node": parsed.node} if parsed.shard is None else {"shard": parsed.shard}
 
 
 def _order(parsed: Namespace, settings: Settings, path: str, body: Mapping[str, Any]) -> int:
@@ -101,8 +111,12 @@ def _slots(parser: ArgumentParser) -> None:
 
 def _node(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("node", nargs="?", metavar="NODE", help="label of the node to empty")
-    which.add_argument("--shard", type=int, metavar="SHARD", help="empty one shard instead")
+    which.add_argument("node", nargs="?", metavar="NODE", help="label of a node, for all its shards")
+    which.add_argument("--shard", type=int, metavar="SHARD", help="one shard instead")
+
+
+def _node_and_patience(parser: ArgumentParser) -> None:
+    _node(parser)
     _patience(parser)
 
 
@@ -110,5 +124,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("cluster", "show nodes, shards, their slots, and moves under way", _no_arguments, show),
     Command("move-slot", "move slots to another shard", _slots, move_slot),
     Command("rebalance", "even out bytes and requests between the shards", _patience, rebalance),
-    Command("drain", "empty a node or a shard", _node, drain),
+    Command("drain", "empty a node or a shard", _node_and_patience, drain),
+    Command("undrain", "let a drained node or shard have slots again", _node, undrain),
 )

@@ -173,6 +173,12 @@ class Placement:
             shards[number] = place
         return self._next(shards=tuple(shards))
 
+    def undrained(self, shards: Container[int]) -> Placement:
+        """These shards may own slots again, and keep those that were only planned to leave them."""
+        places = tuple(Place(place.node) if number in shards else place for number, place in enumerate(self.shards))
+        moves = tuple(move for move in self.moves if move.source not in shards or move.state != PLANNED)
+        return self._next(shards=places, moves=moves)
+
     def rehoused(self, lost: Container[str], nodes: Iterable[str], holders: Mapping[int, str]) -> Placement:
         """Shards whose node is in `lost` live elsewhere: where their directory turned up, else on the node with the fewest shards.
 

@@ -67,7 +67,7 @@ class Supervisor:
 
     async def order(self, name: str, **given: Any) -> dict[str, Any]:
         """Run one of the orders below by its name; -> the report after it. Raises PlacementError."""
-        orders = {"report": self._nothing, "move": self._move, "rebalance": self._rebalance, "drain": self._drain}
+        orders = {"report": self._nothing, "move": self._move, "rebalance": self._rebalance, "drain": self._drain, "undrain": self._undrain}
         await orders[name](**given)
         self.start()
         return await self._report()
@@ -91,9 +91,7 @@ class Supervisor:
         """Plan to empty a node, or one shard: it gets no more slots, and all of its own go to others."""
 
         def marked(newest: Placement) -> Placement:
-            given = {number: place for number, place in enumerate(newest.shards) if place.node == node or number == shard}
-            if not given:
-                raise PlacementError("There is no such node or shard.")
+            given = _shards_of(newest, node, shard)
             if all(place.draining or number in given for number, place in enumerate(newest.shards)):
                 raise PlacementError("No shard would be left to take the slots.")
             return newest.placed({number: Place(place.node, draining=True) for number, place in given.items()})
@@ -106,6 +104,10 @@ class Supervisor:
         staying = {slot: load for slot, load in loads.items() if slot not in going}
         plan = balanced(staying | going, owners, shards, len(going))
         await asyncio.to_thread(self._table.change, lambda newest: _with(newest, plan))
+
+    async def _undrain(self, node: str | None = None, shard: int | None = None) -> None:
+        """Take a drain back: the shards may have slots again. What has not begun to leave them stays; what has left does not return."""
+        await asyncio.to_thread(self._table.change, lambda newest: newest.undrained(_shards_of(newest, node, shard)))
 
     async def _loads(self, placement: Placement) -> dict[int, float]:
         """Of each slot that has rows, its share of all bytes and of all recent calls."""
@@ -223,6 +225,14 @@ class Supervisor:
 
     async def _change(self, change: Callable[[Placement], Placement]) -> Placement:
         return await asyncio.to_thread(self._table.change, change)
+
+
+def _shards_of(placement: Placement, node: str | None, shard: int | None) -> dict[int, Place]:
+    """The shards of a node, or the one of this number, and where they live. Raises PlacementError when there is none."""
+    given = {number: place for number, place in enumerate(placement.shards) if place.node == node or number == shard}
+    if not given:
+        raise PlacementError("There is no such node or shard.")
+    return given
 
 
 def _with(placement: Placement, plan: dict[int, int]) -> Placement:

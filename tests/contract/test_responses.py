@@ -354,6 +354,7 @@ def usage_and_billing(call: Tour) -> None:
     call("internal.cluster.rebalance", {}, who=operator)
     call.service.table.change(lambda placement: placement.resized(2))
     call("internal.cluster.drain", {"shard": 1}, who=operator)
+    call("internal.cluster.undrain", {"shard": 1}, who=operator)
     call("internal.billing.set_tier", {**of_ada, "tier": "enterprise", "price_cents": 100_000}, who=operator)
 
 

@@ -11,11 +11,13 @@ import pytest
 
 from runtime import cli
 from runtime.limits import SLOT_WAIT_MS_MAX
-from runtime.placement import ERASING, Move, PlacementError, slot_of_email
+from runtime.placement import ERASING, Move, Place, PlacementError, slot_of_email
 from runtime.placement_table import PlacementTable
 from runtime.slot_moves import Refused
 from runtime.supervisor import Supervisor
 from tests.sharded import Apart, Sharded, Steps, emails, sharded
+
+DRAINING = Place(draining=True)
 
 
 def test_a_slot_moves_whole_and_nothing_stays_behind(tmp_path: Path) -> None:
@@ -300,6 +302,28 @@ def test_shards_even_out_and_are_emptied(tmp_path: Path) -> None:
                 assert len(await service.texts(token)) == 3
             answer = await service.call("POST", "/v1/internal/cluster/drain", {"shard": 1}, who=service.secrets.operator_token)
             assert answer.status_code == 400 and "No shard would be left" in answer.text
+            await service.operate("POST", "/undrain", {"shard": 0})
+            await service.operate("POST", "/rebalance", {})
+            await service.moved()
+            owners = service.table.load().owners
+            assert sorted(Counter(owners[slot_of_email(email)] for email in tokens).values()) == [3, 3]
+
+    asyncio.run(work())
+
+
+def test_a_drain_that_is_taken_back_leaves_what_has_not_begun(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with sharded(tmp_path) as service:
+            await service.remember(await service.register(emails(0, 2, 1)[0]), "kept")
+            supervisor = Supervisor(service.table, Script(service, -1, "").ask)
+            service.table.change(lambda newest: newest.planned([Move("under way", (7,), 0, 1), Move("planned", (8,), 0, 1)]))
+            service.table.change(lambda newest: newest.begun("under way"))
+            before = service.table.change(lambda newest: newest.placed({0: DRAINING}))
+            await supervisor._undrain(shard=0)
+            after = service.table.load()
+            assert [move.id for move in after.moves] == ["under way"] and not after.shards[0].draining and after.owners == before.owners
+            with pytest.raises(PlacementError, match="no such node or shard"):
+                await supervisor._undrain(node="elsewhere")
 
     asyncio.run(work())
 
@@ -324,6 +348,10 @@ def test_the_operator_moves_slots_of_a_stopped_service_too(tmp_path: Path, capsy
     assert table == [["Placement", "4"], ["SHARD", "NODE", "STATE", "SLOTS"], ["0", "-", "open", "2047"], ["1", "-", "open", "2049"]]
     assert cli.main(["admin", "drain", "--shard", "7", *given]) == 1
     assert "no such node or shard" in capsys.readouterr().err
+    PlacementTable(tmp_path).change(lambda placement: placement.placed({1: DRAINING}))
+    assert cli.main(["admin", "cluster", *given]) == 0 and "draining" in capsys.readouterr().out
+    assert cli.main(["admin", "undrain", "--shard", "1", *given]) == 0
+    assert "rebalance" in capsys.readouterr().out and not PlacementTable(tmp_path).load().shards[1].draining
     PlacementTable(tmp_path).change(lambda placement: placement.planned([Move("a", (7,), 0, 1)]))
     assert cli.main(["admin", "backup", str(tmp_path.with_name("copy")), *given]) == 1
     assert "being moved" in capsys.readouterr().err
