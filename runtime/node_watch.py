@@ -178,6 +178,7 @@ class NodeWatch:
         if not self._inspecting:  # new shards are spread over all nodes that are there
             lost.add("")
         before, after = placement, await asyncio.to_thread(self._table.change, lambda newest: newest.rehoused(lost, usable, holders))
+        self._gone = {node: since for node, since in self._gone.items() if any(place.node == node for place in after.shards)}
         for number, node in _homes(after):
             source = before.shards[number].node if number < len(before.shards) else ""
             if source not in ("", node):

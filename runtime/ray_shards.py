@@ -86,17 +86,29 @@ class _RayShard:
         deadline = loop.time() + seconds
         pause = 0.05
         while loop.time() < deadline:
-            await self._slots.refresh()
-            if self._slots.placement.shards[self._number].node != self._node:
-                self._look_up()
-            if "error" not in await self.status(min(LANE_PROBE_SECONDS_MAX, deadline - loop.time())):
+            await self._follow()
+            if "error" not in await self._told(min(LANE_PROBE_SECONDS_MAX, deadline - loop.time())):
                 return True
             await asyncio.sleep(min(pause, max(0.0, deadline - loop.time())))
             pause = min(pause * 2, 1.0)
         return False
 
-    async def status(self, seconds: float = SHARD_STATUS_SECONDS_MAX) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """The shard's own figures; {"shard", "open": False, "error"} when it does not answer in time."""
+        told = await self._told(SHARD_STATUS_SECONDS_MAX)
+        if "error" in told and await self._follow():  # no call was lost that would have shown where it is now
+            told = await self._told(SHARD_STATUS_SECONDS_MAX)
+        return told
+
+    async def _follow(self) -> bool:
+        """Whether the newest placement has the shard on another node, where it is looked for from now on."""
+        await self._slots.refresh()
+        has_moved = self._slots.placement.shards[self._number].node != self._node
+        if has_moved:
+            self._look_up()
+        return has_moved
+
+    async def _told(self, seconds: float) -> dict[str, Any]:
         import ray.exceptions
 
         try:
