@@ -8,10 +8,8 @@ both accounts together, and the processor time of all processes of the service f
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,26 +20,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from loadtests import compare, conversations
 from loadtests.load import Requests, Service
-from runtime.limits import SLOTS
-from runtime.placement import slot_of_email
+from tests.sharded import emails
 
 HALVES = 2
 CONNECTIONS = {"read": 16, "search": 4, "write": 16}
 BATCH, IN_FLIGHT, WARM_SECONDS = 100, 2, 2
 
 
-def emails() -> Iterator[str]:
-    """One address for each half of the slots."""
-    for half in range(HALVES):
-        addresses = (f"half-{half}-{number}@example.com" for number in itertools.count())
-        yield next(address for address in addresses if slot_of_email(address) * HALVES // SLOTS == half)
-
-
-def requests(kind: str, ids: list[str], count: int) -> tuple[list[tuple[str, str]], int | None]:
-    """Lines of one kind, and the status that every answer has to have where it is not any success."""
+def requests(kind: str, ids: list[str], count: int, half: int) -> tuple[list[tuple[str, str]], int | None]:
+    """Lines of one kind, and the status that every answer has to have where it is not any success. The halves say nothing alike: one
+    embedder would know by heart what it read for the other account."""
     if kind == "read":
         return [(f"/v1/memories/{each}", "") for each in ids], None
-    return (compare._searches(count, 10), None) if kind == "search" else (compare._writes(count), 201)
+    lines, status = (compare._searches(HALVES * count, 10), None) if kind == "search" else (compare._writes(HALVES * count), 201)
+    return lines[half::HALVES], status
 
 
 def processor_seconds() -> float:
@@ -59,12 +51,12 @@ def processor_seconds() -> float:
 def measure(shards: int, memories: int, seconds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="mneme-shards-") as directory, ExitStack() as open_files:
         service = open_files.enter_context(Service.started("ray", Path(directory) / "data", [f"shards.count={shards}"]))
-        accounts = [Service(service.base_url, service.data_dir, email) for email in emails()]
+        accounts = [Service(service.base_url, service.data_dir, email) for half in range(HALVES) for email in emails(half, HALVES, 1)]
         stored = [account.ingest(conversations.memories(memories), BATCH, IN_FLIGHT)[1] for account in accounts]
         for kind, connections in CONNECTIONS.items():
             senders = [
-                open_files.enter_context(Requests(account.base_url, account.headers, *requests(kind, ids, 2_000 * seconds)))
-                for account, ids in zip(accounts, stored, strict=True)
+                open_files.enter_context(Requests(account.base_url, account.headers, *requests(kind, ids, 2_000 * seconds, half)))
+                for half, (account, ids) in enumerate(zip(accounts, stored, strict=True))
             ]
             with ThreadPoolExecutor(len(senders)) as threads:
                 list(threads.map(lambda sender, wide=connections: sender.measure(wide, WARM_SECONDS), senders))
