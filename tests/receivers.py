@@ -44,7 +44,9 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.rfile.read(length := int(self.headers["Content-Length"]))
+                if len(body) < length:
+                    return  # The sender was killed in the middle: nothing was delivered.
                 with receiver._lock:
                     receiver.received.append(Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body))
                     status = receiver.answers.pop(0) if receiver.answers else 200
