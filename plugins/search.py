@@ -21,7 +21,6 @@ it falls when what is asked of one speaker fits another one better, and abstaini
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -48,42 +47,16 @@ from plugins.memory_store import (
     get_row,
     scope_filter,
 )
-from plugins.memory_times import known_at
-from plugins.query_dates import find_dates, nearness, reference_day
+from plugins.query_dates import nearness
 from plugins.ranking_weights import learned_scores
 from plugins.search_events import SEARCH_COMPLETED, completed
+from plugins.search_question import FILTERS_AT, Named, Question, ask, find_names, universe
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, packed, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
-from storage.analysis import ContentWord, Matcher, content_words, query_terms
-from storage.bitmap_index import All
+from storage.analysis import ContentWord, Matcher, content_words
 from storage.vector_scan import Scan
-
-NAMES_IN_QUERY_MAX = 16
-FILTERS_AT = ("body", "filters")
-OTHER_TERMS_MIN = 2
-NAME_COMMON_MIN = 10  # memories a name must be in before it says too little to be embedded
-WORD = re.compile(r"[^\W\d_]+")
-ENGLISH = re.compile(
-    r"\b(?:what|when|where|who|whose|which|why|how|the|does|did|of)\b", re.IGNORECASE
-)  # elsewhere every noun may have a capital
-
-
-@dataclass(slots=True)
-class Named:
-    """Speakers the query names: each the set of memories they spoke, the words that name them; names left out, and the query without."""
-
-    people: list[BitMap]
-    words: list[str]
-    left_out: list[str]
-    rest: str
-
-    def proposing(self, terms: list[str]) -> list[str]:
-        """Those of the query's terms that look for candidates: names find too many, so the others do where there are enough."""
-        named = frozenset(term for word in self.left_out for term in query_terms(word))
-        others = [term for term in terms if term not in named] if named else terms
-        return others if len(others) >= OTHER_TERMS_MIN else terms
 
 
 @dataclass(slots=True)
@@ -155,58 +128,6 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
     return prepared
 
 
-def find_names(ctx: ReadContext, query: str) -> Named:
-    """Words of the query that are names of speakers. Words that name the same person, first and last name, count as one."""
-    fields = ctx.index(MEMORY_FIELDS)
-    people: list[BitMap] = []
-    words: list[str] = []
-    for word in dict.fromkeys(WORD.findall(query)):
-        # "will" is a word, "Will" may be a person: in scripts with cases a name has a capital.
-        spoken = BitMap() if word.islower() else fields.of("speaker_word", word.casefold())
-        if not spoken or len(words) >= NAMES_IN_QUERY_MAX:
-            continue
-        words.append(word)
-        same = next((i for i, person in enumerate(people) if not person.isdisjoint(spoken)), None)
-        if same is None:
-            people.append(spoken)
-        else:
-            people[same] &= spoken
-    left_out = words or common_names(ctx, query)
-    return Named(people, words, left_out, without(query, left_out))
-
-
-def common_names(ctx: ReadContext, query: str) -> list[str]:
-    """Names in an English query that many memories hold. They stand in for speakers where none is known: such a name tells the
-    memories apart by its word, while in an embedding it only draws together all that mention anybody."""
-    found = WORD.findall(query)
-    names = [word for word in dict.fromkeys(found[1:]) if word[0].isupper() and not word.isupper()]
-    if not names or 2 * len(names) > len(found) or not ENGLISH.search(query):
-        return []
-    text = ctx.index(MEMORY_TEXT)
-    return [
-        name
-        for name in names[:NAMES_IN_QUERY_MAX]
-        if any(len(text.postings(term).ordinals) >= NAME_COMMON_MIN for term in query_terms(name))
-    ]
-
-
-def without(query: str, words: list[str]) -> str:
-    """The query without these words and what makes them possessive; the query itself when nothing would be left."""
-    rest = re.sub(rf"\b(?:{'|'.join(map(re.escape, words))})\b(?:['’]s)?", " ", query) if words else query
-    return " ".join(rest.split()) or query
-
-
-def universe(ctx: ReadContext, body: Any) -> BitMap:
-    """Everything a search may return: live, indexed, in scope, inside the filters."""
-    past = body.as_of is not None
-    found = scope_filter(ctx, body, include_superseded=body.include_superseded or past) - ctx.index(MEMORY_FIELDS).of("pending", 1)
-    if past:
-        found = known_at(ctx, found, body.as_of, include_superseded=body.include_superseded)
-    if body.filters:
-        found = All(compile_filter(ctx, body.filters, FILTERS_AT)).evaluate(ctx.index(MEMORY_FIELDS), found)
-    return found
-
-
 # --- on the snapshot --------------------------------------------------------------------------------------------------
 
 
@@ -223,16 +144,22 @@ def together(ctx: ReadContext, batch: list[Prepared]) -> None:
             prepared.chunks = scan
 
 
+def ahead(ctx: ReadContext, body: SearchBody) -> Question:
+    """What can be found before the query is embedded."""
+    named, _ = ctx.prepared
+    return ask(ctx, body, named, universe(ctx, body))
+
+
 def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     """Propose, rank, drop what does not stand, hydrate one page."""
     prepared: Prepared = ctx.prepared
-    terms = terms_of(body)
-    ranked = ranked_among(ctx, universe(ctx, body), terms, prepared, body)
+    question: Question = ctx.ahead or ask(ctx, body, prepared.named, universe(ctx, body))
+    ranked = ranked_among(ctx, question, prepared, body)
     places = standing(ranked, body)
     page = places[body.offset : body.offset + body.limit]
     reply = reply_of(
         body.query,
-        hits=packed(hydrate(ctx, ranked, page, body, terms), body.token_budget),
+        hits=packed(hydrate(ctx, ranked, page, body, question.terms), body.token_budget),
         total=len(places),
         search_type=body.search_type,
         confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
@@ -275,25 +202,15 @@ def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
     )
 
 
-def terms_of(body: SearchBody) -> list[str]:
-    """The query's distinct terms, where the search goes by words at all."""
-    return query_terms(body.query) if body.search_type in ("hybrid", "bm25") else []
-
-
-def ranked_among(ctx: ReadContext, allowed: BitMap, terms: list[str], prepared: Prepared, body: SearchBody) -> Ranked:
+def ranked_among(ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody) -> Ranked:
     """What every channel proposes of the allowed memories, ranked."""
-    return rank(ctx, propose(ctx, terms, prepared, allowed, body), terms, prepared, allowed, body)
+    return rank(ctx, propose(ctx, question, prepared, body), question, prepared, body)
 
 
-def propose(ctx: ReadContext, terms: list[str], prepared: Prepared, allowed: BitMap, body: SearchBody) -> np.ndarray:
+def propose(ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody) -> np.ndarray:
     """The union of every channel's candidates, as ascending ordinals."""
-    count = ctx.settings.search.candidates
-    found = [np.zeros(0, np.uint32)]
-    if terms:
-        text = ctx.index(MEMORY_TEXT)
-        text.postings_of(terms)  # of the names too, which ranking will need: reading all at once costs little more
-        proposing = prepared.named.proposing(terms) if body.search_type == "hybrid" else terms
-        found.append(text.search(proposing, count, allowed)[0])
+    count, allowed = ctx.settings.search.candidates, question.allowed
+    found = [question.by_words]
     if prepared.scan is not None:
         found.append(prepared.scan.best(count, allowed)[0])
     if prepared.chunks is not None:
@@ -312,27 +229,14 @@ def with_neighbours(ctx: ReadContext, candidates: np.ndarray, allowed: BitMap) -
     return np.frombuffer((near | BitMap(candidates)).to_array(), np.uint32)
 
 
-def rank(ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared, allowed: BitMap, body: SearchBody) -> Ranked:
+def rank(ctx: ReadContext, candidates: np.ndarray, question: Question, prepared: Prepared, body: SearchBody) -> Ranked:
     """Features, weights, order."""
     if not len(candidates):
         nothing = np.zeros(0, np.float32)
         return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool))
-    pool, columns = gather(ctx, candidates, terms, prepared, body)
-    stats = ctx.index(MEMORY_TEXT).stats()
-    idf = rarity(ctx, terms, allowed)
-    found = ranking.features(
-        ranking.Query(
-            idf=idf,
-            ceiling=float((ranking.K1 + 1) * idf.sum()),
-            average_length=stats.total_length / max(stats.documents, 1),
-            asks_when=ranking.asks_when(body.query),
-            asks_count=ranking.asks_count(body.query),
-            asks_where=ranking.asks_where(body.query),
-        ),
-        pool,
-        columns,
-    )
-    profile = interact(ctx, candidates, columns, found, dict(zip(terms, idf, strict=True)), prepared)
+    pool, columns = gather(ctx, candidates, question, prepared)
+    found = ranking.features(question.measure, pool, columns)
+    profile = interact(ctx, candidates, columns, found, dict(zip(question.terms, question.measure.idf, strict=True)), prepared)
     weights = getattr(ctx.settings, profile).weights
     learned, set_back = learned_scores(ctx, candidates, found), _set_back(ctx, candidates, weights)
     scores = ranking.score(found, weights) + learned + set_back
@@ -389,18 +293,6 @@ def interact(
     return "ranking" if told else "ranking_notes"
 
 
-def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
-    """(t,) inverse document frequencies within `allowed`: a word that is everywhere in one collection says little there."""
-    text = ctx.index(MEMORY_TEXT)
-    if len(allowed) >= text.stats().documents:
-        return np.array([text.idf(term) for term in terms], np.float32)
-    members = np.frombuffer(allowed.to_array(), np.uint32)
-    held = np.zeros(int(members[-1]) + 1, bool)
-    held[members] = True
-    inside = [ordinals[: np.searchsorted(ordinals, len(held))] for ordinals in (text.postings(term).ordinals for term in terms)]
-    return ranking.idf(len(members), np.array([np.count_nonzero(held[ordinals]) for ordinals in inside], np.float32))
-
-
 def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
     """query_confidence of an answer whose first result is at place `best`."""
     told = getattr(ctx.settings, ranked.profile)
@@ -413,21 +305,18 @@ def conflicting(ctx: ReadContext, ranked: Ranked) -> bool:
     return ranked.conflict < getattr(ctx.settings, ranked.profile).conflict_min
 
 
-def gather(
-    ctx: ReadContext, candidates: np.ndarray, terms: list[str], prepared: Prepared, body: SearchBody
-) -> tuple[ranking.Pool, ranking.Columns]:
+def gather(ctx: ReadContext, candidates: np.ndarray, question: Question, prepared: Prepared) -> tuple[ranking.Pool, ranking.Columns]:
     """Read what ranking needs of the candidates and their session neighbours."""
     cues = cue_columns(ctx, candidates)
     ordinals, previous, following = ranking.pooled(candidates, cues["previous"], cues["following"])
     text = ctx.index(MEMORY_TEXT)
     scan = prepared.scan or Scan.of_nothing()
-    now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
     cosines = scan.at(ordinals)
     blended = scan.blended(candidates, cues["previous"], cues["following"], ranking.NEIGHBOUR)
     if prepared.chunks is not None:  # a long memory is as near as the nearest of its passages
         further = chunk_cosines(ctx, prepared.chunks, ordinals)
         cosines, blended = np.maximum(cosines, further), np.maximum(blended, further[: len(candidates)])
-    pool = ranking.Pool(text.frequencies(terms, ordinals), text.lengths(ordinals), cosines)
+    pool = ranking.Pool(text.frequencies(question.terms, ordinals), text.lengths(ordinals), cosines)
     columns = ranking.Columns(
         previous=previous,
         following=following,
@@ -439,7 +328,7 @@ def gather(
         has_time=cues["flags"] & TIME > 0,
         has_number=cues["flags"] & NUMBER > 0,
         content_words=cues["content_words"],
-        date=nearness(find_dates(body.query, reference_day(now)), cues["occurred_at"]),
+        date=nearness(question.dates, cues["occurred_at"]),
         first_person=cues["first_person"] / np.float32(255),
         second_person=cues["second_person"] / np.float32(255),
         names=cues["capitals"],
@@ -504,6 +393,7 @@ plugin = Plugin(
             kind=Kind.READ,
             load=load,
             prepare=prepare,
+            ahead=ahead,
             together=together,
             handler=search,
             body=SearchBody,

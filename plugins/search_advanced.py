@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
+from pyroaring import BitMap
 
 from plugins.memory_store import MEMORIES, MEMORY_VECTORS
 from plugins.memory_times import told_between
@@ -37,14 +38,13 @@ from plugins.search import (
     prepare,
     ranked_among,
     standing,
-    terms_of,
     together,
-    universe,
 )
 from plugins.search_boosts import Boosts, boosted
 from plugins.search_events import completed
 from plugins.search_facets import FACETS, counted, is_facet
 from plugins.search_order import Arrangement
+from plugins.search_question import Question, ask, universe
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, packed, reply_of
 from runtime.errors import ValidationFailed
 from runtime.inference import Models
@@ -120,14 +120,17 @@ class Found:
     reply: dict[str, Any]
 
 
+def ahead(ctx: ReadContext, body: AdvancedBody) -> Question:
+    """What can be found before the query is embedded."""
+    named, _ = ctx.prepared
+    return ask(ctx, body, named, _universe(ctx, body))
+
+
 def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     """The envelope; what a reranker has to see first, when one is asked for and configured."""
     prepared: Prepared = ctx.prepared
-    allowed = universe(ctx, body)
-    if body.date_range_start is not None or body.date_range_end is not None:
-        allowed = told_between(ctx, allowed, "occurred_at", body.date_range_start, body.date_range_end)
-    terms = terms_of(body)
-    plain = ranked_among(ctx, allowed, terms, prepared, body)
+    question: Question = ctx.ahead or ask(ctx, body, prepared.named, _universe(ctx, body))
+    plain = ranked_among(ctx, question, prepared, body)
     ranked = plain if body.boosts is None else boosted(ctx, plain, body.boosts)
     ranked = _only(ranked, standing(ranked, body))
     told = {
@@ -143,7 +146,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     facets = {name: counted(name, rows) for name in body.facets}
     if body.rerank and ctx.settings.reranker.base_url is not None and len(ranked.ordinals):
         until = max(body.offset + body.limit, RERANKED_RESULTS_MAX)
-        hits = hydrate(ctx, ranked, range(min(until, len(ranked.ordinals))), body, terms)
+        hits = hydrate(ctx, ranked, range(min(until, len(ranked.ordinals))), body, question.terms)
         found = Found(hits, _vectors(ctx, ranked.ordinals[:RERANKED_RESULTS_MAX], prepared.space), told, prepared.started, facets, {})
         completed(ctx, found.reply)
         return found
@@ -152,7 +155,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     if body.diversity:
         ranked = _diversified(ctx, ranked, prepared.space, body.diversity)
     page = range(len(ranked.ordinals))[body.offset : body.offset + body.limit]
-    hits = packed(hydrate(ctx, ranked, page, body, terms), body.token_budget)
+    hits = packed(hydrate(ctx, ranked, page, body, question.terms), body.token_budget)
     grounded = bool(ranked.stands[:1].any())
     took_ms = (time.perf_counter() - prepared.started) * 1000
     return completed(ctx, reply_of(body.query, hits=hits, grounded=grounded, took_ms=took_ms, **told) | {"facets": facets})
@@ -183,6 +186,14 @@ async def complete(call: Call, made: Found | dict[str, Any], models: Models) -> 
     made.reply |= reply_of(body.query, hits=page, grounded=grounded, took_ms=took_ms, reranked=reranked, **made.told)
     made.reply["facets"] = made.facets
     return made.reply
+
+
+def _universe(ctx: ReadContext, body: AdvancedBody) -> BitMap:
+    """Everything the search may return: of a plain search's universe what the date range leaves."""
+    allowed = universe(ctx, body)
+    if body.date_range_start is None and body.date_range_end is None:
+        return allowed
+    return told_between(ctx, allowed, "occurred_at", body.date_range_start, body.date_range_end)
 
 
 def _only(ranked: Ranked, places: NDArray[np.intp]) -> Ranked:
@@ -250,6 +261,7 @@ plugin = Plugin(
             kind=Kind.READ,
             load=load,
             prepare=prepare,
+            ahead=ahead,
             together=together,
             handler=search,
             complete=complete,

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +93,9 @@ class BoundedEmbedder(ABC):
 
     @abstractmethod
     def give_way(self, reads_wait: bool) -> None: ...
+
+    @abstractmethod
+    def meanwhile(self, call: Callable[[], object]) -> None: ...
 
     async def read(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Reading]:
         return await self._read([(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)])

@@ -80,6 +80,10 @@ class Embedder(Protocol):
         them, so a model of this machine may rather gather texts for a fuller run."""
         ...
 
+    def meanwhile(self, call: Callable[[], object]) -> None:
+        """Call this once, from any thread, when the model is busy with what is asked next: what it starts will not stand in its way."""
+        ...
+
     def stats(self) -> dict[str, float]:
         """Figures for metrics; counters end in `_total`."""
         ...
@@ -203,6 +207,7 @@ class MiniLmEmbedder(BoundedEmbedder):
         self._runs: deque[list[_Item]] = deque()
         self._arrived = threading.Condition()
         self._gives_way = False
+        self._meanwhile: list[Callable[[], object]] = []
         self._worker = threading.Thread(target=self._work, name="embedder", daemon=True)
         self._worker.start()
 
@@ -222,6 +227,10 @@ class MiniLmEmbedder(BoundedEmbedder):
             self._gives_way = reads_wait
             if not reads_wait:
                 self._arrived.notify()
+
+    def meanwhile(self, call: Callable[[], object]) -> None:
+        with self._arrived:
+            self._meanwhile.append(call)
 
     async def close(self) -> None:
         with self._arrived:
@@ -292,6 +301,10 @@ class MiniLmEmbedder(BoundedEmbedder):
         run = [item for item in run if item.request.is_wanted()]
         if not run:
             return
+        with self._arrived:
+            calls, self._meanwhile = self._meanwhile, []
+        for call in calls:
+            call()
         try:
             readings = self._readings(run)
         except Exception as error:  # onnxruntime raises bare Exceptions; each goes to those who wait for this run

@@ -294,6 +294,7 @@ WRITE_QUEUE_MAX = 8_192
 SLOW_CALLS_MAX = 1_024
 READ_GROUP_CALLS_MAX = 32
 READ_THREADS_MAX = 2
+READ_AHEAD_SECONDS_MAX = 0.05  # that a snapshot waits for what its read still lacks
 READ_PATIENCE_SECONDS = 0.02  # without an end to any read while others wait, before one more thread takes some
 OUTBOX_RETENTION_SECONDS = 7 * 24 * 3600
 EXPIRED_ROWS_SWEPT_PER_WRITE = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -76,6 +77,9 @@ class OpenAiEmbedder(BoundedEmbedder):
 
     def give_way(self, reads_wait: bool) -> None:
         """It takes none of this machine's time."""
+
+    def meanwhile(self, call: Callable[[], object]) -> None:
+        call()
 
     async def close(self) -> None:
         self._closed = True

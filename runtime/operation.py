@@ -5,6 +5,8 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
 
     load(ctx: ReadContext, body) -> loaded            optional; reads a snapshot before slow work (sync)
     prepare(call, loaded, models) -> prepared         optional; async; embeddings and other remote work, outside any transaction
+    ahead(ctx: ReadContext, body) -> found            optional, kind READ with prepare; what of the handler's work needs nothing that
+                                                      `prepare` makes, done beside it when no other read is under way
     together(ctx: ReadContext, [prepared, …])         optional, kind READ; once for calls of one tenant that are ready together
     handler(ctx: ReadContext, body) -> Reply | body   kind READ; on one snapshot
     complete(call, made, models) -> body              optional, kind READ with prepare; async; remote work on what the handler made,
@@ -13,10 +15,11 @@ OpenAPI entry all derive from one declaration; nobody writes a route by hand. A 
     handler(call, steps, models) -> Reply | body      kind FLOW; async; runs in the gateway and composes operations by name
     finish(ctx: WriteContext, body)                   optional, kind FLOW; what the flow leads to, in one transaction (flow.py)
 
-What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query model is `ctx.query`. A
-handler returns a Reply, or just the body (a pydantic model, a dict or a list), which then goes out with the operation's
-first status. Time and ids come from the Call, never from the clock or the random module, so that running a write twice
-gives the same rows: a group commit that must be repeated repeats exactly.
+What `load` and `prepare` produced is `ctx.prepared` (for `ahead`, what `load` did), and what `ahead` found `ctx.ahead`, None where
+it did not run; path parameters are `ctx.path`, the query model is `ctx.query`. A handler returns a Reply, or just the body (a
+pydantic model, a dict or a list), which then goes out with the operation's first status. Time and ids come from the Call, never
+from the clock or the random module, so that running a write twice gives the same rows: a group commit that must be repeated
+repeats exactly.
 """
 
 from __future__ import annotations
@@ -148,7 +151,7 @@ class Operation:
     produces     media type of a success body that is no JSON, such as "text/plain"; its response model is a root model
                  of each line, where it produces application/x-ndjson
     statuses     success statuses this operation can give; the first is used when a handler returns a bare body
-    load,prepare,together,complete,finish  optional steps around the handler
+    load,prepare,ahead,together,complete,finish  optional steps around the handler
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of a finished write
     scope        "public", "read", "write" or "admin"
@@ -181,6 +184,7 @@ class Operation:
     statuses: tuple[int, ...] = (200,)
     load: Callable[..., Any] | None = None
     prepare: Callable[..., Awaitable[Any]] | None = None
+    ahead: Callable[..., Any] | None = None
     together: Callable[..., None] | None = None
     complete: Callable[..., Awaitable[Any]] | None = None
     finish: Callable[..., None] | None = None
@@ -388,10 +392,12 @@ class ReadContext:
     ctx.now            Unix milliseconds of the call
     ctx.principal      who asks; None in public and internal operations, which act on a slot
     ctx.prepared       what `prepare` (or else `load`) made
+    ctx.ahead          what `ahead` found on this snapshot; None where it did not run
     ctx.after          for an `export` that goes on: the place its last record named; None at the start
     """
 
     after: Any = None
+    ahead: Any = None
 
     def __init__(
         self, reader: Reader, scope: Scope, call: Call, environment: Environment, principal: Principal | None, prepared: Any = None

@@ -103,8 +103,8 @@ class Shard:
             self.store.close()
             raise
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
-        crowds = [] if self.models is None else [self.models.embedder.give_way]
-        self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX, *crowds)
+        told = [] if self.models is None else [self.models.embedder.give_way, self.models.embedder.meanwhile]
+        self._reads = ReadPool(self.store, formed_read, READ_THREADS_MAX, *told)
         self._jobs = JobLoop(
             snapshot=self.store.snapshot,
             tenant=self._owner_of_job,
@@ -274,14 +274,13 @@ class Shard:
                 principal, scope, ticket = self._admit(snapshot, operation, call)
                 self._hold_credits(ticket, principal, snapshot, scope, call)
                 loaded, admitted = self._load(snapshot, operation, call, principal, scope), snapshot.sequence
-            prepared = await operation.prepare(call, loaded, self.models)
             made: list[ReadContext] = []
 
             def make(snapshot: Snapshot) -> ReadContext:
-                made.append(ReadContext(snapshot, scope, call, self.environment, principal, prepared))
+                made.append(ReadContext(snapshot, scope, call, self.environment, principal, loaded))
                 return made[-1]
 
-            reply = await self._reads.run(operation, (scope.slot, scope.tenant), make)
+            reply = await self._reads.run(operation, (scope.slot, scope.tenant), make, operation.prepare(call, loaded, self.models))
             if operation.complete is not None:
                 reply = formed(operation, await operation.complete(call, reply.body, self.models))
             if self.store.sequence != admitted:  # it read after it was admitted, and nobody reads what is erased by then

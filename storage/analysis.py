@@ -365,44 +365,27 @@ def content_words(text: str, *, is_query: bool = False) -> list[ContentWord]:
 
 
 class Matcher:
-    """Finds what of a text gives one of some terms. For many texts and the same terms: each word is judged once."""
+    """Finds what of a text gives one of some terms."""
 
     def __init__(self, terms: frozenset[str]):
         self._terms = terms
-        self._known: dict[str, _Hits] = {}
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """(start, end) of every word or part of a word that gives one of the terms, in order."""
         if not self._terms:
             return []
         pattern = _ASCII_TOKENS if text.isascii() else _TOKENS
-        # The English forms are always there, so the language matters only where they give nothing.
-        spans = self._in("english", pattern.finditer(text))
-        if spans:
-            return spans
         tokens = pattern.findall(text)
-        language = _language(tokens, TEXT_EVIDENCE)
-        return [] if language == "english" else self._in(language, pattern.finditer(text))
+        # The English forms are always there, so the language matters only where they give nothing.
+        return self._in(_CACHES["english"], tokens, pattern, text) or self._in(_words_for(tokens, TEXT_EVIDENCE), tokens, pattern, text)
 
-    def _in(self, language: str, matches: Iterator) -> list[tuple[int, int]]:
-        hits = self._known.get(language)
-        if hits is None:
-            hits = self._known[language] = _Hits(_CACHES[language], self._terms)
-        return [(match.start() + start, match.start() + end) for match in matches for start, end in hits[match[0]]]
-
-
-class _Hits(dict[str, list[tuple[int, int]]]):
-    """Token -> (start, end) of what in it gives one of the terms."""
-
-    def __init__(self, words: _Words, terms: frozenset[str]):
-        super().__init__()
-        self._words, self._terms = words, terms
-
-    def __missing__(self, token: str) -> list[tuple[int, int]]:
-        word = self._words[token]
-        is_hit = not self._terms.isdisjoint(word.text)
-        found = self[token] = [(start, end) for term, start, end in word.pieces if term in self._terms] if is_hit else []
-        return found
+    def _in(self, words: _Words, tokens: list[str], pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+        terms = self._terms
+        hits = {token for token in tokens if not terms.isdisjoint(words[token].text)}
+        if not hits:
+            return []
+        found = ((match.start(), words[match[0]].pieces) for match in pattern.finditer(text) if match[0] in hits)
+        return [(at + start, at + end) for at, pieces in found for term, start, end in pieces if term in terms]
 
 
 def query_terms(text: str) -> list[str]:

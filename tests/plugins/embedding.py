@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class WordEmbedder:
 
     def give_way(self, reads_wait: bool) -> None:
         """It takes no time."""
+
+    def meanwhile(self, call: Callable[[], object]) -> None:
+        call()
 
     async def read(self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]) -> list[Reading]:
         """Equal words are alike, others at right angles, unless two fall on the same place."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plugins import accounts, collections, memories, search
+from plugins import accounts, collections, memories, search, search_question
 from plugins.search_views import SearchReply
 from runtime.inference import InferenceUnavailable, Models
 from runtime.plugin import Plugin
@@ -222,7 +222,7 @@ def test_names_of_speakers_or_in_many_memories_are_not_embedded(library: Library
         library.find(query)
         return library.embedder.texts[-1]
 
-    for i in range(search.NAME_COMMON_MIN):
+    for i in range(search_question.NAME_COMMON_MIN):
         library.add(f"Mara and the Tisch came to see house {i}.")
     library.add("Nadia came too.")
     assert embedded("What did Mara's sister and Nadia see?") == "What did sister and Nadia see?"

@@ -184,6 +184,18 @@ def test_giving_way_has_an_end(models_directory: Path) -> None:
     with_embedder(MiniLmEmbedder(models_directory), body)
 
 
+def test_what_goes_on_meanwhile_is_called_once_and_after_the_query_has_its_turn(models_directory: Path) -> None:
+    async def body(embedder: MiniLmEmbedder) -> None:
+        called: list[float] = []
+        embedder.meanwhile(lambda: called.append(embedder.stats()["waiting"]))
+        assert not called
+        await embedder.embed(["one question"])
+        await embedder.embed(["another question"])
+        assert called == [1]
+
+    with_embedder(MiniLmEmbedder(models_directory), body)
+
+
 def test_late_is_unavailable_and_frees_its_place(models_directory: Path) -> None:
     async def body(embedder: MiniLmEmbedder) -> None:
         with pytest.raises(InferenceUnavailable, match=r"longer than 0\.5 seconds"):
