@@ -52,8 +52,9 @@ def keys(service: Endpoint) -> set[str | None]:
         refuses(429, "rate_limit_exceeded", kind="rate_limit_error", **LATER),
         refuses(409, kind="conflict_error", **LATER),
         answers(b"<html>bad gateway</html>", 502, "text/html"),
+        answers(b"Internal Server Error", 500, "text/plain"),
     ],
-    ids=["hangs up", "half an answer", "503", "429", "409 still running", "a proxy's 502"],
+    ids=["hangs up", "half an answer", "503", "429", "409 still running", "a proxy's 502", "a proxy's 500"],
 )
 def test_a_write_is_sent_again_under_the_same_key(trouble: Act, calling: Any) -> None:
     with endpoint(trouble, trouble, answers(MEMORY, 201)) as service:

@@ -45,7 +45,7 @@ from typing import Any, ClassVar
 import httpx
 
 PASSING = (409, 429, 502, 503, 504)
-GATEWAY_FAULTS = (502, 503, 504)
+GATEWAY_FAULTS = (500, 502, 503, 504)
 
 
 class MnemeError(Exception):

@@ -5,7 +5,7 @@ attempts, so that the service takes it in once. Any other call is repeated only 
 was never made, or the service refused it with 429.
 
 What is worth repeating: no answer, or an answer that names a Retry-After (409 while a twin is running, 429, 502, 503, 504), or a
-502, 503 or 504 of something between here and the service. Other answers stay what they are, however often one asks.
+500, 502, 503 or 504 of something between here and the service. Other answers stay what they are, however often one asks.
 """
 
 from __future__ import annotations
