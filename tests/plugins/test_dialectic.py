@@ -15,6 +15,8 @@ from tests import upstream
 from tests.over_http import OverHttp, over_http
 from tests.upstream import Upstream, answers_with, refuses, waits
 
+pytestmark = pytest.mark.usefixtures("without_delay")
+
 ASK = "Where does she live?"
 
 

@@ -26,6 +26,8 @@ from tests.endpoints import Endpoint, endpoint
 from tests.in_process import InProcess, in_process
 from tests.receivers import receiver
 
+pytestmark = pytest.mark.usefixtures("without_delay")
+
 SPOKEN = "The meeting begins at nine on Thursday, and Maria brings the signed contract."
 
 

@@ -15,6 +15,8 @@ from tests.plugins.embedding import WordEmbedder
 from tests.plugins.test_ingestion import Ears, kinds
 from tests.upstream import Act, Upstream, answers_with, breaks_off, completion, hangs_up, refuses, says, sends, upstream, waits
 
+pytestmark = pytest.mark.usefixtures("without_delay")
+
 SAID = "I moved from Lisbon to Oslo in May, it was a hassle."
 FOUND = {
     "message": 0, "quote": "I moved from Lisbon to Oslo in May", "text": "Ada lives in Oslo since May 2023.", "subject": "Ada",

@@ -12,6 +12,8 @@ from plugins.search_advanced import AdvancedBody
 from plugins.search_views import SearchBody
 from tests.plugins.test_ingestion import JUNE, Ears
 
+pytestmark = pytest.mark.usefixtures("without_delay")
+
 
 @pytest.fixture
 def ears(tmp_path: Path) -> Iterator[Ears]:

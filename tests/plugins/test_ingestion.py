@@ -16,6 +16,8 @@ from runtime.timestamps import iso
 from tests.plugins import Desk
 from tests.plugins.embedding import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("without_delay")
+
 MARCH, JUNE = "2023-03-01T10:00:00Z", "2023-06-10T10:00:00Z"
 
 

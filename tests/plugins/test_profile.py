@@ -15,6 +15,8 @@ from runtime.inference import Models
 from tests.plugins import Desk
 from tests.plugins.embedding import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("without_delay")
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
