@@ -185,7 +185,8 @@ def import_file(parsed: argparse.Namespace) -> int:
     with Client(parsed.base_url or local_base_url(settings_of(parsed)), api_key) as client:
         client.call("GET", "/v1/auth/me")  # a service that is not there, or does not know the key, is told at once
         report = importer.run(client, parsed.file, records, shared, parsed.infer, sys.stderr)
-    print(f"{report.sent} of {report.total} records stored, {report.skipped} were stored before, {report.refused} refused.")
+    stored = report.sent + report.skipped
+    print(f"{stored} of {report.total} records are stored, each once, however often it is sent; {report.refused} refused.")
     if report.refused:
         print(f"The first refusal: {report.first_refusal}", file=sys.stderr)
     return FAILED if report.refused else OK
