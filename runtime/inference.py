@@ -81,7 +81,10 @@ class Embedder(Protocol):
         ...
 
     def meanwhile(self, call: Callable[[], object]) -> None:
-        """Call this once, from any thread, when the model is busy with what is asked next: what it starts will not stand in its way."""
+        """Call this once, from any thread, when the model is busy with what is asked next: what it starts will not stand in its way.
+
+        Only the last one counts, so that none is kept where nothing more is asked: whoever told an earlier one may never be called.
+        """
         ...
 
     def stats(self) -> dict[str, float]:
@@ -207,7 +210,7 @@ class MiniLmEmbedder(BoundedEmbedder):
         self._runs: deque[list[_Item]] = deque()
         self._arrived = threading.Condition()
         self._gives_way = False
-        self._meanwhile: list[Callable[[], object]] = []
+        self._meanwhile: Callable[[], object] | None = None
         self._worker = threading.Thread(target=self._work, name="embedder", daemon=True)
         self._worker.start()
 
@@ -230,7 +233,7 @@ class MiniLmEmbedder(BoundedEmbedder):
 
     def meanwhile(self, call: Callable[[], object]) -> None:
         with self._arrived:
-            self._meanwhile.append(call)
+            self._meanwhile = call
 
     async def close(self) -> None:
         with self._arrived:
@@ -302,8 +305,8 @@ class MiniLmEmbedder(BoundedEmbedder):
         if not run:
             return
         with self._arrived:
-            calls, self._meanwhile = self._meanwhile, []
-        for call in calls:
+            call, self._meanwhile = self._meanwhile, None
+        if call is not None:
             call()
         try:
             readings = self._readings(run)

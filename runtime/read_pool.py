@@ -41,17 +41,12 @@ class _Begun:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.answer = self.loop.create_future()
+        self.started = False
         self._prepared: Future = Future()
-        self._started = False
-
-    def start(self) -> bool:
-        """Whether it is still wanted. Called before its thread sets out."""
-        self._started = True
-        return not self._prepared.cancelled()
 
     def go_on(self, prepared: Any) -> bool:
         """Whether it will answer; otherwise it has not started, or waited for too long, and has no snapshot."""
-        if self._started:
+        if self.started:
             with contextlib.suppress(InvalidStateError):
                 self._prepared.set_result(prepared)
                 return True
@@ -65,6 +60,10 @@ class _Begun:
             if self._prepared.cancel():
                 raise
             return self._prepared.result()
+
+    @property
+    def is_wanted(self) -> bool:
+        return not self._prepared.cancelled()
 
     def cancel(self) -> None:
         """Nobody waits for the answer any more; no harm once it is there."""
@@ -179,8 +178,11 @@ class ReadPool:
             self._run_together(*group, loop)
 
     def _start_ahead(self, operation: Operation, make: Callable[[Snapshot], ReadContext], begun: _Begun) -> None:
-        if begun.start():
-            self._threads.submit(self._run_ahead, operation, make, begun)
+        """From the thread of the model, which must not fail for it."""
+        with contextlib.suppress(RuntimeError):  # the pool is closed
+            if begun.is_wanted:
+                self._threads.submit(self._run_ahead, operation, make, begun)
+                begun.started = True
 
     def _run_ahead(self, operation: Operation, make: Callable[[Snapshot], ReadContext], begun: _Begun) -> None:
         """A read from before its preparation to its answer, and then those that came meanwhile."""

@@ -187,6 +187,7 @@ def test_giving_way_has_an_end(models_directory: Path) -> None:
 def test_what_goes_on_meanwhile_is_called_once_and_after_the_query_has_its_turn(models_directory: Path) -> None:
     async def body(embedder: MiniLmEmbedder) -> None:
         called: list[float] = []
+        embedder.meanwhile(lambda: called.append(-1.0))
         embedder.meanwhile(lambda: called.append(embedder.stats()["waiting"]))
         assert not called
         await embedder.embed(["one question"])
