@@ -377,7 +377,10 @@ class Matcher:
         pattern = _ASCII_TOKENS if text.isascii() else _TOKENS
         tokens = pattern.findall(text)
         # The English forms are always there, so the language matters only where they give nothing.
-        return self._in(_CACHES["english"], tokens, pattern, text) or self._in(_words_for(tokens, TEXT_EVIDENCE), tokens, pattern, text)
+        spans = self._in(_CACHES["english"], tokens, pattern, text)
+        if not spans and (language := _language(tokens, TEXT_EVIDENCE)) != "english":
+            spans = self._in(_CACHES[language], tokens, pattern, text)
+        return spans
 
     def _in(self, words: _Words, tokens: list[str], pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
         terms = self._terms
