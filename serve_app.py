@@ -53,7 +53,7 @@ from runtime.gateway import build_asgi
 from runtime.inference import Models, load_models
 from runtime.language_model import load_language_model
 from runtime.layout import Layout, shard_directory
-from runtime.minilm import ModelUnusable
+from runtime.minilm_weights import ModelUnusable
 from runtime.placement_table import PlacementTable
 from runtime.plugin import Registry
 from runtime.ray_shards import RayShards

@@ -3,6 +3,9 @@
 Per thread count it prints texts per second when chat-like sentences of about 25 tokens arrive in batches of 100, two
 batches in flight, and the milliseconds of one new query: alone, and while such batches keep the model busy. Figures are of
 the whole embedder, tokenizer and queue included. Queries are all different, so the cache answers none of them.
+
+--ways compares the compiled model with the graph instead, without tokenizer and queue, on a processor that can run both: the two in
+turns, each run after 4 MB of other memory were read, as between two requests.
 """
 
 from __future__ import annotations
@@ -19,9 +22,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import numpy as np
+
 from runtime.inference import MiniLmEmbedder
+from runtime.minilm_graph import GraphMiniLm
+from runtime.minilm_weights import kept, packaged_files
 
 BATCH_TEXTS = 100
+WAYS = ((6, 1), (13, 1), (20, 1), (30, 1), (20, 24), (64, 8), (256, 2))  # (tokens, texts)
+WAYS_MILLISECONDS = 400
 QUERIES = 200
 QUERIES_WHILE_BUSY = 40
 
@@ -104,14 +113,36 @@ async def measure(directory: Path, threads: int, texts: list[str]) -> None:
     )
 
 
+def compare_ways(directory: Path) -> None:
+    from runtime.minilm_compiled import CompiledMiniLm, packed  # cannot be compiled on every processor
+
+    graph = GraphMiniLm.load(directory, packaged_files(), 1)
+    compiled = CompiledMiniLm.open(kept(directory / "packed", packaged_files(), packed), 1)
+    draw, other = np.random.default_rng(0), np.ones(4 << 20, np.uint8)
+    for tokens, texts in WAYS:
+        taken: dict[str, list[float]] = {"graph": [], "compiled": []}
+        while sum(taken["graph"]) < WAYS_MILLISECONDS:
+            ids = [[101, *draw.integers(2_000, 20_000, tokens - 2).tolist(), 102] for _ in range(texts)]
+            for name, network in (("graph", graph), ("compiled", compiled)):
+                other.sum()
+                begun = time.perf_counter()
+                network.run(ids)
+                taken[name].append((time.perf_counter() - begun) * 1_000)
+        one, two = (statistics.median(taken[name]) / texts for name in ("graph", "compiled"))
+        print(f"{texts:3d} texts of {tokens:3d} tokens: graph {one:6.2f} ms a text, compiled {two:6.2f}, {two / one:.2f} of it", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--texts", type=int, default=1_024)
-    parser.add_argument("--models", type=Path, help="where the built graph is kept; a temporary directory when not given")
+    parser.add_argument("--models", type=Path, help="where what the model runs from is kept; a temporary directory when not given")
+    parser.add_argument("--ways", action="store_true", help="compare the compiled model with the graph")
     options = parser.parse_args()
     texts = sentences(options.texts, random.Random(1))
     with tempfile.TemporaryDirectory() as temporary:
+        if options.ways:
+            return compare_ways(options.models or Path(temporary))
         for threads in options.threads:
             asyncio.run(measure(options.models or Path(temporary), threads, texts))
 

@@ -122,7 +122,7 @@ def weights(settings: Settings) -> Finding:
     """The embedded model's files are there and are the right ones, to the byte."""
     if settings.embedder.backend != "minilm":
         return Finding("ok", f"weights are not needed: {settings.embedder.base_url} embeds with {settings.embedder.model}")
-    from runtime.minilm import WEIGHTS_SHA256, ModelUnusable, packaged_files
+    from runtime.minilm_weights import WEIGHTS_SHA256, ModelUnusable, packaged_files
 
     try:
         path = (settings.embedder.model_path or packaged_files()) / WEIGHTS_FILE

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from runtime import limits, minilm
+from runtime import limits, minilm, minilm_weights
 from runtime.embedding import Asked, BoundedEmbedder, InferenceUnavailable, Reading
 from runtime.language_model import LanguageModel, load_language_model
 from runtime.minilm_words import Spans, word_vectors
@@ -115,7 +115,7 @@ class Models:
 def load_models(settings: Settings, data_dir: Path) -> Models:
     """What the settings ask for. Blocks: seconds the first time in a data directory, a tenth of a second later.
 
-    Raises minilm.ModelUnusable when the embedded model is not installed or not itself.
+    Raises minilm_weights.ModelUnusable when the embedded model is not installed or not itself.
     """
     chosen = settings.embedder
     if chosen.backend == "openai":
@@ -200,7 +200,7 @@ class MiniLmEmbedder(BoundedEmbedder):
         queue_max: int = 4_096,
         cache_entries: int = 4_096,
     ):
-        """Blocks while the model loads, or is built into `model_directory` the first time. Raises minilm.ModelUnusable."""
+        """Blocks while the model loads, or is built into `model_directory` the first time. Raises minilm_weights.ModelUnusable."""
         super().__init__(timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries)
         self._model = minilm.MiniLm.load(model_directory, model_path, threads=threads)
         self._vocabulary = self._model.vocabulary().keys()
@@ -216,14 +216,14 @@ class MiniLmEmbedder(BoundedEmbedder):
 
     @property
     def space(self) -> str:
-        return f"all-MiniLM-L6-v2/{minilm.WIDTH}"
+        return f"{minilm_weights.NAME}/{minilm_weights.WIDTH}"
 
     def knows(self, word: str) -> bool:
         return word.lower() in self._vocabulary
 
     @property
     def width(self) -> int:
-        return minilm.WIDTH
+        return minilm_weights.WIDTH
 
     def give_way(self, reads_wait: bool) -> None:
         with self._arrived:

@@ -12,7 +12,7 @@ from functools import cache
 
 from tokenizers import Tokenizer
 
-from runtime.minilm import ModelUnusable, packaged_files
+from runtime.minilm_weights import ModelUnusable, packaged_files
 
 BYTES_PER_TOKEN_AT_LEAST = 5
 BYTES_PER_TOKEN_GUESSED = 4

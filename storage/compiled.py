@@ -7,8 +7,10 @@ written.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from llvmlite import binding
 from numba import njit, types
 
 INT8, INT32, INT64 = types.int8, types.int32, types.int64
@@ -27,3 +29,14 @@ def made(kind: Any, dimensions: int = 1) -> types.Array:
 def compiled(*arguments: Any, result: Any = types.void) -> Callable[[Callable], Callable]:
     """Decorator: compile for exactly these argument types. Float sums may be reordered, so that they use the processor's vectors."""
     return njit(result(*arguments), nogil=True, fastmath=True, cache=True)
+
+
+def part(function: Callable) -> Callable:
+    """Decorator: a piece of compiled functions of the same file, compiled into each that calls it."""
+    return njit(nogil=True, fastmath=True, error_model="numpy")(function)
+
+
+@cache
+def adds_products_of_bytes() -> bool:
+    """Whether what is compiled here may use AVX-512 VNNI: four products of bytes added to a sum by one instruction."""
+    return binding.get_host_cpu_features().get("avx512vnni", False)

