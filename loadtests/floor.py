@@ -6,6 +6,7 @@
     /socket the same over the service's own Unix socket, which carries the lanes of one machine
 
     python loadtests/floor.py [--seconds 5] [--connections 1 32] [--set key=value …]   -> one JSON object per line
+    python loadtests/floor.py --stay                                                   -> its address, then nothing until SIGTERM
 
 It is served exactly as the service is (runtime/serving.py), with a shard that does nothing. Requests come from wrk where it is
 installed, otherwise from a small client in a process of its own; both keep their connections open.
@@ -190,6 +191,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--stay", action="store_true", help="measure nothing; stay up for whoever does")
     parser.add_argument("--client", metavar="URL", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.client:
@@ -199,6 +201,8 @@ def main() -> int:
         settings = Settings.load(None, [f"data_dir={directory}", "http.port=0", *asked.set])
 
         def announce(base_url: str) -> None:
+            if asked.stay:
+                return print(json.dumps({"base_url": base_url}), flush=True)
             threading.Thread(target=_measure_all, args=(base_url, asked.connections, asked.seconds), daemon=True).start()
 
         return serving.serve(settings, announce, module=MODULE)
