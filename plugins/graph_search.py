@@ -147,7 +147,7 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     matcher = Matcher(frozenset(terms))
     hits = [
         hit(
-            row, rank=rank, score=float(scores[place]), normalized=float(scores[place]), stands=True, matcher=matcher,
+            row, rank=rank, score=float(scores[place]), normalized=float(scores[place]), stands=True, matcher=matcher, occurrences=None,
             explanation=None, compact=False,
         )
         for rank, (place, row) in enumerate(zip(page, rows, strict=True), 1)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,7 @@ from plugins.memory_store import (
     MEMORY_TEXT,
     MEMORY_VECTORS,
     MEMORY_WORDS,
+    MemoryRow,
     cue_column,
     cue_columns,
     get_row,
@@ -55,7 +57,8 @@ from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, Searc
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
-from storage.analysis import ContentWord, Matcher, content_words
+from storage.analysis import ContentWord, Matcher, analyze, content_words
+from storage.lexical_index import OCCURRENCES_SCORED_MAX
 from storage.vector_scan import Scan
 
 
@@ -347,16 +350,15 @@ def standing(ranked: Ranked, body: SearchBody) -> np.ndarray:
     return np.flatnonzero((ranked.stands | body.include_low_confidence) & (ranked.normalized >= body.score_min))
 
 
-def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: Iterable[str]) -> list[dict[str, Any]]:
+def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: list[str]) -> list[dict[str, Any]]:
     """The rows of one page, from the snapshot that ranked them."""
     page = list(page)
     ordinals = [int(ranked.ordinals[place]) for place in page]
-    matcher, nothing = Matcher(frozenset(terms)), Matcher(frozenset())
-    matches = ctx.index(MEMORY_TEXT).frequencies(list(terms), np.array(ordinals, np.uint32)).any(axis=0).tolist()
     noted(ctx, ordinals)
     rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ordinals])
+    matcher, counted = Matcher(frozenset(terms)), occurrences(ctx, terms, rows)
     hits = []
-    for rank_number, (place, row, has_term) in enumerate(zip(page, rows, matches, strict=True), body.offset + 1):
+    for rank_number, (place, row, found) in enumerate(zip(page, rows, counted, strict=True), body.offset + 1):
         explanation = {name: round(float(values[place]), 6) for name, values in ranked.contributions.items()} if body.explained else None
         hits.append(
             hit(
@@ -365,12 +367,26 @@ def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchB
                 score=float(ranked.scores[place]),
                 normalized=float(ranked.normalized[place]),
                 stands=bool(ranked.stands[place]),
-                matcher=matcher if has_term else nothing,
+                matcher=matcher,
+                occurrences=found,
                 explanation=explanation,
                 compact=body.view == "compact",
             )
         )
     return hits
+
+
+def occurrences(ctx: ReadContext, terms: list[str], rows: list[MemoryRow]) -> list[dict[str, int] | None]:
+    """How often each memory's content has each of the terms that it has; None where one is there too often to be counted."""
+    counted = ctx.index(MEMORY_TEXT).frequencies(terms, np.array([row.ordinal for row in rows], np.uint32))
+    # A memory is indexed with its speaker's name, which is no part of the content.
+    spoken = {name: Counter(() if name is None else analyze(name)) for name in {row.speaker for row in rows}}
+    found: list[dict[str, int] | None] = []
+    for row, counts in zip(rows, counted.T.astype(int).tolist(), strict=True):
+        of_name = spoken[row.speaker]
+        each = {term: count - of_name[term] for term, count in zip(terms, counts, strict=True) if count > of_name[term]}
+        found.append(each if max(counts, default=0) < OCCURRENCES_SCORED_MAX else None)
+    return found
 
 
 def _spoken(candidates: np.ndarray, marks: np.ndarray, people: list[BitMap]) -> np.ndarray:

@@ -6,6 +6,7 @@ means no results, no evidence and confidence 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictBool
@@ -162,10 +163,11 @@ def hit(
     normalized: float,
     stands: bool,
     matcher: Matcher,
+    occurrences: Mapping[str, int] | None,
     explanation: dict[str, float] | None,
     compact: bool,
 ) -> dict[str, Any]:
-    """One result; a compact one has no metadata, tags, highlights or explanation."""
+    """One result; a compact one has no metadata, tags, highlights or explanation. occurrences: as `highlights` has it."""
     shown = {
         "id": row.id,
         "memory_id": row.id,
@@ -187,7 +189,7 @@ def hit(
         "low_confidence": not stands,
     }
     if not compact:
-        shown |= {"metadata": row.metadata, "tags": row.tags, "highlights": highlights(row.content, matcher)}
+        shown |= {"metadata": row.metadata, "tags": row.tags, "highlights": highlights(row.content, matcher, occurrences)}
         if explanation is not None:
             shown["explanation"] = explanation
     return shown
@@ -206,10 +208,15 @@ def packed(hits: list[dict[str, Any]], token_budget: int | None) -> list[dict[st
     return kept
 
 
-def highlights(content: str, matcher: Matcher) -> list[dict[str, int]]:
-    """Where what is looked for stands in the content: code point ranges, in order, without overlap."""
+def highlights(content: str, matcher: Matcher, occurrences: Mapping[str, int] | None = None) -> list[dict[str, int]]:
+    """Where what is looked for stands in the content: code point ranges, in order, without overlap.
+
+    occurrences  how often the content gives each term that it gives, where that is known
+    """
     found: list[dict[str, int]] = []
-    for start, end in sorted(matcher.spans(content[:HIGHLIGHT_CHARS_MAX])):
+    if occurrences and len(content) > HIGHLIGHT_CHARS_MAX:
+        occurrences = None  # some are beyond
+    for start, end in sorted(matcher.spans(content[:HIGHLIGHT_CHARS_MAX], occurrences)):
         if found and start < found[-1]["end"]:
             found[-1]["end"] = max(found[-1]["end"], end)
         elif len(found) < HIGHLIGHTS_MAX:

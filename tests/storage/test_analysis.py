@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -187,6 +188,26 @@ def test_matching_spans_are_those_whose_terms_match(text: str, term: str) -> Non
     found = Matcher(terms).spans(text)
     assert all(bare(text[start:end])[:2] in bare(term) for start, end in found)
     assert bool(found) == bool(terms & set(analyze(text)))
+
+
+MET = """paint Paint painted painting. paints, re-paint paint's (paint) "paint" paint: 4paint paintX paint.er http://paint.er/a/paint lake
+    lakes Lake! lake; LAKE the 12 3.5 , ' - Häuser 図書館 _paint paint_ paint# run running ran"""
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from(sorted(MET.split())), max_size=12), st.sampled_from([" ", "  ", "\n", ""]))
+def test_words_met_before_are_found_where_all_words_would_be(words: list[str], between: str) -> None:
+    text, terms = between.join(words), frozenset(query_terms("painting lakes running"))
+    counted = Counter(term for term in analyze(text) if term in terms)
+    assert set(Matcher(terms).spans(text, counted)) == set(Matcher(terms).spans(text))
+
+
+def test_counting_what_is_looked_for_saves_taking_the_text_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, terms = "We painted the boat; painting it took a day.", frozenset(query_terms("paint"))
+    expected = Matcher(terms).spans(text)
+    monkeypatch.setattr(Matcher, "_in", lambda *_: pytest.fail("the text was taken apart"))
+    assert Matcher(terms).spans(text, {"paint": 2}) == expected == [(3, 10), (21, 29)]
+    assert Matcher(terms).spans(text, {}) == []
 
 
 def test_content_words_are_the_tokens_that_carry_terms() -> None:
