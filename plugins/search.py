@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -380,11 +379,11 @@ def occurrences(ctx: ReadContext, terms: list[str], rows: list[MemoryRow]) -> li
     """How often each memory's content has each of the terms that it has; None where one is there too often to be counted."""
     counted = ctx.index(MEMORY_TEXT).frequencies(terms, np.array([row.ordinal for row in rows], np.uint32))
     # A memory is indexed with its speaker's name, which is no part of the content.
-    spoken = {name: Counter(() if name is None else analyze(name)) for name in {row.speaker for row in rows}}
+    spoken = {name: [] if name is None else analyze(name) for name in {row.speaker for row in rows}}
     found: list[dict[str, int] | None] = []
     for row, counts in zip(rows, counted.T.astype(int).tolist(), strict=True):
         of_name = spoken[row.speaker]
-        each = {term: count - of_name[term] for term, count in zip(terms, counts, strict=True) if count > of_name[term]}
+        each = {term: left for term, count in zip(terms, counts, strict=True) if (left := count - of_name.count(term)) > 0}
         found.append(each if max(counts, default=0) < OCCURRENCES_SCORED_MAX else None)
     return found
 

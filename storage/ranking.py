@@ -9,15 +9,53 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from storage.compiled import FLOAT32, INT64, UINT32, compiled, given, made, part
+
 Ordinals = NDArray[np.uint32]
 Scores = NDArray[np.float32]
 
 
 def best(candidates: Ordinals, scores: Scores, k: int) -> tuple[Ordinals, Scores]:
     """The k highest scores (k ≥ 1) with their ordinals."""
-    if len(scores) > k:
-        edge = np.partition(scores, len(scores) - k)[len(scores) - k]
-        kept = np.flatnonzero(scores >= edge)
-        candidates, scores = candidates[kept], scores[kept]
-    order = np.lexsort((candidates, scores))[::-1][:k]
-    return candidates[order], scores[order]
+    k = min(k, len(scores))
+    ordinals, highest = np.empty(k, np.uint32), np.empty(k, np.float32)
+    _best(np.ascontiguousarray(candidates, np.uint32), np.ascontiguousarray(scores, np.float32), k, ordinals, highest)
+    return ordinals, highest
+
+
+@part
+def _sink(highest, ordinals, size, score, ordinal):
+    """Put these in the place of a heap's top, and whatever is then due there."""
+    hole = 0
+    while 2 * hole + 1 < size:
+        child = 2 * hole + 1
+        other = child + 1
+        if other < size and (highest[other] < highest[child] or (highest[other] == highest[child] and ordinals[other] < ordinals[child])):
+            child = other
+        if score < highest[child] or (score == highest[child] and ordinal < ordinals[child]):
+            break
+        highest[hole], ordinals[hole] = highest[child], ordinals[child]
+        hole = child
+    highest[hole], ordinals[hole] = score, ordinal
+
+
+@compiled(given(UINT32), given(FLOAT32), INT64, made(UINT32), made(FLOAT32))
+def _best(candidates, scores, k, ordinals, highest):
+    """A heap of the best so far, the least of them on top, which at the end is taken apart from its top."""
+    for place in range(scores.shape[0]):
+        score, ordinal = scores[place], candidates[place]
+        if place < k:
+            child = place
+            while child > 0:
+                parent = (child - 1) // 2
+                if highest[parent] < score or (highest[parent] == score and ordinals[parent] < ordinal):
+                    break
+                highest[child], ordinals[child] = highest[parent], ordinals[parent]
+                child = parent
+            highest[child], ordinals[child] = score, ordinal
+        elif highest[0] < score or (highest[0] == score and ordinals[0] < ordinal):
+            _sink(highest, ordinals, k, score, ordinal)
+    for left in range(k - 1, 0, -1):
+        score, ordinal = highest[left], ordinals[left]
+        highest[left], ordinals[left] = highest[0], ordinals[0]
+        _sink(highest, ordinals, left, score, ordinal)
