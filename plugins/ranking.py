@@ -42,8 +42,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plugins.memory_cues import NOTHING
-from storage.compiled import FLOAT32, INT32, INT64, UINT16, UINT32, UINT64, compiled, given, made
+from plugins.memory_cues import COLUMNS, NOTHING, NUMBER, QUESTION, TIME
+from storage.compiled import BOOL, FLOAT32, INT32, INT64, UINT16, UINT32, UINT64, compiled, given, made, records
 
 K1, B = 1.2, 0.75
 WINDOW_OWN = 2.0
@@ -60,6 +60,10 @@ FEATURES = (
     "length", "question", "address", "names", "dated",
 )  # fmt: skip
 _ROWS = {name: row for row, name in enumerate(FEATURES)}
+(
+    _WORDS, _NEARBY, _LEXICAL, _SEMANTIC, _EXACT, _SESSION, _ANSWER, _SPEAKER, _PERSONAL, _DATE, _TIME, _NUMBER, _PLACE,
+    _LENGTH, _QUESTION, _ADDRESS, _NAMES, _DATED,
+) = range(len(FEATURES))  # fmt: skip
 SIGNED = ("speaker", "personal")  # from −½ to ½; the others from 0 to 1
 NARROW = {"nearby": "words", "semantic": "exact"}  # a feature that counts neighbours -> the same without them
 
@@ -121,29 +125,20 @@ class Pool:
 class Columns:
     """n candidates, aligned. `previous` and `following` (int32) index into the pool; −1 where there is no neighbour.
 
-    blended   (n,) cosine with the memory's vector + NEIGHBOUR of each neighbour's
-    answers   (n,) whether the memory before is a question
-    session   (n,) uint64, a mark per session, 0 for none
-    speaker   (n,) 1 when the query names its speaker, −1 when it names another one, else 0
-    date      (n,) 0 to 1, how near it happened to a time that the query names
-    first_person, second_person   (n,) 0 to 1, share of such words among all words
-    names     (n,) capitalised words inside sentences
+    blended   (n,) float32, cosine with the memory's vector + NEIGHBOUR of each neighbour's
+    answers   (n,) bool, whether the memory before is a question
+    speaker   (n,) float32, 1 when the query names its speaker, −1 when it names another one, else 0
+    date      (n,) float32, 0 to 1, how near it happened to a time that the query names
+    cues      (n,) memory_cues.COLUMNS
     """
 
     previous: np.ndarray
     following: np.ndarray
     blended: np.ndarray
     answers: np.ndarray
-    session: np.ndarray
     speaker: np.ndarray
-    is_question: np.ndarray
-    has_time: np.ndarray
-    has_number: np.ndarray
-    content_words: np.ndarray
     date: np.ndarray
-    first_person: np.ndarray
-    second_person: np.ndarray
-    names: np.ndarray
+    cues: np.ndarray
 
 
 def asks_when(query: str) -> bool:
@@ -213,19 +208,11 @@ def idf(documents: int, containing: np.ndarray) -> np.ndarray:
 def features(query: Query, pool: Pool, columns: Columns) -> Features:
     """All but `words` and `nearby`, which are `interaction`'s."""
     found = Features(len(columns.previous))
-    cosine = np.maximum(pool.cosines, 0)
-    own = np.empty(len(cosine), np.float32)
-    limits = np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
-    _match(pool.frequencies, pool.lengths, query.idf, *limits, columns.previous, columns.following, own, found["lexical"])
-    own += cosine
-    own *= np.float32(0.5)
-    count = len(columns.previous)
-    found["exact"][:] = cosine[:count]
-    np.maximum(columns.blended, 0, out=found["semantic"])
-    found["session"][:] = own[:count]
-    _share_best(np.ascontiguousarray(columns.session, np.uint64), found["session"])
-    np.multiply(own[columns.previous], columns.answers, out=found["answer"])
-    _add_cues(found, query, columns)
+    measure = query.idf, np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
+    asked = np.array([query.asks_when, query.asks_count, query.asks_where], np.float32)
+    beside = columns.previous, columns.following, columns.blended, columns.answers
+    cues = columns.cues.view(_CUES)
+    _features(pool.frequencies, pool.lengths, pool.cosines, *measure, *beside, columns.speaker, columns.date, cues, asked, found.matrix)
     return found
 
 
@@ -236,27 +223,6 @@ def interaction(own: np.ndarray, previous: np.ndarray, following: np.ndarray, ra
     """
     shares = rarity / max(float(rarity.sum()), 1e-9)
     return own @ shares, np.maximum(own, NEIGHBOUR_WORDS * np.maximum(previous, following)) @ shares
-
-
-def _add_cues(found: Features, query: Query, columns: Columns) -> None:
-    """The features that come from the memory alone."""
-    names = found["names"]
-    np.minimum(columns.names / np.float32(NAMES_FULL), 1, out=names)
-    np.multiply(columns.speaker, np.float32(0.5), out=found["speaker"])
-    np.multiply(found["speaker"], np.minimum(columns.first_person / np.float32(PERSONS_FULL), 1), out=found["personal"])
-    np.minimum(columns.second_person / np.float32(PERSONS_FULL), 1, out=found["address"])
-    found["date"][:] = columns.date
-    found["dated"][:] = columns.has_time
-    for asked, name, values in (
-        (query.asks_when, "time", columns.has_time),
-        (query.asks_count, "number", columns.has_number),
-        (query.asks_where, "place", names),
-    ):
-        if asked:
-            found[name][:] = values
-    lengths = np.log1p(columns.content_words, dtype=np.float32)
-    np.minimum(lengths / np.float32(LENGTH_LOG_MAX), 1, out=found["length"])
-    found["question"][:] = columns.is_question
 
 
 def pooled(candidates: np.ndarray, previous: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -352,3 +318,40 @@ def _share_best(session, best):
     for i in range(session.shape[0]):
         if session[i] != 0:
             best[i] = tops[places[i]]
+
+
+_CUES = COLUMNS[[name for name in COLUMNS.names if name != "unused"]]
+
+
+@compiled(
+    given(FLOAT32, 2), given(UINT16), given(FLOAT32), given(FLOAT32), FLOAT32, FLOAT32, given(INT32), given(INT32), given(FLOAT32),
+    given(BOOL), given(FLOAT32), given(FLOAT32), given(records(_CUES)), given(FLOAT32), made(FLOAT32, 2),
+)  # fmt: skip
+def _features(
+    frequencies, lengths, cosines, idf, average_length, ceiling, previous, following, blended, answers, speaker, date, cues, asked, found
+):
+    """One call for all rows of `found`: of some thirty each would cost more than what it does. asked: (3,) when, how many, where."""
+    own, none = np.empty(cosines.shape[0], np.float32), np.float32(0)
+    session = np.empty(cues.shape[0], np.uint64)
+    _match(frequencies, lengths, idf, average_length, ceiling, previous, following, own, found[_LEXICAL])
+    for memory in range(own.shape[0]):
+        own[memory] = np.float32(0.5) * (own[memory] + max(cosines[memory], none))
+    for memory in range(cues.shape[0]):
+        cue = cues[memory]
+        session[memory] = cue.session
+        found[_SESSION, memory] = own[memory]
+        found[_EXACT, memory] = max(cosines[memory], none)
+        found[_SEMANTIC, memory] = max(blended[memory], none)
+        found[_ANSWER, memory] = own[previous[memory]] if answers[memory] else none
+        found[_SPEAKER, memory] = np.float32(0.5) * speaker[memory]
+        found[_PERSONAL, memory] = found[_SPEAKER, memory] * min(cue.first_person / np.float32(255 * PERSONS_FULL), np.float32(1))
+        found[_ADDRESS, memory] = min(cue.second_person / np.float32(255 * PERSONS_FULL), np.float32(1))
+        found[_NAMES, memory] = min(cue.capitals / np.float32(NAMES_FULL), np.float32(1))
+        found[_LENGTH, memory] = min(np.float32(math.log1p(cue.content_words)) / np.float32(LENGTH_LOG_MAX), np.float32(1))
+        found[_DATE, memory] = date[memory]
+        found[_DATED, memory] = cue.flags & TIME > 0
+        found[_QUESTION, memory] = cue.flags & QUESTION > 0
+        found[_TIME, memory] = asked[0] * found[_DATED, memory]
+        found[_NUMBER, memory] = asked[1] * (cue.flags & NUMBER > 0)
+        found[_PLACE, memory] = asked[2] * found[_NAMES, memory]
+    _share_best(session, found[_SESSION])

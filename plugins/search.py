@@ -34,9 +34,8 @@ from plugins.collections import require_collection
 from plugins.filters import compile_filter
 from plugins.memory_accesses import noted
 from plugins.memory_chunks import MEMORY_CHUNKS, chunk_cosines, nearest_by_chunk
-from plugins.memory_cues import NUMBER, QUESTION, TIME
+from plugins.memory_cues import QUESTION
 from plugins.memory_store import (
-    ARCHIVED,
     MEMORIES,
     MEMORY_FIELDS,
     MEMORY_TEXT,
@@ -51,13 +50,14 @@ from plugins.memory_store import (
 from plugins.query_dates import nearness
 from plugins.ranking_weights import learned_scores
 from plugins.search_events import SEARCH_COMPLETED, completed
-from plugins.search_question import FILTERS_AT, Named, Question, ask, find_names, universe
+from plugins.search_question import FILTERS_AT, Named, Question, ask, find_names, ordinals_of, universe
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, packed, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
 from storage.analysis import ContentWord, Matcher, analyze, content_words
 from storage.lexical_index import OCCURRENCES_SCORED_MAX
+from storage.ranking import among
 from storage.vector_scan import Scan
 
 
@@ -221,14 +221,13 @@ def propose(ctx: ReadContext, question: Question, prepared: Prepared, body: Sear
         if body.graph_share(retriever.weight) > 0:
             found.append(np.array([o for o in retriever.candidates(ctx, body.query) if o in allowed], dtype=np.uint32))
     candidates = ascending(*found)
-    return with_neighbours(ctx, candidates, allowed) if body.search_type == "hybrid" else candidates
+    return with_neighbours(ctx, candidates, question.members) if body.search_type == "hybrid" else candidates
 
 
-def with_neighbours(ctx: ReadContext, candidates: np.ndarray, allowed: BitMap) -> np.ndarray:
-    """The candidates and those of `allowed` beside them in their sessions, as ascending ordinals."""
-    beside = [cue_column(ctx, side, candidates) for side in ("previous", "following")]
-    near = BitMap(np.concatenate(beside)) & allowed
-    return np.frombuffer((near | BitMap(candidates)).to_array(), np.uint32)
+def with_neighbours(ctx: ReadContext, candidates: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The candidates and those of the members beside them in their sessions, as ascending ordinals."""
+    beside = np.concatenate([cue_column(ctx, side, candidates) for side in ("previous", "following")])
+    return ascending(candidates, beside[among(members, beside)])
 
 
 def rank(ctx: ReadContext, candidates: np.ndarray, question: Question, prepared: Prepared, body: SearchBody) -> Ranked:
@@ -240,7 +239,7 @@ def rank(ctx: ReadContext, candidates: np.ndarray, question: Question, prepared:
     found = ranking.features(question.measure, pool, columns)
     profile = interact(ctx, candidates, columns, found, dict(zip(question.terms, question.measure.idf, strict=True)), prepared)
     weights = getattr(ctx.settings, profile).weights
-    learned, set_back = learned_scores(ctx, candidates, found), _set_back(ctx, candidates, weights)
+    learned, set_back = learned_scores(ctx, candidates, found), _set_back(ctx, candidates, question.archived, weights)
     scores = ranking.score(found, weights) + learned + set_back
     # A model gives random letters a meaning too: what it never met as a word has to come much nearer.
     near = ctx.settings.search.strange_cosine_min if prepared.is_strange else ctx.settings.search.cosine_min
@@ -256,13 +255,12 @@ def rank(ctx: ReadContext, candidates: np.ndarray, question: Question, prepared:
     return Ranked(candidates[order], scores[order], normalized[order], contributions, stands[order], conflict, profile)
 
 
-def _set_back(ctx: ReadContext, candidates: np.ndarray, weights: Mapping[str, float]) -> np.ndarray | float:
+def _set_back(ctx: ReadContext, candidates: np.ndarray, archived: np.ndarray, weights: Mapping[str, float]) -> np.ndarray | float:
     """What archived memories are ranked lower by; 0.0 where there are none."""
-    archived = ctx.index(MEMORY_FIELDS).of("tier", ARCHIVED)
-    if not archived:
+    if not len(archived):
         return 0.0
-    places = np.isin(candidates, np.frombuffer(archived.to_array(), np.uint32), assume_unique=True)
-    return np.where(places, np.float32(-ctx.settings.search.archived_set_back * ranking.reachable(weights)), np.float32(0))
+    set_back = np.float32(-ctx.settings.search.archived_set_back * ranking.reachable(weights))
+    return np.where(among(archived, candidates), set_back, np.float32(0))
 
 
 def interact(
@@ -291,7 +289,7 @@ def interact(
     own, previous, following = nearest.reshape(3, len(near), len(rarity))
     for name, values in zip(("words", "nearby"), ranking.interaction(own, previous, following, rarity), strict=True):
         found[name][promising] = values
-    told = bool(columns.session.any()) or bool(columns.speaker.any())
+    told = bool(columns.cues["session"].any()) or bool(columns.speaker.any())
     return "ranking" if told else "ranking_notes"
 
 
@@ -324,16 +322,9 @@ def gather(ctx: ReadContext, candidates: np.ndarray, question: Question, prepare
         following=following,
         blended=blended,
         answers=(cue_column(ctx, "flags", cues["previous"]) & QUESTION > 0) & (previous >= 0),
-        session=cues["session"],
         speaker=_spoken(candidates, cues["speaker"], prepared.named.people),
-        is_question=cues["flags"] & QUESTION > 0,
-        has_time=cues["flags"] & TIME > 0,
-        has_number=cues["flags"] & NUMBER > 0,
-        content_words=cues["content_words"],
         date=nearness(question.dates, cues["occurred_at"]),
-        first_person=cues["first_person"] / np.float32(255),
-        second_person=cues["second_person"] / np.float32(255),
-        names=cues["capitals"],
+        cues=cues,
     )
     return pool, columns
 
@@ -392,7 +383,7 @@ def _spoken(candidates: np.ndarray, marks: np.ndarray, people: list[BitMap]) -> 
     """1 for memories of the one speaker the query names, −1 for other speakers'; all 0 when it names none or several."""
     if len(people) != 1:
         return np.zeros(len(candidates), np.float32)
-    theirs = np.isin(candidates, np.frombuffer(people[0].to_array(), np.uint32), assume_unique=True, kind="sort")
+    theirs = among(ordinals_of(people[0]), candidates)
     return np.where(marks == 0, 0, np.where(theirs, 1, -1)).astype(np.float32)
 
 

@@ -15,7 +15,7 @@ from pyroaring import BitMap
 
 from plugins import ranking
 from plugins.filters import compile_filter
-from plugins.memory_store import MEMORY_FIELDS, MEMORY_TEXT, scope_filter
+from plugins.memory_store import ARCHIVED, MEMORY_FIELDS, MEMORY_TEXT, scope_filter
 from plugins.memory_times import known_at
 from plugins.query_dates import Stretch, find_dates, reference_day
 from plugins.search_views import SearchBody
@@ -53,7 +53,8 @@ class Named:
 class Question:
     """What one snapshot says of a query without its embedding.
 
-    allowed   everything that the search may return
+    allowed   everything that the search may return; members: the same as ascending ordinals
+    archived  ascending ordinals, everything that is archived
     by_words  (n,) uint32, candidates of the lexical channel
     measure   what ranking needs to know of the query
     dates     the times that the query names
@@ -61,6 +62,8 @@ class Question:
 
     terms: list[str]
     allowed: BitMap
+    members: np.ndarray
+    archived: np.ndarray
     by_words: np.ndarray
     measure: ranking.Query
     dates: list[Stretch]
@@ -85,7 +88,15 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
         asks_where=ranking.asks_where(body.query),
     )
     now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
-    return Question(terms, allowed, by_words, measure, find_dates(body.query, reference_day(now)))
+    archived = ctx.index(MEMORY_FIELDS).of("tier", ARCHIVED)
+    return Question(
+        terms, allowed, ordinals_of(allowed), ordinals_of(archived), by_words, measure, find_dates(body.query, reference_day(now))
+    )
+
+
+def ordinals_of(some: BitMap) -> np.ndarray:
+    """Ascending, uint32."""
+    return np.frombuffer(some.to_array(), np.uint32)
 
 
 def find_names(ctx: ReadContext, query: str) -> Named:
@@ -152,7 +163,7 @@ def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
         return np.zeros(len(terms), np.float32)
     if len(allowed) >= text.stats().documents:
         return np.array([text.idf(term) for term in terms], np.float32)
-    members = np.frombuffer(allowed.to_array(), np.uint32)
+    members = ordinals_of(allowed)
     held = np.zeros(int(members[-1]) + 1, bool)
     held[members] = True
     inside = [ordinals[: np.searchsorted(ordinals, len(held))] for ordinals in (text.postings(term).ordinals for term in terms)]

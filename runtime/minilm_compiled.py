@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import from_dtype, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from runtime.limits import EMBEDDED_TOKENS_MAX
 from runtime.minilm_weights import HEADER_BYTES, HEADS, LAYERS, NORM_EPSILON, VOCABULARY, WIDTH, quantised
-from storage.compiled import FLOAT32, INT64, compiled, given, made, part
+from storage.compiled import FLOAT32, INT64, compiled, given, made, part, records
 
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
@@ -449,7 +449,7 @@ def _pool(hidden, vector):
         vector[i] /= np.sqrt(squares)
 
 
-@compiled(given(from_dtype(MODEL)), given(INT64), given(INT64), made(FLOAT32, 2), made(FLOAT32, 2))
+@compiled(given(records(MODEL)), given(INT64), given(INT64), made(FLOAT32, 2), made(FLOAT32, 2))
 def _read(model, tokens, edges, hidden, vectors):
     """tokens (t,) of texts that end at edges[1:] -> hidden (t, 384), the last layer; vectors (n, 384)."""
     rows = tokens.shape[0]

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 from llvmlite import binding
-from numba import njit, types
+from numba import from_dtype, njit, types
 
 INT8, INT32, INT64 = types.int8, types.int32, types.int64
 UINT16, UINT32, UINT64 = types.uint16, types.uint32, types.uint64
-FLOAT32 = types.float32
+FLOAT32, BOOL = types.float32, types.boolean
 
 
 def given(kind: Any, dimensions: int = 1) -> types.Array:
@@ -24,6 +25,11 @@ def given(kind: Any, dimensions: int = 1) -> types.Array:
 
 def made(kind: Any, dimensions: int = 1) -> types.Array:
     return types.Array(kind, dimensions, "C")
+
+
+def records(dtype: np.dtype) -> types.Record:
+    """The kind of a structured array's elements."""
+    return from_dtype(dtype)
 
 
 def compiled(*arguments: Any, result: Any = types.void) -> Callable[[Callable], Callable]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plugins import ranking
-from plugins.memory_cues import NOTHING
+from plugins.memory_cues import COLUMNS, NOTHING, NUMBER, QUESTION, TIME
 from plugins.ranking import Columns, Pool, Query
 from runtime.settings import Settings
 
@@ -14,14 +14,21 @@ WEIGHTS = Settings.load().ranking.weights
 
 
 def columns(n: int, **fields) -> Columns:
-    base = {
-        "previous": np.full(n, -1), "following": np.full(n, -1), "session": np.zeros(n, np.uint64),
-        "speaker": np.zeros(n), "is_question": np.zeros(n, bool), "has_time": np.zeros(n, bool), "has_number": np.zeros(n, bool),
-        "content_words": np.full(n, 5), "answers": np.zeros(n, bool), "date": np.zeros(n), "first_person": np.zeros(n),
-        "second_person": np.zeros(n), "names": np.zeros(n), "blended": np.zeros(n),
-    }  # fmt: skip
-    told = {**base, **fields}
-    return Columns(**told | {side: told[side].astype(np.int32) for side in ("previous", "following")})
+    """Cues by their names; has_time, has_number, is_question: bool; first_person, second_person: 0 to 1."""
+    cues = np.zeros(n, COLUMNS)
+    cues["content_words"] = 5
+    for flag, name in ((QUESTION, "is_question"), (NUMBER, "has_number"), (TIME, "has_time")):
+        cues["flags"] |= np.where(fields.pop(name, np.zeros(n, bool)), flag, 0).astype(np.uint8)
+    for name in ("first_person", "second_person"):
+        cues[name] = 255 * fields.pop(name, np.zeros(n))
+    for name in COLUMNS.names:
+        if name in fields and name not in ("previous", "following", "speaker"):
+            cues[name] = fields.pop(name)
+    base = {name: np.zeros(n) for name in ("blended", "speaker", "date", "answers")} | dict.fromkeys(
+        ("previous", "following"), np.full(n, -1)
+    )
+    kinds = {"previous": np.int32, "following": np.int32, "answers": bool}
+    return Columns(**{name: values.astype(kinds.get(name, np.float32)) for name, values in (base | fields).items()}, cues=cues)
 
 
 def query(**fields) -> Query:
@@ -165,7 +172,7 @@ def test_no_memory_scores_above_what_is_reachable() -> None:
             has_number=np.ones(n, bool),
             content_words=np.full(n, 9_999),
             date=np.ones(n),
-            names=np.full(n, 255),
+            capitals=np.full(n, 255),
             first_person=np.ones(n),
             answers=np.ones(n, bool),
             previous=rng.integers(0, n, n),
