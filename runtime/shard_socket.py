@@ -110,8 +110,7 @@ class ShardSocket:
 
 
 def _send(writer: asyncio.StreamWriter, message: bytes) -> None:
-    writer.write(_LENGTH.pack(len(message)))
-    writer.write(message)
+    writer.write(_LENGTH.pack(len(message)) + message)  # at once: two writes would wake the other side twice
 
 
 async def _receive(reader: asyncio.StreamReader) -> bytes:
