@@ -57,6 +57,15 @@ def test_weights_are_not_asked_for_when_an_endpoint_embeds(tmp_path):
     assert doctor.weights(remote) == doctor.Finding("ok", "weights are not needed: http://x/v1 embeds with m")
 
 
+def test_a_processor_without_the_instruction_is_told_of(tmp_path, monkeypatch):
+    for has_it, verdict, network in ((True, "ok", "compiled loops"), (False, "advice", "onnxruntime")):
+        monkeypatch.setattr("storage.compiled.adds_products_of_bytes", lambda has_it=has_it: has_it)
+        found = doctor.processor(settings(tmp_path))
+        assert found.verdict == verdict and network in found.what
+    remote = settings(tmp_path, "embedder.backend=openai", "embedder.base_url=http://x/v1", "embedder.model=m")
+    assert doctor.processor(remote).verdict == "ok"
+
+
 def test_a_data_directory_below_a_file_is_wrong(tmp_path):
     (tmp_path / "file").write_text("")
     finding = doctor.data_directory(Settings.load(overrides=[f"data_dir={tmp_path / 'file' / 'data'}"]))
