@@ -39,6 +39,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -59,6 +60,7 @@ FEATURES = (
     "words", "nearby", "lexical", "semantic", "exact", "session", "answer", "speaker", "personal", "date", "time", "number", "place",
     "length", "question", "address", "names", "dated",
 )  # fmt: skip
+_in_order = itemgetter(*FEATURES)
 _ROWS = {name: row for row, name in enumerate(FEATURES)}
 (
     _WORDS, _NEARBY, _LEXICAL, _SEMANTIC, _EXACT, _SESSION, _ANSWER, _SPEAKER, _PERSONAL, _DATE, _TIME, _NUMBER, _PLACE,
@@ -158,7 +160,7 @@ def asks_where(query: str) -> bool:
 
 def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:
     """The weighted sum of the features, (n,)."""
-    return np.array([weights[name] for name in FEATURES], np.float32) @ found.matrix
+    return np.array(_in_order(weights), np.float32) @ found.matrix
 
 
 def reachable(weights: Mapping[str, float]) -> float:

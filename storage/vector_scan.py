@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from storage.compiled import FLOAT32, INT32, UINT32, compiled, given, made
 from storage.ranking import Ordinals, Scores, best
 from storage.vector_codes import ABSENT, Codes, Rows, Vectors
 
@@ -34,12 +35,21 @@ class View(NamedTuple):
 
 def rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
     """(n,) each ordinal's row, ABSENT without one."""
-    known = ordinals < len(row_of)
-    if known.all():
-        return row_of[ordinals]
-    rows = np.full(len(ordinals), ABSENT, np.int32)
-    rows[known] = row_of[ordinals[known]]
+    rows = np.empty(len(ordinals), np.int32)
+    _rows_in(row_of, np.ascontiguousarray(ordinals, np.uint32), rows)
     return rows
+
+
+@compiled(given(INT32), given(UINT32), made(INT32))
+def _rows_in(row_of, ordinals, rows):
+    for place in range(ordinals.shape[0]):
+        rows[place] = row_of[ordinals[place]] if ordinals[place] < row_of.shape[0] else ABSENT
+
+
+@compiled(given(FLOAT32), given(INT32), made(FLOAT32))
+def _scores_of(scores, rows, found):
+    for place in range(rows.shape[0]):
+        found[place] = scores[rows[place]] if rows[place] != ABSENT else np.float32(0)
 
 
 class Scan:
@@ -90,4 +100,6 @@ class Scan:
         """(n,) cosines of the rows with the query; 0 where a row is ABSENT."""
         if self._scores is None:
             return self._view.codes.products_at(rows, self._query)
-        return np.where(rows == ABSENT, np.float32(0), self._scores[rows])
+        found = np.empty(len(rows), np.float32)
+        _scores_of(self._scores, rows, found)
+        return found
