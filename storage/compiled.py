@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding
 from numba import from_dtype, njit, types
+from numba.core import config
 
 INT8, INT32, INT64 = types.int8, types.int32, types.int64
 UINT16, UINT32, UINT64 = types.uint16, types.uint32, types.uint64
@@ -44,5 +45,10 @@ def part(function: Callable) -> Callable:
 
 @cache
 def adds_products_of_bytes() -> bool:
-    """Whether what is compiled here may use AVX-512 VNNI: four products of bytes added to a sum by one instruction."""
+    """Whether what is compiled here may use AVX-512 VNNI: four products of bytes added to a sum by one instruction.
+
+    NUMBA_CPU_FEATURES and NUMBA_CPU_NAME=generic count where they are set, since Numba compiles for them.
+    """
+    if config.CPU_FEATURES is not None:
+        return "+avx512vnni" in config.CPU_FEATURES.split(",")
     return binding.get_host_cpu_features().get("avx512vnni", False)
