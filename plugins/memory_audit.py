@@ -22,6 +22,7 @@ from runtime.limits import AUDIT_MEMORIES_MAX, BATCH_ITEMS_MAX, MERGED_MEMORIES_
 from runtime.operation import Body, Idempotency, Kind, Operation, ReadContext, View, WriteContext
 from runtime.pagination import Page, PageQuery, envelope, position
 from runtime.timestamps import iso
+from storage.ordinals import ordinals_of
 
 DAY_MS = 86_400_000
 SIMILARITY_DEFAULT = 0.95
@@ -69,7 +70,7 @@ class Merged(View):
 def audit(ctx: ReadContext, body: None) -> dict[str, Any]:
     asked: AuditQuery = ctx.query
     found = scope_filter(ctx, asked)
-    ordinals = np.frombuffer(found[-AUDIT_MEMORIES_MAX:].to_array(), np.uint32)
+    ordinals = ordinals_of(found[-AUDIT_MEMORIES_MAX:])
     rows = [row for row in ctx[MEMORIES].get_many([(int(ordinal),) for ordinal in ordinals]) if row is not None]
     oldest = ctx.now - asked.stale_days * DAY_MS
     unused = [row for row in rows if not row.access_count]

@@ -22,6 +22,7 @@ from pyroaring import BitMap
 
 from runtime.operation import ReadContext, WriteContext
 from storage.column_index import ColumnIndex
+from storage.ordinals import ordinals_of
 from storage.vector_index import VectorIndex
 from storage.vector_scan import Scan
 
@@ -64,10 +65,10 @@ def nearest_by_chunk(ctx: ReadContext, scan: Scan, k: int, chunked: BitMap, allo
     if not wanted:
         return np.zeros(0, np.uint32)
     # A filter that leaves most of them is cheaper to apply to what was found.
-    among = None if 2 * len(wanted) > len(chunked) else BitMap(_chunks_of(ctx, np.frombuffer(wanted.to_array(), np.uint32))[0])
+    among = None if 2 * len(wanted) > len(chunked) else BitMap(_chunks_of(ctx, ordinals_of(wanted))[0])
     found, _ = scan.best(2 * k if among is None else k, among)
     owners = BitMap(ctx.index(CHUNK_OWNERS).field("memory", found)) & wanted
-    return np.frombuffer(owners.to_array(), np.uint32)
+    return ordinals_of(owners)
 
 
 def chunk_cosines(ctx: ReadContext, scan: Scan, ordinals: NDArray[np.uint32]) -> NDArray[np.float32]:

@@ -7,6 +7,7 @@ from pyroaring import BitMap
 
 from plugins.memory_store import DAY_MS, HOUR_MS, MEMORIES, MEMORY_EXPIRY, MEMORY_FIELDS, MEMORY_HISTORY, MemoryRow, cue_column
 from runtime.operation import ReadContext
+from storage.ordinals import ordinals_of
 
 ORDINAL_MAX = 0xFFFF_FFFF
 SUPERSEDING = ("SUPERSEDE", "DELETE")  # changes that take a memory out of ordinary reads
@@ -55,7 +56,7 @@ def _in_steps(ctx: ReadContext, universe: BitMap, name: str, low: int | None, hi
     found = universe & fields.range(field, first, last)
     edges = found & fields.any_of(field, [at for at in (first, last) if at is not None])
     if edges:
-        ordinals = np.frombuffer(edges.to_array(), np.uint32)
+        ordinals = ordinals_of(edges)
         at = _times(ctx, name, ordinals)
         outside = np.zeros(len(at), bool)
         if low is not None:

@@ -50,14 +50,14 @@ from plugins.memory_store import (
 from plugins.query_dates import nearness
 from plugins.ranking_weights import learned_scores
 from plugins.search_events import SEARCH_COMPLETED, completed
-from plugins.search_question import FILTERS_AT, Named, Question, ask, find_names, ordinals_of, universe
+from plugins.search_question import FILTERS_AT, Named, Question, ask, find_names, universe
 from plugins.search_views import EXAMPLE_QUERY, EXAMPLE_REPLY, SearchBody, SearchReply, SimilarQuery, hit, packed, reply_of
 from runtime.inference import InferenceUnavailable, Models
 from runtime.operation import Call, Kind, Operation, ReadContext
 from runtime.plugin import Plugin
 from storage.analysis import ContentWord, Matcher, analyze, content_words
 from storage.lexical_index import OCCURRENCES_SCORED_MAX
-from storage.ranking import among
+from storage.ordinals import among, ordinals_of
 from storage.vector_scan import Scan
 
 
@@ -346,7 +346,8 @@ def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchB
     ordinals = [int(ranked.ordinals[place]) for place in page]
     noted(ctx, ordinals)
     rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in ordinals])
-    matcher, counted = Matcher(frozenset(terms)), occurrences(ctx, terms, rows)
+    compact = body.view == "compact"
+    matcher, counted = Matcher(frozenset(terms)), [None] * len(rows) if compact else occurrences(ctx, terms, rows)
     hits = []
     for rank_number, (place, row, found) in enumerate(zip(page, rows, counted, strict=True), body.offset + 1):
         explanation = {name: round(float(values[place]), 6) for name, values in ranked.contributions.items()} if body.explained else None
@@ -360,7 +361,7 @@ def hydrate(ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchB
                 matcher=matcher,
                 occurrences=found,
                 explanation=explanation,
-                compact=body.view == "compact",
+                compact=compact,
             )
         )
     return hits

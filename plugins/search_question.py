@@ -22,6 +22,7 @@ from plugins.search_views import SearchBody
 from runtime.operation import ReadContext
 from storage.analysis import query_terms
 from storage.bitmap_index import All
+from storage.ordinals import ordinals_of
 
 NAMES_IN_QUERY_MAX = 16
 FILTERS_AT = ("body", "filters")
@@ -78,7 +79,8 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
         text.postings_of(terms)  # of the names too, which ranking will need: reading all at once costs little more
         proposing = named.proposing(terms) if body.search_type == "hybrid" else terms
         by_words = text.search(proposing, ctx.settings.search.candidates, allowed)[0]
-    stats, idf = text.stats(), rarity(ctx, terms, allowed)
+    members, stats = ordinals_of(allowed), text.stats()
+    idf = rarity(ctx, terms, members)
     measure = ranking.Query(
         idf=idf,
         ceiling=float((ranking.K1 + 1) * idf.sum()),
@@ -89,14 +91,7 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
     )
     now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
     archived = ctx.index(MEMORY_FIELDS).of("tier", ARCHIVED)
-    return Question(
-        terms, allowed, ordinals_of(allowed), ordinals_of(archived), by_words, measure, find_dates(body.query, reference_day(now))
-    )
-
-
-def ordinals_of(some: BitMap) -> np.ndarray:
-    """Ascending, uint32."""
-    return np.frombuffer(some.to_array(), np.uint32)
+    return Question(terms, allowed, members, ordinals_of(archived), by_words, measure, find_dates(body.query, reference_day(now)))
 
 
 def find_names(ctx: ReadContext, query: str) -> Named:
@@ -156,14 +151,14 @@ def terms_of(body: SearchBody) -> list[str]:
     return query_terms(body.query) if body.search_type in ("hybrid", "bm25") else []
 
 
-def rarity(ctx: ReadContext, terms: list[str], allowed: BitMap) -> np.ndarray:
-    """(t,) inverse document frequencies within `allowed`: a word that is everywhere in one collection says little there."""
+def rarity(ctx: ReadContext, terms: list[str], members: np.ndarray) -> np.ndarray:
+    """(t,) inverse document frequencies among the members, ascending ordinals: a word that is everywhere in one collection says little
+    there."""
     text = ctx.index(MEMORY_TEXT)
-    if not allowed:
+    if not len(members):
         return np.zeros(len(terms), np.float32)
-    if len(allowed) >= text.stats().documents:
+    if len(members) >= text.stats().documents:
         return np.array([text.idf(term) for term in terms], np.float32)
-    members = ordinals_of(allowed)
     held = np.zeros(int(members[-1]) + 1, bool)
     held[members] = True
     inside = [ordinals[: np.searchsorted(ordinals, len(held))] for ordinals in (text.postings(term).ordinals for term in terms)]

@@ -1,9 +1,8 @@
 """all-MiniLM-L6-v2 as one int8 ONNX graph, for onnxruntime: any processor can run it.
 
 The graph is written node by node: embeddings → six BERT layers → "hidden_states" (n, tokens, 384) → mean over the attention mask,
-divided by its L2 norm → "embedding" (n, 384). Whoever fetches only "embedding" pays nothing for the other output, which pooling needs
-anyway. The product adds u8·s8 pairs in 16 bits on x86 processors without VNNI; there weights are limited to 7 bits so that the sum
-cannot overflow.
+divided by its L2 norm → "embedding" (n, 384). The product adds u8·s8 pairs in 16 bits on x86 processors without VNNI; there weights
+are limited to 7 bits so that the sum cannot overflow.
 
 File: `<directory>/all-MiniLM-L6-v2-<7|8>bit-v<GRAPH_VERSION>.graph`, ONNX.
 """

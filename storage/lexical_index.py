@@ -41,7 +41,8 @@ from pyroaring import BitMap
 
 from storage.compiled import FLOAT32, INT64, UINT16, UINT32, compiled, given, made
 from storage.keycode import decode_count
-from storage.ranking import Ordinals, Scores, best
+from storage.ordinals import Ordinals, look_up, ordinals_of
+from storage.ranking import Scores, best
 from storage.table import Reader, Scope, Table
 
 TERM_KEY_BYTES = 8
@@ -255,7 +256,7 @@ class BoundLexical:
         wanted = np.ascontiguousarray(ordinals, np.uint32)
         found = np.zeros((len(terms), len(wanted)), np.float32)
         for row, postings in enumerate(self.postings_of(terms)):
-            _look_up(*postings, wanted, found[row])
+            look_up(*postings, wanted, found[row])
         return found
 
     def score(self, terms: Iterable[str], ordinals: NDArray[np.integer]) -> Scores:
@@ -282,7 +283,7 @@ class BoundLexical:
             weight = np.float32((self._k1 + 1) * _idf(stats.documents, len(postings.ordinals)))
             _add_scores(*postings, weight, base, slope, lengths, totals)
         if allowed is not None:
-            members = np.frombuffer(allowed.to_array(), np.uint32)
+            members = ordinals_of(allowed)
             members = members[: np.searchsorted(members, reach)]
             members = members[totals[members] > 0]
         else:
@@ -323,21 +324,6 @@ def _add_scores(ordinals, occurrences, weight, base, slope, lengths, totals):
     for place in range(ordinals.shape[0]):
         ordinal = ordinals[place]
         totals[ordinal] += weight * occurrences[place] / (occurrences[place] + base + slope * np.float32(lengths[ordinal]))
-
-
-@compiled(given(UINT32), given(FLOAT32), given(UINT32), made(FLOAT32))
-def _look_up(ordinals, occurrences, wanted, found):
-    """found[i] = occurrences in wanted[i], where it is among the (ascending) ordinals."""
-    for place in range(wanted.shape[0]):
-        low, high = 0, ordinals.shape[0]
-        while low < high:
-            middle = (low + high) >> 1
-            if ordinals[middle] < wanted[place]:
-                low = middle + 1
-            else:
-                high = middle
-        if low < ordinals.shape[0] and ordinals[low] == wanted[place]:
-            found[place] = occurrences[low]
 
 
 def _idf(documents: int, containing: int) -> float:

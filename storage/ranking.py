@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.compiled import BOOL, FLOAT32, INT64, UINT32, compiled, given, made, part
+from storage.compiled import FLOAT32, INT64, UINT32, compiled, given, made, part
+from storage.ordinals import Ordinals
 
-Ordinals = NDArray[np.uint32]
 Scores = NDArray[np.float32]
 
 
@@ -59,23 +59,3 @@ def _best(candidates, scores, k, ordinals, highest):
         score, ordinal = highest[left], ordinals[left]
         highest[left], ordinals[left] = highest[0], ordinals[0]
         _sink(highest, ordinals, left, score, ordinal)
-
-
-def among(members: Ordinals, wanted: Ordinals) -> NDArray[np.bool_]:
-    """(n,) whether each of the wanted is one of the members, which ascend."""
-    found = np.empty(len(wanted), np.bool_)
-    _among(members, np.ascontiguousarray(wanted, np.uint32), found)
-    return found
-
-
-@compiled(given(UINT32), given(UINT32), made(BOOL))
-def _among(members, wanted, found):
-    for place in range(wanted.shape[0]):
-        low, high = 0, members.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if members[middle] < wanted[place]:
-                low = middle + 1
-            else:
-                high = middle
-        found[place] = low < members.shape[0] and members[low] == wanted[place]

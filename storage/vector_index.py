@@ -37,7 +37,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pyroaring import BitMap
 
-from storage.ranking import Ordinals, best
+from storage.ordinals import Ordinals, ordinals_of
+from storage.ranking import best
 from storage.table import Reader, Scope, Store, Table
 from storage.vector_codes import ABSENT, Codes, Vectors, quantised, undecided
 from storage.vector_graph import CheckpointPlace, Graph, erase_checkpoints, read_checkpoint, sweep_checkpoints
@@ -459,7 +460,7 @@ class _Space:
 
     def _scanned(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
         view, _ = self._view()
-        ordinals = np.arange(len(view.row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
+        ordinals = np.arange(len(view.row_of), dtype=np.uint32) if allowed is None else ordinals_of(allowed)
         rows = rows_in(view.row_of, ordinals)
         present = rows != ABSENT
         ordinals, rows = ordinals[present], rows[present]
@@ -491,7 +492,7 @@ class _Space:
                 if len(candidates) < k:
                     return None
                 candidates |= graph.pending if allowed is None else graph.pending & allowed
-                ordinals = np.frombuffer(candidates.to_array(), np.uint32)
+                ordinals = ordinals_of(candidates)
                 answers.append((ordinals, self._rows_of(ordinals)))
         found = []
         for query, (ordinals, rows) in zip(queries, answers, strict=True):

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from storage.compiled import FLOAT32, INT32, UINT32, compiled, given, made
-from storage.ranking import Ordinals, Scores, best
+from storage.ordinals import Ordinals, ordinals_of
+from storage.ranking import Scores, best
 from storage.vector_codes import ABSENT, Codes, Rows, Vectors
 
 Found = tuple[Ordinals, Scores]
@@ -76,7 +77,7 @@ class Scan:
             ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
             return best(ordinals, scores, k)
         row_of = self._view.row_of
-        ordinals = np.arange(len(row_of), dtype=np.uint32) if allowed is None else np.frombuffer(allowed.to_array(), np.uint32)
+        ordinals = np.arange(len(row_of), dtype=np.uint32) if allowed is None else ordinals_of(allowed)
         rows = rows_in(row_of, ordinals)
         present = rows != ABSENT
         if not present.all():
