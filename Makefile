@@ -4,11 +4,22 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 STAMP := .venv/.stamp
-UNIT := $(wildcard tests/test_house.py tests/storage tests/runtime tests/plugins tests/contract)
-FAST := -m "not ray and not slow"
 ARGS ?=
 
-.PHONY: build run test test-fast test-browser check docs client clean
+# So many tests at once; those on Ray, and those of one module, one after the other. Three keep two
+# cores busy, since many tests wait: for a disk, for a process that starts, for a time to pass.
+WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest
+SPREAD := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+FAST := -m "not ray and not slow" --ignore tests/contract/test_fuzz.py
+UNIT := $(wildcard tests/test_house.py tests/storage tests/runtime tests/plugins tests/contract)
+
+# Each process that a test starts would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
+# Pyright is the one that was installed; it asks nobody for a newer one.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: build run test test-fast test-long test-browser check types docs client graph clean
 
 build: $(STAMP)
 
@@ -26,33 +37,49 @@ $(STAMP): pyproject.toml clients/python/pyproject.toml
 run: build
 	@exec $(BIN)/mneme serve --demo-account $(ARGS)
 
+# The same cases in every run.
 test: build
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(SPREAD) $(ARGS)
+
+# A minute's worth of them.
+test-fast: build
+	@$(PYTEST) $(SPREAD) $(FAST) $(ARGS)
+
+# Histories, many seeds, repeated kills, and properties on other examples in every run.
+test-long: build
+	@$(PYTEST) $(SPREAD) --long --timeout 3600 $(ARGS)
 
 # The dashboard in Chromium, which Debian and its kin get from their packages, as root.
 test-browser: build
 	@command -v chromedriver >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } || { \
 		echo "The browser tests need Chromium and its chromedriver (as root on Debian: apt install chromium chromium-driver)." >&2; exit 1; }
-	@$(BIN)/python -m pytest tests/browser $(ARGS)
-
-test-fast: build
-	@$(BIN)/python -m pytest $(FAST) $(ARGS)
+	@$(PYTEST) tests/browser $(ARGS)
 
 check: build
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/python -m pytest $(FAST) $(UNIT) $(ARGS)
+	@$(BIN)/pyright
+	@$(PYTEST) $(SPREAD) $(FAST) $(UNIT) $(ARGS)
+
+# What Pyright says of the service's types.
+types: build
+	@$(BIN)/pyright
 
 # DATA.md, and the table of settings in README.md.
 docs: build
-	@$(BIN)/python -m runtime.data_format > DATA.md.new && mv DATA.md.new DATA.md
-	@$(BIN)/python -m runtime.settings_table README.md
+	@$(BIN)/python -m runtime.cli.export_data_format > DATA.md.new && mv DATA.md.new DATA.md
+	@$(BIN)/python -m runtime.cli.export_settings README.md
 
 # The operations and models of clients/python, from the OpenAPI document.
 client: build
-	@$(BIN)/python -m runtime.openapi_export > openapi.json.new
-	@$(BIN)/python clients/python/generate.py < openapi.json.new && rm openapi.json.new
+	@$(BIN)/python -m runtime.cli.export_openapi > openapi.json.new
+	@$(BIN)/python clients/python/generate.py < openapi.json.new
+	@head -c -1 openapi.json.new | sha256sum | cut -d' ' -f1 > tests/contract/openapi.sha256 && rm openapi.json.new
+
+# Which package imports which, and whether any two import each other.
+graph: build
+	@$(BIN)/python -m tests.support.package_graph
 
 # The data directory stays.
 clean:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Hear what happens to memories: a webhook receiver that believes nothing unsigned and takes nothing twice.
+"""Hear what happens to memories: a webhook receiver that believes nothing unsigned and takes
+nothing twice.
 
     .venv/bin/mneme serve --set webhooks.allow_private_networks=true
     .venv/bin/python examples/webhook_receiver.py --api-key mem_sk_…
 
-It makes a webhook for itself, prints events until Ctrl-C, and deletes the webhook. In real life the webhook is made once, its secret
-kept, and `url` is an https:// address that the service can reach.
+It makes a webhook for itself, prints events until Ctrl-C, and deletes the webhook. In real life the
+webhook is made once, its secret kept, and `url` is an https:// address that the service can reach.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def handler(inbox: Inbox, secret: list[str]) -> type[BaseHTTPRequestHandler]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--base-url")
     parser.add_argument("--api-key", help="default: $MNEME_API_KEY")
     parser.add_argument("--port", type=int, default=9000)
@@ -82,7 +85,9 @@ def main() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", options.port), handler(inbox, secret))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with Mneme(base_url=options.base_url, api_key=options.api_key) as client:
-        webhook = client.webhooks.create(url=f"http://127.0.0.1:{server.server_port}/", events=EVENTS)
+        webhook = client.webhooks.create(
+            url=f"http://127.0.0.1:{server.server_port}/", events=EVENTS
+        )
         secret.append(webhook["signing_secret"])
         print(f"listening at {webhook['url']}", flush=True)
         while not stopped.is_set():

@@ -1,11 +1,14 @@
-"""What rate limiting costs the read path: the same reads through two services, one with every limit on and one with none.
+"""What rate limiting costs the read path: the same reads through two services, one with every limit
+on and one with none.
 
     python loadtests/admission.py [--rounds 400] [--requests 50]
 
-Both live in this process, gateway and shard, without a socket, which makes the path shorter and the limits' share of it larger than
-it is for a client. They are asked in turn, a few dozen requests at a time, in an order that alternates, so whatever else the
-machine does falls on both; what is measured is processor time. The limits are so high that none is reached. Requests are counted
-for usage on both sides. Printed are medians over the rounds, in microseconds a request, and the median of the paired differences.
+Both live in this process, gateway and shard, without a socket, which makes the path shorter and the
+limits' share of it larger than it is for a client. They are asked in turn, a few dozen requests at
+a time, in an order that alternates, so whatever else the machine does falls on both; what is
+measured is processor time. The limits are so high that none is reached. Requests are counted for
+usage on both sides. Printed are medians over the rounds, in microseconds a request, and the median
+of the paired differences.
 """
 
 from __future__ import annotations
@@ -26,9 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 import serve_app  # noqa: E402
 from runtime.cluster import LocalShards  # noqa: E402
-from runtime.layout import Layout  # noqa: E402
-from runtime.secrets import Secrets  # noqa: E402
-from runtime.settings import Settings  # noqa: E402
+from runtime.installation import Layout, Secrets  # noqa: E402
+from serve_app import Settings  # noqa: E402
 
 NO_LIMITS = {
     "limits.requests_per_minute": 0,
@@ -43,7 +45,12 @@ ALL_LIMITS = {
     "limits.credits_per_month": 10**9,
     "limits.features": True,
 }
-COMMON = {"shards.count": 1, "embedder.threads": 1, "billing.default_tier": "free", "log.level": "error"}
+COMMON = {
+    "shards.count": 1,
+    "embedder.threads": 1,
+    "billing.default_tier": "free",
+    "log.level": "error",
+}
 MEMORIES = 50
 WARM_UP_ROUNDS = 10
 
@@ -54,7 +61,10 @@ class Side:
     def __init__(self, directory: Path, limits: dict[str, Any]):
         self.settings = Settings.load(None, {**COMMON, **limits, "data_dir": str(directory)})
         self.rounds: list[float] = []
-        self._headers: list[tuple[bytes, bytes]] = [(b"host", b"mneme.test"), (b"content-type", b"application/json")]
+        self._headers: list[tuple[bytes, bytes]] = [
+            (b"host", b"mneme.test"),
+            (b"content-type", b"application/json"),
+        ]
         self._paths: list[str] = []
 
     async def open(self) -> None:
@@ -63,11 +73,19 @@ class Side:
         Secrets.load(self.settings.data_dir / "secrets", create=True)
         self._shards = LocalShards([await serve_app.open_shard(self.settings, 0)])
         self._application = serve_app.build_local(self.settings, self._shards)
-        account = {"email": "load@example.com", "password": "a long enough password", "full_name": "Load"}
+        account = {
+            "email": "load@example.com",
+            "password": "a long enough password",
+            "full_name": "Load",
+        }
         token = (await self.ask("POST", "/v1/auth/register", account))["access_token"]
         self._headers.append((b"authorization", f"Bearer {token}".encode()))
-        memories = [{"content": f"Parcel {number} went to the depot."} for number in range(MEMORIES)]
-        made = await self.ask("POST", "/v1/memories/batch", {"memories": memories, "wait_for_index": True})
+        memories = [
+            {"content": f"Parcel {number} went to the depot."} for number in range(MEMORIES)
+        ]
+        made = await self.ask(
+            "POST", "/v1/memories/batch", {"memories": memories, "wait_for_index": True}
+        )
         self._paths = [f"/v1/memories/{memory_id}" for memory_id in made["memory_ids"]]
 
     async def close(self) -> None:
@@ -104,8 +122,9 @@ class Side:
             content += message.get("body", b"")
 
         scope = {
-            "type": "http", "http_version": "1.1", "scheme": "http", "method": method, "path": path, "raw_path": path.encode(),
-            "query_string": b"", "headers": self._headers, "client": ("127.0.0.1", 1),
+            "type": "http", "http_version": "1.1", "scheme": "http", "method": method, "path": path,
+            "raw_path": path.encode(), "query_string": b"", "headers": self._headers,
+            "client": ("127.0.0.1", 1),
         }  # fmt: skip
         await self._application(scope, receive, send)
         return status, content
@@ -135,7 +154,9 @@ async def _measure(rounds: int, requests: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What rate limiting costs the read path.")
     parser.add_argument("--rounds", type=int, default=400, help="rounds of each side (%(default)s)")
-    parser.add_argument("--requests", type=int, default=50, help="requests of a round (%(default)s)")
+    parser.add_argument(
+        "--requests", type=int, default=50, help="requests of a round (%(default)s)"
+    )
     options = parser.parse_args()
     print(json.dumps(asyncio.run(_measure(options.rounds, options.requests))))
 

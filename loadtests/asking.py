@@ -1,11 +1,14 @@
-"""A service that is filled with conversations and asked their questions: in this process, under any settings, or over HTTP.
+"""A service that is filled with conversations and asked their questions: in this process, under any
+settings, or over HTTP.
 
-`Installation` is the whole service on a temporary directory: every plugin, the real gateway, shard and embedded model. `configure`
-opens it again under other settings; memories stay, and a query's embedding is made only once. `Remote` is a running service.
+`Installation` is the whole service on a temporary directory: every plugin, the real gateway, shard
+and embedded model. `configure` opens it again under other settings; memories stay, and a query's
+embedding is made only once. `Remote` is a running service.
 
-Conversations share one collection, as they would in an assistant's memory of years, so that each question has to find its
-evidence among hundreds of memories; notes have a collection of their own. `apart` gives each conversation its own instead.
-`withheld` tells the service no speakers and no sessions, so that everything is a note.
+Conversations share one collection, as they would in an assistant's memory of years, so that each
+question has to find its evidence among hundreds of memories; notes have a collection of their own.
+`apart` gives each conversation its own instead. `withheld` tells the service no speakers and no
+sessions, so that everything is a note.
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ sys.path.insert(0, str(ROOT))
 
 import serve_app  # noqa: E402
 from loadtests.evidence import CUTOFFS, Conversation, Question, Turn, figures  # noqa: E402
+from plugins.memories import BATCH_ITEMS_MAX  # noqa: E402
 from runtime.cluster import LocalShards  # noqa: E402
-from runtime.gateway import build_asgi  # noqa: E402
+from runtime.http import build_asgi  # noqa: E402
 from runtime.inference import load_models  # noqa: E402
-from runtime.limits import BATCH_ITEMS_MAX  # noqa: E402
-from runtime.secrets import Secrets  # noqa: E402
-from runtime.settings import LOCAL_PROFILE, Settings  # noqa: E402
+from runtime.installation import Secrets  # noqa: E402
 from runtime.shard import Shard  # noqa: E402
 from runtime.telemetry import Telemetry  # noqa: E402
-from storage.table import Identity  # noqa: E402
+from serve_app import LOCAL_PROFILE, Settings  # noqa: E402
+from storage.store import Identity  # noqa: E402
 
 REQUEST_SECONDS_MAX = 120
 PASSWORD = "correct horse battery staple"
@@ -45,7 +48,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What one question brought. found: ids of turns, best first; hits: the same as the service shows them."""
+    """What one question brought. found: ids of turns, best first; hits: the same as the service
+    shows them.
+    """
 
     conversation: str
     question: Question
@@ -68,7 +73,12 @@ class Remote:
 
     @classmethod
     def at(cls, base_url: str, key: str) -> Remote:
-        return cls(httpx.AsyncClient(base_url=base_url.rstrip("/").removesuffix("/v1"), timeout=REQUEST_SECONDS_MAX), key)
+        return cls(
+            httpx.AsyncClient(
+                base_url=base_url.rstrip("/").removesuffix("/v1"), timeout=REQUEST_SECONDS_MAX
+            ),
+            key,
+        )
 
     def __enter__(self) -> Remote:
         return self
@@ -88,7 +98,9 @@ class Remote:
             raise Refused(f"POST {path}: {answer.status_code} {answer.text[:300]}")
         return answer.json()
 
-    def fill(self, conversations: Iterable[Conversation], *, apart: bool = False, withheld: bool = False) -> dict[str, str]:
+    def fill(
+        self, conversations: Iterable[Conversation], *, apart: bool = False, withheld: bool = False
+    ) -> dict[str, str]:
         """Add every turn; -> conversation -> id of its collection. Raises Refused."""
         named: dict[str, str] = {}
         collections: dict[str, str] = {}
@@ -99,16 +111,29 @@ class Remote:
             collections[conversation.name] = named[name]
             bodies = [_memory(turn, withheld) for turn in conversation.turns]
             for start in range(0, len(bodies), BATCH_ITEMS_MAX):
-                batch = {"memories": bodies[start : start + BATCH_ITEMS_MAX], "collection_id": named[name], "wait_for_index": True}
+                batch = {
+                    "memories": bodies[start : start + BATCH_ITEMS_MAX],
+                    "collection_id": named[name],
+                    "wait_for_index": True,
+                }
                 self.post("/v1/memories/batch", batch)
         return collections
 
-    def ask(self, conversations: Iterable[Conversation], collections: Mapping[str, str], **search: Any) -> list[Answer]:
-        """Every question, one after the other; `search` are further fields of the request. Raises Refused."""
+    def ask(
+        self, conversations: Iterable[Conversation], collections: Mapping[str, str], **search: Any
+    ) -> list[Answer]:
+        """Every question, one after the other; `search` are further fields of the request. Raises
+        Refused.
+        """
         answers = []
         for conversation in conversations:
             for question in conversation.questions:
-                asked = {"query": question.text, "collection_id": collections[conversation.name], "limit": max(CUTOFFS), **search}
+                asked = {
+                    "query": question.text,
+                    "collection_id": collections[conversation.name],
+                    "limit": max(CUTOFFS),
+                    **search,
+                }
                 reply = self.post("/v1/search", asked)
                 hits = reply["results"]
                 found = [hit["metadata"]["turn"] for hit in hits]
@@ -129,7 +154,11 @@ class Installation(Remote):
         self._shard: Shard | None = None
         self._key = ""
         self.configure(overrides)
-        account = {"email": "retrieval@mneme.example", "password": PASSWORD, "full_name": "Retrieval"}
+        account = {
+            "email": "retrieval@mneme.example",
+            "password": PASSWORD,
+            "full_name": "Retrieval",
+        }
         self._key = self.post("/v1/auth/register", account)["access_token"]
 
     def configure(self, overrides: Mapping[str, Any]) -> None:
@@ -137,11 +166,22 @@ class Installation(Remote):
         self._stop()
         settings = self._settings(overrides)
         registry = serve_app.registry()
-        shard = Shard(self._home / "shard", registry, settings, self._models, Identity("", 0, 1, 4096, 1), self._secrets)
+        shard = Shard(
+            self._home / "shard",
+            registry,
+            settings,
+            self._models,
+            Identity("", 0, 1, 4096, 1),
+            self._secrets,
+        )
         self._runner.run(shard.open(create=not (self._home / "shard").exists()))
         self._shard = shard
-        application = build_asgi(registry, settings, LocalShards([shard]), self._secrets, Telemetry())
-        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://mneme.test")
+        application = build_asgi(
+            registry, settings, LocalShards([shard]), self._secrets, Telemetry()
+        )
+        self._client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(application), base_url="http://mneme.test"
+        )
 
     def close(self) -> None:
         self._stop()
@@ -160,5 +200,14 @@ class Installation(Remote):
 
 
 def _memory(turn: Turn, withheld: bool) -> dict[str, Any]:
-    told = {"speaker": turn.speaker, "session_id": turn.session} if turn.session and not withheld else {}
-    return {"content": turn.text, "occurred_at": turn.at.isoformat(), "metadata": {"turn": turn.id}, **told}
+    told = (
+        {"speaker": turn.speaker, "session_id": turn.session}
+        if turn.session and not withheld
+        else {}
+    )
+    return {
+        "content": turn.text,
+        "occurred_at": turn.at.isoformat(),
+        "metadata": {"turn": turn.id},
+        **told,
+    }

@@ -1,4 +1,5 @@
-"""Kill parts of the service while it writes and audit what is left: python loadtests/chaos.py [--rounds 200] [--engine ray]
+"""Kill parts of the service while it writes and audit what is left: python loadtests/chaos.py
+[--rounds 200] [--engine ray]
 
 Each round sixteen writers write, and at a random moment something gets kill −9:
 
@@ -6,10 +7,12 @@ Each round sixteen writers write, and at a random moment something gets kill −
     shard    the actor that owns the store; the service goes on        (ray)
     gateway  a replica that was answering requests; the service goes on (ray)
 
-Then everything acknowledged is read back, what was written since the last round and a sample of the rest (in an installation's last
-round all of it) is found by a search, every unanswered write is repeated under its Idempotency-Key and must have happened exactly once,
-and `mneme admin verify` finds every invariant of the store kept, after a kill of the whole service also before its next start. A
-difference ends the run with the failed comparison. `--seed` repeats the writes and the order of the kills.
+Then everything acknowledged is read back, what was written since the last round and a sample of the
+rest (in an installation's last round all of it) is found by a search, every unanswered write is
+repeated under its Idempotency-Key and must have happened exactly once, and `mneme admin verify`
+finds every invariant of the store kept, after a kill of the whole service also before its next
+start. A difference ends the run with the failed comparison. `--seed` repeats the writes and the
+order of the kills.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from runtime.run_directory import RunDirectory
-from tests.crashes import Books, write_until
-from tests.served import MNEME, ROOT, Served
+from runtime.serve import RunDirectory
+from tests.support.crashes import Books, write_until
+from tests.support.served import MNEME, ROOT, Served
 
 TARGETS = {"local": ("service",), "ray": ("shard", "gateway", "service")}
 ACKNOWLEDGEMENTS = (20, 300)
@@ -89,7 +92,12 @@ class Chaos:
             "gateway": lambda: self.chance.choice(service.gateway_processes()).kill(),
         }
         acknowledgements = self.chance.randint(*ACKNOWLEDGEMENTS)
-        write_until(books, acknowledgements, strike[target], afterwards=0 if target == "service" else AFTERWARDS)
+        write_until(
+            books,
+            acknowledgements,
+            strike[target],
+            afterwards=0 if target == "service" else AFTERWARDS,
+        )
         if target != "service":
             return service
         service.end()
@@ -97,8 +105,23 @@ class Chaos:
         return Served(self.data_dir, self.engine)
 
     def _verify(self) -> None:
-        command = [MNEME, "admin", "verify", "--config", str(ROOT / "configs/test.yaml"), "--data-dir", str(self.data_dir)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=VERIFY_SECONDS_MAX, cwd=ROOT, check=False)
+        command = [
+            MNEME,
+            "admin",
+            "verify",
+            "--config",
+            str(ROOT / "configs/test.yaml"),
+            "--data-dir",
+            str(self.data_dir),
+        ]
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=VERIFY_SECONDS_MAX,
+            cwd=ROOT,
+            check=False,
+        )
         assert ended.returncode == 0, f"an invariant is violated:\n{ended.stdout}{ended.stderr}"
         self.verified += 1
 
@@ -108,7 +131,10 @@ class Chaos:
         count.rounds += 1
         count.acknowledged += acknowledged
         count.unanswered += books.left_in_limbo
-        told = f"{acknowledged} acknowledged, {books.left_in_limbo} unanswered, {len(books.memories)} memories, {seconds:.1f} s"
+        told = (
+            f"{acknowledged} acknowledged, {books.left_in_limbo} unanswered, {len(books.memories)} "
+            f"memories, {seconds:.1f} s"
+        )
         print(f"round {number:3d}, {target}: {told}", flush=True)
 
 
@@ -125,15 +151,25 @@ def report(chaos: Chaos) -> None:
     for target, count in sorted(chaos.counts.items()):
         print(f"| {target} | {count.rounds} | {count.acknowledged} | {count.unanswered} |")
     print(
-        f"\n{sum(count.acknowledged for count in chaos.counts.values())} acknowledged writes, 0 lost, 0 doubled; "
-        f"{chaos.verified} verifications of the store, 0 findings; {chaos.memories} memories in the end."
+        f"\n{sum(count.acknowledged for count in chaos.counts.values())} acknowledged writes, 0 "
+        "lost, 0 doubled; "
+        f"{chaos.verified} verifications of the store, 0 findings; {chaos.memories} memories in "
+        "the end."
     )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--each", type=int, default=25, metavar="ROUNDS", help="rounds on one installation (%(default)s)")
+    parser.add_argument(
+        "--each",
+        type=int,
+        default=25,
+        metavar="ROUNDS",
+        help="rounds on one installation (%(default)s)",
+    )
     parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
@@ -143,7 +179,10 @@ def main() -> int:
         try:
             chaos.run(given.rounds, given.each)
         except AssertionError as difference:
-            again = f"python loadtests/chaos.py --engine {given.engine} --seed {given.seed} --rounds {given.rounds} --each {given.each}"
+            again = (
+                f"python loadtests/chaos.py --engine {given.engine} --seed {given.seed} --rounds "
+                f"{given.rounds} --each {given.each}"
+            )
             print(f"DIFFERENCE: {difference}\nAgain: {again}")
             return 1
         report(chaos)

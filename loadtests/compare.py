@@ -1,16 +1,20 @@
-"""The service beside its floor, in one run on one machine: rates, latencies, and the ratios the goals are stated in.
+"""The service beside its floor, in one run on one machine: rates, latencies, and the ratios the
+goals are stated in.
 
-    python loadtests/compare.py [--seconds 4] [--engine ray|local] [--only read search …] [--workload standard] [--json FILE]
+    python loadtests/compare.py [--seconds 4] [--engine ray|local] [--only read search …]
+    [--workload standard] [--json FILE]
 
-    floor     loadtests/floor.py: Ray Serve with an actor that does nothing, before and after the service; the mean of both counts,
-              since a shared machine drifts
+    floor     loadtests/floor.py: Ray Serve with an actor that does nothing, before and after the
+              service; the mean of both counts, since a shared machine drifts
     ingest    an account is filled by batches; a batch is answered when searches find all of it
-    read      one memory by its id        search   the ten best for a question, each question a new one
+    read      one memory by its id      search   the ten best for a question, each time a new one
     write     one short fact, answered 201 after the fsync and after searches find it
-    embedder  the model alone over the same texts, with as many threads as the service gives it and with one per core
+    embedder  the model alone over the same texts, with as many threads as the service gives it and
+              with one per core
 
-Everything is on 127.0.0.1 and two cores share generator and service, so ratios mean more than rates. The service runs with
-configs/local.yaml on a new directory. Exit status 1 when a ratio misses what it must reach.
+Everything is on 127.0.0.1 and two cores share generator and service, so ratios mean more than
+rates. The service runs with configs/local.yaml on a new directory. Exit status 1 when a ratio
+misses what it must reach.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ from loadtests import conversations
 from loadtests.embedder import texts_per_second
 from loadtests.load import ROOT, Figures, LoadFailed, Requests, Service, Workload
 from runtime.inference import MiniLmEmbedder
-from runtime.settings import Settings
+from serve_app import Settings
 
 PARTS = ("floor", "ingest", "read", "search", "write", "embedder")
 FLOOR_CONNECTIONS = ("1", "8", "32")
@@ -53,7 +57,9 @@ Measured = dict[str, Figures]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """measure / against has to reach `must`; `goal` is what we want. must 0: shown for comparison only."""
+    """measure / against has to reach `must`; `goal` is what we want. must 0: shown for comparison
+    only.
+    """
 
     measure: str
     against: str
@@ -62,28 +68,38 @@ class Goal:
 
 
 GOALS = (
-    Goal("read c=32", "lane c=32", 0.6, 0.9),
-    Goal("search c=8", "lane c=8", 0.25, 0.5),
-    Goal("search c=8", "lane c=32"),
+    Goal("read c=32", "queue c=32", 0.6, 0.9),
+    Goal("search c=8", "queue c=8", 0.25, 0.5),
+    Goal("search c=8", "queue c=32"),
     Goal("write c=32", "hop c=32", 0.3, 0.6),
-    Goal("write c=32", "lane c=32"),
+    Goal("write c=32", "queue c=32"),
     Goal("ingest", f"embedder, threads={CORES}", 0.6, 0.85),
     Goal("ingest", "embedder, threads as in the service"),
 )
 
 
-# --- the parts --------------------------------------------------------------------------------------------------------
+# --- the parts ------------------------------------------------------------------------------------
 
 
 def floor(seconds: int) -> Iterator[tuple[str, Figures]]:
     """One run of floor.py; -> its measurements as they come."""
-    command = [sys.executable, str(ROOT / "loadtests" / "floor.py"), "--seconds", str(seconds), "--connections", *FLOOR_CONNECTIONS]
+    command = [
+        sys.executable,
+        str(ROOT / "loadtests" / "floor.py"),
+        "--seconds",
+        str(seconds),
+        "--connections",
+        *FLOOR_CONNECTIONS,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + FLOOR_SECONDS_MAX
     try:
         for line in process.stdout:
             found = json.loads(line)
-            yield f"{found['path'].strip('/')} c={found['connections']}", Figures(found["per_second"], found["p50_ms"], found["p99_ms"])
+            yield (
+                f"{found['path'].strip('/')} c={found['connections']}",
+                Figures(found["per_second"], found["p50_ms"], found["p99_ms"]),
+            )
             if time.monotonic() > deadline:
                 raise LoadFailed("The floor takes too long to measure.")
     finally:
@@ -94,7 +110,12 @@ def floor(seconds: int) -> Iterator[tuple[str, Figures]]:
 
 
 def service(
-    engine: str, data_dir: Path, overrides: list[str], workload: Workload, parts: set[str], seconds: int
+    engine: str,
+    data_dir: Path,
+    overrides: list[str],
+    workload: Workload,
+    parts: set[str],
+    seconds: int,
 ) -> Iterator[tuple[str, Figures]]:
     """Fill one account, then read, search and write in it."""
     with Service.started(engine, data_dir, overrides) as running:
@@ -103,9 +124,17 @@ def service(
         yield "ingest", figures
         count = REQUESTS_PER_SECOND_MAX * (seconds + WARM_SECONDS)
         plans = {
-            "read": (workload.read_connections, [(f"/v1/memories/{each}", "") for each in ids], None),
+            "read": (
+                workload.read_connections,
+                [(f"/v1/memories/{each}", "") for each in ids],
+                None,
+            ),
             "search": (workload.search_connections, _searches(count, workload.results), None),
-            "write": (workload.write_connections, _writes(count * len(workload.write_connections)), 201),
+            "write": (
+                workload.write_connections,
+                _writes(count * len(workload.write_connections)),
+                201,
+            ),
         }
         for part, (connections, lines, status) in plans.items():
             if part not in parts:
@@ -117,19 +146,30 @@ def service(
 
 
 def _searches(count: int, limit: int) -> list[tuple[str, str]]:
-    return [("/v1/search", json.dumps({"query": question, "limit": limit})) for question in conversations.questions(count, seed=1)]
+    return [
+        ("/v1/search", json.dumps({"query": question, "limit": limit}))
+        for question in conversations.questions(count, seed=1)
+    ]
 
 
 def _writes(count: int) -> list[tuple[str, str]]:
-    return [("/v1/memories", json.dumps({"content": fact})) for fact in conversations.facts(count, seed=2)]
+    return [
+        ("/v1/memories", json.dumps({"content": fact}))
+        for fact in conversations.facts(count, seed=2)
+    ]
 
 
 def embedder(data_dir: Path, overrides: list[str]) -> Iterator[tuple[str, Figures]]:
     """Texts per second of the model alone, which the service left built in its directory."""
     texts = [memory["content"] for memory in conversations.memories(EMBEDDER_TEXTS)]
-    own = Settings.load(None, overrides).embedder.threads or max(1, CORES // 2)  # as runtime/inference.py decides
+    own = Settings.load(None, overrides).embedder.threads or max(
+        1, CORES // 2
+    )  # as runtime/inference/models.py decides
     for name, threads in (("threads as in the service", own), (f"threads={CORES}", CORES)):
-        yield f"embedder, {name}", Figures(asyncio.run(_embed(data_dir / "models", threads, texts)), 0.0, 0.0)
+        yield (
+            f"embedder, {name}",
+            Figures(asyncio.run(_embed(data_dir / "models", threads, texts)), 0.0, 0.0),
+        )
 
 
 async def _embed(models: Path, threads: int, texts: list[str]) -> float:
@@ -141,7 +181,7 @@ async def _embed(models: Path, threads: int, texts: list[str]) -> float:
         await model.close()
 
 
-# --- the run ----------------------------------------------------------------------------------------------------------
+# --- the run --------------------------------------------------------------------------------------
 
 
 def run(asked: argparse.Namespace) -> Measured:
@@ -154,7 +194,10 @@ def run(asked: argparse.Namespace) -> Measured:
         if "floor" in parts:
             floors.append(_shown("floor before", floor(asked.seconds)))
         if parts & {"ingest", "read", "search", "write"}:
-            measured |= _shown("service", service(asked.engine, data_dir, asked.set, workload, parts, asked.seconds))
+            measured |= _shown(
+                "service",
+                service(asked.engine, data_dir, asked.set, workload, parts, asked.seconds),
+            )
         if "embedder" in parts:
             measured |= _shown("embedder", embedder(data_dir, asked.set))
         if "floor" in parts:
@@ -174,7 +217,12 @@ def _shown(title: str, figures: Iterable[tuple[str, Figures]]) -> Measured:
 
 def _mean(runs: list[Measured]) -> Measured:
     return {
-        name: Figures(*(round(sum(getattr(run[name], part) for run in runs) / len(runs), 3) for part in ("per_second", "p50_ms", "p99_ms")))
+        name: Figures(
+            *(
+                round(sum(getattr(run[name], part) for run in runs) / len(runs), 3)
+                for part in ("per_second", "p50_ms", "p99_ms")
+            )
+        )
         for name in (runs[0] if runs else ())
     }
 
@@ -185,7 +233,9 @@ def ratios(measured: Measured) -> list[dict[str, Any]]:
         {
             "measure": goal.measure,
             "against": goal.against,
-            "ratio": round(measured[goal.measure].per_second / measured[goal.against].per_second, 3),
+            "ratio": round(
+                measured[goal.measure].per_second / measured[goal.against].per_second, 3
+            ),
             "must": goal.must,
             "goal": goal.goal,
         }
@@ -195,18 +245,46 @@ def ratios(measured: Measured) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=4, help="of each measurement (%(default)s)")
-    parser.add_argument("--engine", choices=("ray", "local"), default="ray", help="of the service; the floor is always Ray (%(default)s)")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=f"some of: {', '.join(PARTS)}")
-    parser.add_argument("--workload", default="standard", help="a file of loadtests/workloads (%(default)s)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the service, such as embedder.threads=2"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write figures and ratios there as well")
+    parser.add_argument("--seconds", type=int, default=4, help="of each measurement (%(default)s)")
+    parser.add_argument(
+        "--engine",
+        choices=("ray", "local"),
+        default="ray",
+        help="of the service; the floor is always Ray (%(default)s)",
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=PARTS,
+        default=PARTS,
+        metavar="PART",
+        help=f"some of: {', '.join(PARTS)}",
+    )
+    parser.add_argument(
+        "--workload", default="standard", help="a file of loadtests/workloads (%(default)s)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the service, such as embedder.threads=2",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write figures and ratios there as well"
+    )
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as an exception, so that everything started is ended
-    machine = {"processor": platform.processor() or platform.machine(), "cores": CORES, "load_average": os.getloadavg()[0]}
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # as an exception, so that everything started is ended
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "cores": CORES,
+        "load_average": os.getloadavg()[0],
+    }
     try:
         measured = run(asked)
     except LoadFailed as failed:
@@ -217,10 +295,16 @@ def main() -> int:
     for each in reached:
         verdict = f"must {each['must']:.2f}, goal {each['goal']:.2f}" if each["must"] else ""
         missed = "   MISSED" if each["ratio"] < each["must"] else ""
-        print(f"    {each['measure'] + ' / ' + each['against']:50} {each['ratio']:6.2f}   {verdict}{missed}")
+        print(
+            f"    {each['measure'] + ' / ' + each['against']:50} {each['ratio']:6.2f}   "
+            f"{verdict}{missed}"
+        )
     if asked.json:
         asked.json.write_bytes(
-            msgspec.json.format(msgspec.json.encode({"machine": machine, "figures": measured, "ratios": reached})) + b"\n"
+            msgspec.json.format(
+                msgspec.json.encode({"machine": machine, "figures": measured, "ratios": reached})
+            )
+            + b"\n"
         )
     return int(any(each["ratio"] < each["must"] for each in reached))
 

@@ -1,11 +1,14 @@
-"""How fast the embedded model is on this machine: python loadtests/embedder.py [--threads 1 2] [--texts 1024] [--models DIRECTORY]
+"""How fast the embedded model is on this machine: python loadtests/embedder.py [--threads 1 2]
+[--texts 1024] [--models DIRECTORY]
 
-Per thread count it prints texts per second when chat-like sentences of about 25 tokens arrive in batches of 100, two
-batches in flight, and the milliseconds of one new query: alone, and while such batches keep the model busy. Figures are of
-the whole embedder, tokenizer and queue included. Queries are all different, so the cache answers none of them.
+Per thread count it prints texts per second when chat-like sentences of about 25 tokens arrive in
+batches of 100, two batches in flight, and the milliseconds of one new query: alone, and while such
+batches keep the model busy. Figures are of the whole embedder, tokenizer and queue included.
+Queries are all different, so the cache answers none of them.
 
---ways compares the compiled model with the graph instead, without tokenizer and queue, on a processor that can run both: the two in
-turns, each run after 4 MB of other memory were read, as between two requests.
+--ways compares the compiled model with the graph instead, without tokenizer and queue, on a
+processor that can run both: the two in turns, each run after 4 MB of other memory were read, as
+between two requests.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from runtime.inference import MiniLmEmbedder
-from runtime.minilm_graph import GraphMiniLm
-from runtime.minilm_weights import kept, packaged_files
+from runtime.inference import MiniLmEmbedder, packaged_files
+from runtime.inference.minilm.onnx import GraphMiniLm
+from runtime.inference.minilm.weights import kept
 
 BATCH_TEXTS = 100
 WAYS = ((6, 1), (13, 1), (20, 1), (30, 1), (20, 24), (64, 8), (256, 2))  # (tokens, texts)
@@ -34,7 +37,16 @@ WAYS_MILLISECONDS = 400
 QUERIES = 200
 QUERIES_WHILE_BUSY = 40
 
-OPENINGS = ("Guess what,", "Honestly,", "By the way,", "Last night", "So", "You know,", "On Sunday", "Finally,")
+OPENINGS = (
+    "Guess what,",
+    "Honestly,",
+    "By the way,",
+    "Last night",
+    "So",
+    "You know,",
+    "On Sunday",
+    "Finally,",
+)
 DEEDS = (
     "I went hiking up the ridge with my cousin",
     "we booked the train tickets to Lisbon",
@@ -56,11 +68,16 @@ ENDINGS = (
 
 
 def sentences(count: int, chance: random.Random) -> list[str]:
-    return [f"{chance.choice(OPENINGS)} {chance.choice(DEEDS)} {chance.choice(ENDINGS)} ({number})" for number in range(count)]
+    return [
+        f"{chance.choice(OPENINGS)} {chance.choice(DEEDS)} {chance.choice(ENDINGS)} ({number})"
+        for number in range(count)
+    ]
 
 
 async def texts_per_second(embedder: MiniLmEmbedder, texts: list[str]) -> float:
-    batches = iter([texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)])
+    batches = iter(
+        [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
+    )
 
     async def send() -> None:
         for batch in batches:
@@ -71,17 +88,24 @@ async def texts_per_second(embedder: MiniLmEmbedder, texts: list[str]) -> float:
     return len(texts) / (time.perf_counter() - begun)
 
 
-async def query_milliseconds(embedder: MiniLmEmbedder, count: int, chance: random.Random) -> list[float]:
+async def query_milliseconds(
+    embedder: MiniLmEmbedder, count: int, chance: random.Random
+) -> list[float]:
     taken = []
     for _ in range(count):
-        query = f"where did {chance.choice(('Mara', 'Tobias', 'Ines'))} go hiking in {chance.randrange(10**6)}?"
+        query = (
+            f"where did {chance.choice(('Mara', 'Tobias', 'Ines'))} go hiking in "
+            f"{chance.randrange(10**6)}?"
+        )
         begun = time.perf_counter()
         await embedder.embed([query])
         taken.append((time.perf_counter() - begun) * 1_000)
     return taken
 
 
-async def while_busy(embedder: MiniLmEmbedder, texts: list[str], measured: Awaitable[list[float]]) -> list[float]:
+async def while_busy(
+    embedder: MiniLmEmbedder, texts: list[str], measured: Awaitable[list[float]]
+) -> list[float]:
     async def ingest() -> None:
         while True:
             await embedder.embed(texts[:BATCH_TEXTS])
@@ -102,19 +126,25 @@ async def measure(directory: Path, threads: int, texts: list[str]) -> None:
         await embedder.embed(texts[:BATCH_TEXTS])
         rate = await texts_per_second(embedder, texts)
         alone = await query_milliseconds(embedder, QUERIES, chance)
-        busy = await while_busy(embedder, texts, query_milliseconds(embedder, QUERIES_WHILE_BUSY, chance))
+        busy = await while_busy(
+            embedder, texts, query_milliseconds(embedder, QUERIES_WHILE_BUSY, chance)
+        )
     finally:
         await embedder.close()
     print(
         f"threads {threads}  {rate:6.0f} texts/s   "
-        f"query alone p50 {statistics.median(alone):.2f} ms, p95 {statistics.quantiles(alone, n=20)[-1]:.2f} ms   "
+        f"query alone p50 {statistics.median(alone):.2f} ms, p95 "
+        f"{statistics.quantiles(alone, n=20)[-1]:.2f} ms   "
         f"while ingesting p50 {statistics.median(busy):.0f} ms, max {max(busy):.0f} ms",
         flush=True,
     )
 
 
 def compare_ways(directory: Path) -> None:
-    from runtime.minilm_compiled import CompiledMiniLm, packed  # cannot be compiled on every processor
+    from runtime.inference.minilm.kernels_vnni import (
+        CompiledMiniLm,
+        packed,
+    )  # cannot be compiled on every processor
 
     graph = GraphMiniLm.load(directory, packaged_files(), 1)
     compiled = CompiledMiniLm.open(kept(directory / "packed", packaged_files(), packed), 1)
@@ -122,22 +152,36 @@ def compare_ways(directory: Path) -> None:
     for tokens, texts in WAYS:
         taken: dict[str, list[float]] = {"graph": [], "compiled": []}
         while sum(taken["graph"]) < WAYS_MILLISECONDS:
-            ids = [[101, *draw.integers(2_000, 20_000, tokens - 2).tolist(), 102] for _ in range(texts)]
+            ids = [
+                [101, *draw.integers(2_000, 20_000, tokens - 2).tolist(), 102] for _ in range(texts)
+            ]
             for name, network in (("graph", graph), ("compiled", compiled)):
                 other.sum()
                 begun = time.perf_counter()
                 network.run(ids)
                 taken[name].append((time.perf_counter() - begun) * 1_000)
         one, two = (statistics.median(taken[name]) / texts for name in ("graph", "compiled"))
-        print(f"{texts:3d} texts of {tokens:3d} tokens: graph {one:6.2f} ms a text, compiled {two:6.2f}, {two / one:.2f} of it", flush=True)
+        print(
+            f"{texts:3d} texts of {tokens:3d} tokens: graph {one:6.2f} ms a text, compiled "
+            f"{two:6.2f}, {two / one:.2f} of it",
+            flush=True,
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--texts", type=int, default=1_024)
-    parser.add_argument("--models", type=Path, help="where what the model runs from is kept; a temporary directory when not given")
-    parser.add_argument("--ways", action="store_true", help="compare the compiled model with the graph")
+    parser.add_argument(
+        "--models",
+        type=Path,
+        help="where what the model runs from is kept; a temporary directory when not given",
+    )
+    parser.add_argument(
+        "--ways", action="store_true", help="compare the compiled model with the graph"
+    )
     options = parser.parse_args()
     texts = sentences(options.texts, random.Random(1))
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,12 +1,14 @@
-"""Conversations with questions whose evidence is known: the text format of retrieval/, and the figures that ranking is judged by.
+"""Conversations with questions whose evidence is known: the text format of retrieval/, and the
+figures that ranking is judged by.
 
-The set in retrieval/ is the project's own: invented people, invented facts, written for this purpose, under the project's licence.
-A file is one conversation, or one person's notes:
+The set in retrieval/ is the project's own: invented people, invented facts, written for this
+purpose, under the project's licence. A file is one conversation, or one person's notes:
 
     # a comment
     @ 2024-03-02 18:40           a session begins; the time of day may be left out
     Ruth #shed: The roof leaks.  a turn: speaker, a label when a question needs one, text
-    * #tyres: They are in rack 3. a note, which has neither speaker nor session; `@` then only says its day
+    * #tyres: They are in rack 3. a note, which has neither speaker nor session; `@` then only says
+      its day
     ? fact shed: What leaks?     a question: its kind, the labels of its evidence, text
     ? unsaid: Who sings?         kinds of UNANSWERABLE have no evidence
 
@@ -137,7 +139,9 @@ class _Reader:
             raise ValueError(f"no turn above has the label {unknown[0]}")
         if (kind in ANSWERABLE) != bool(labels):
             raise ValueError(f"a question of kind {kind} has {'no' if labels else 'some'} evidence")
-        self.questions.append(Question(kind, text, tuple(self._labels[label] for label in labels.split())))
+        self.questions.append(
+            Question(kind, text, tuple(self._labels[label] for label in labels.split()))
+        )
 
 
 def _matched(pattern: re.Pattern[str], line: str, shape: str) -> re.Match[str]:
@@ -147,11 +151,13 @@ def _matched(pattern: re.Pattern[str], line: str, shape: str) -> re.Match[str]:
     return found
 
 
-# --- figures ----------------------------------------------------------------------------------------------------------
+# --- figures --------------------------------------------------------------------------------------
 
 
 def figures(evidence: Sequence[str], found: Sequence[str]) -> dict[str, float]:
-    """Of one question: R@k, the share of its evidence among the first k found; MRR, 1 / rank of the first evidence, else 0."""
+    """Of one question: R@k, the share of its evidence among the first k found; MRR, 1 / rank of the
+    first evidence, else 0.
+    """
     ranks = [rank for rank, id in enumerate(found, 1) if id in evidence]
     shares = {f"R@{k}": sum(rank <= k for rank in ranks) / len(evidence) for k in CUTOFFS}
     return {**shares, "MRR": 1 / ranks[0] if ranks else 0.0}

@@ -1,11 +1,13 @@
-"""How well facts are found in conversations: precision and recall on loadtests/facts, by the rules or by any language model.
+"""How well facts are found in conversations: precision and recall on loadtests/facts, by the rules
+or by any language model.
 
-    .venv/bin/python loadtests/extraction.py
-    .venv/bin/python loadtests/extraction.py --llm-base-url http://127.0.0.1:11434/v1 --llm-model qwen3 --verbose
+    .venv/bin/python loadtests/extraction.py .venv/bin/python loadtests/extraction.py --llm-base-url
+    http://127.0.0.1:11434/v1 --llm-model qwen3 --verbose
 
-tuned.json is what the rules were made with; held_out.json was written before they met it, and is reported apart. A fact found
-counts when subject, predicate and polarity are those expected, one object holds the other, and, where the expectation names a
-month or year, the claim begins in it. Whatever else is found counts against precision.
+tuned.json is what the rules were made with; held_out.json was written before they met it, and is
+reported apart. A fact found counts when subject, predicate and polarity are those expected, one
+object holds the other, and, where the expectation names a month or year, the claim begins in it.
+Whatever else is found counts against precision.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from plugins.fact_model import ModelEngine
-from plugins.fact_rules import RuleEngine
-from plugins.facts import Engine, Fact, Said, key_words
-from runtime.chat_endpoint import OpenAiLanguageModel
+from plugins.ingestion.facts import Engine, Fact, Said, key_words
+from plugins.ingestion.language_model import ModelEngine
+from plugins.ingestion.rules import RuleEngine
+from runtime.inference.openai_chat import OpenAiLanguageModel
 from runtime.timestamps import iso, parse
 
 FACTS = Path(__file__).parent / "facts"
@@ -53,13 +55,24 @@ class Score:
 
 def said_in(conversation: dict[str, Any]) -> list[Said]:
     """The messages; an assistant's are nobody's own words."""
-    return [Said(speaker, content, told=speaker != "assistant") for speaker, content in conversation["messages"]]
+    return [
+        Said(speaker, content, told=speaker != "assistant")
+        for speaker, content in conversation["messages"]
+    ]
+
+
+def _day(at: int | None) -> str | None:
+    return None if at is None else iso(at)[:10]
 
 
 def matches(expected: list[str], fact: Fact) -> bool:
     """Whether the fact is the expected one: [subject, predicate, object, polarity?, beginning?]."""
     subject, predicate, thing, polarity, begins = [*expected, *("holds", "")[len(expected) - 3 :]]
-    if (subject.casefold(), predicate, polarity) != (fact.subject.casefold(), fact.predicate, fact.polarity):
+    if (subject.casefold(), predicate, polarity) != (
+        fact.subject.casefold(),
+        fact.predicate,
+        fact.polarity,
+    ):
         return False
     one, other = set(key_words(thing)), set(key_words(fact.object))
     if not (one <= other or other <= one):
@@ -83,7 +96,9 @@ async def evaluate(engine: Engine, conversations: list[dict[str, Any]]) -> Score
         score.expected += len(conversation["facts"])
         score.found += len(found)
         score.wrong += [
-            f"{conversation['id']}: {[f.subject, f.predicate, f.object, f.polarity, f.valid_from and iso(f.valid_from)[:10]]}" for f in left
+            f"{conversation['id']}: "
+            f"{[f.subject, f.predicate, f.object, f.polarity, _day(f.valid_from)]}"
+            for f in left
         ]
     return score
 
@@ -93,7 +108,9 @@ async def judge(options: argparse.Namespace, conversations: list[dict[str, Any]]
     if options.llm_base_url is None:
         return await evaluate(RuleEngine(), conversations)
     key = os.environ.get("LLM_API_KEY")
-    model = OpenAiLanguageModel(options.llm_base_url, key, options.llm_model, timeout_seconds=options.llm_timeout_seconds)
+    model = OpenAiLanguageModel(
+        options.llm_base_url, key, options.llm_model, timeout_seconds=options.llm_timeout_seconds
+    )
     try:
         return await evaluate(ModelEngine(model), conversations)
     finally:
@@ -102,25 +119,41 @@ async def judge(options: argparse.Namespace, conversations: list[dict[str, Any]]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--verbose", action="store_true", help="name what was missed and what was wrong")
+    parser.add_argument(
+        "--verbose", action="store_true", help="name what was missed and what was wrong"
+    )
     parser.add_argument("--set", choices=SETS, action="append", help="only this set")
-    parser.add_argument("--llm-base-url", help="ask this OpenAI-compatible endpoint instead of the rules; its key is $LLM_API_KEY")
+    parser.add_argument(
+        "--llm-base-url",
+        help="ask this OpenAI-compatible endpoint instead of the rules; its key is $LLM_API_KEY",
+    )
     parser.add_argument("--llm-model", default="default", help="the model's name (%(default)s)")
-    parser.add_argument("--llm-timeout-seconds", type=float, default=120.0, help="what one answer may take (%(default)s)")
+    parser.add_argument(
+        "--llm-timeout-seconds",
+        type=float,
+        default=120.0,
+        help="what one answer may take (%(default)s)",
+    )
     options = parser.parse_args()
     worst = 0
     for name in options.set or SETS:
         conversations = json.loads((FACTS / f"{name}.json").read_text())
         score = asyncio.run(judge(options, conversations))
         print(
-            f"{name}: {len(conversations)} conversations, {score.expected} facts expected, {score.found} found, {score.right} right;"
+            f"{name}: {len(conversations)} conversations, {score.expected} facts expected, "
+            f"{score.found} found, {score.right} right;"
             f" precision {score.precision:.3f}, recall {score.recall:.3f}"
         )
         if score.degraded:
             print(f"  the model failed {score.degraded} times; the rules read what it did not")
         worst |= score.precision < 0.85 or score.recall < 0.6
         if options.verbose:
-            print("\n".join([f"  missed {line}" for line in score.missed] + [f"  wrong  {line}" for line in score.wrong]))
+            print(
+                "\n".join(
+                    [f"  missed {line}" for line in score.missed]
+                    + [f"  wrong  {line}" for line in score.wrong]
+                )
+            )
     return int(worst)
 
 

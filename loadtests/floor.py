@@ -1,15 +1,22 @@
-"""What the machine and Ray Serve give at best: the floor that every other figure is measured against, in the same run.
+"""What the machine and Ray Serve give at best: the floor that every other figure is measured
+against, in the same run.
 
     /noop   the gateway answers by itself
     /hop    one message to a shard actor per request, which answers at once
-    /lane   the same through a call lane: requests that arrive together share a message of Ray
-    /socket the same over the service's own Unix socket, which carries the lanes of one machine
+    /queue   the same through a batching queue: requests that arrive together share a message of Ray
+    /socket the same over the service's own Unix socket, which carries the queues of one machine
 
-    python loadtests/floor.py [--seconds 5] [--connections 1 32] [--set key=value …]   -> one JSON object per line
-    python loadtests/floor.py --stay                                                   -> its address, then nothing until SIGTERM
+    python loadtests/floor.py [--seconds 5] [--connections 1 32] [--set key=value …]   -> one JSON
+                                                                                       object per
+                                                                                       line
+    python loadtests/floor.py --stay                                                   -> its
+                                                                                       address, then
+                                                                                       nothing until
+                                                                                       SIGTERM
 
-It is served exactly as the service is (runtime/serving.py), with a shard that does nothing. Requests come from wrk where it is
-installed, otherwise from a small client in a process of its own; both keep their connections open.
+It is served exactly as the service is (runtime/serve/__init__.py), with a shard that does nothing.
+Requests come from wrk where it is installed, otherwise from a small client in a process of its own;
+both keep their connections open.
 """
 
 from __future__ import annotations
@@ -33,18 +40,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from runtime import cluster, serving  # noqa: E402
-from runtime.call_lane import PICKLE_PROTOCOL, CallLane, pack_calls, unpack_replies  # noqa: E402
-from runtime.front_proxy import neighbour  # noqa: E402
-from runtime.listening import HEALTH_PATH  # noqa: E402
-from runtime.operation import Call, Kind, Operation, Reply  # noqa: E402
-from runtime.plugin import Plugin, Registry  # noqa: E402
-from runtime.ray_shards import RayShards  # noqa: E402
+from runtime import cluster  # noqa: E402
+from runtime import serve as serving  # noqa: E402
+from runtime.api import Call, Plugin, Read, Registry, Reply  # noqa: E402  # noqa: E402
+from runtime.cluster import RayShards  # noqa: E402
+from runtime.cluster.batching import PICKLE_PROTOCOL, BatchingQueue, pack_calls, unpack_replies  # noqa: E402
+from runtime.serve import HEALTH_PATH, neighbour  # noqa: E402
 from runtime.settings import Settings  # noqa: E402
 
 MODULE = "loadtests.floor"
 BODY = json.dumps({"id": "mem_" + "0" * 32, "content": "x" * 200}).encode()
-OPERATION = Operation("floor.read", "GET", "/lane", Kind.READ, handler=dict, summary="", spec="", response=None)
+OPERATION = Read("floor.read", "GET", "/queue", handler=dict, summary="", response=None)
 
 
 def registry() -> Registry:
@@ -82,9 +88,11 @@ class FloorGateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         self._front_door = front_door
-        self._handles = cluster.start_shards(settings, settings.shards.resolved, "loadtests.floor:open_shard")  # they run
+        self._handles = cluster.start_shards(
+            settings, settings.shards.resolved, "loadtests.floor:open_shard"
+        )  # they run
         self._shards = RayShards(settings, registry(), "loadtests.floor:open_shard")
-        self._lane = CallLane("read", self._send, self._is_up)
+        self._queue = BatchingQueue("read", self._send, self._is_up)
 
     async def _send(self, message: bytes) -> bytes:
         return await self._handles[0].execute.remote(message)
@@ -103,11 +111,15 @@ class FloorGateway:
             return
         body = BODY
         if scope["path"] == HEALTH_PATH:
-            await self._shards.status()  # opens the connection to the actor, which takes half a second once
+            await (
+                self._shards.status()
+            )  # opens the connection to the actor, which takes half a second once
         elif scope["path"] == "/hop":
-            body = unpack_replies(await self._handles[0].execute.remote(pack_calls([_packed_call()])))[0].body
-        elif scope["path"] == "/lane":
-            body = (await self._lane.execute(_call())).body
+            body = unpack_replies(
+                await self._handles[0].execute.remote(pack_calls([_packed_call()]))
+            )[0].body
+        elif scope["path"] == "/queue":
+            body = (await self._queue.execute(_call())).body
         elif scope["path"] == "/socket":
             body = (await self._shards.execute(_call())).body
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
@@ -116,7 +128,13 @@ class FloorGateway:
 
 
 def _call() -> Call:
-    return Call(OPERATION.name, 0, time.time_ns() // 1_000_000, os.urandom(32), "00000000-0000-0000-0000-000000000000")
+    return Call(
+        OPERATION.name,
+        0,
+        time.time_ns() // 1_000_000,
+        os.urandom(32),
+        "00000000-0000-0000-0000-000000000000",
+    )
 
 
 def _packed_call() -> bytes:
@@ -127,22 +145,36 @@ def build(settings: Settings, front_door: bool) -> Any:
     return cluster.application(FloorGateway, settings, front_door)
 
 
-# --- the measurement --------------------------------------------------------------------------------------------------
+# --- the measurement ------------------------------------------------------------------------------
 
 
 def measure(url: str, connections: int, seconds: int) -> dict[str, float]:
-    """Requests per second and latency quantiles in milliseconds, of GETs over `connections` open connections."""
+    """Requests per second and latency quantiles in milliseconds, of GETs over `connections` open
+    connections.
+    """
     wrk = shutil.which("wrk")
     if wrk is None:
         finished = subprocess.run(
-            [sys.executable, __file__, "--client", url, "--connections", str(connections), "--seconds", str(seconds)],
+            [
+                sys.executable,
+                __file__,
+                "--client",
+                url,
+                "--connections",
+                str(connections),
+                "--seconds",
+                str(seconds),
+            ],
             capture_output=True,
             text=True,
             check=True,
         )
         return json.loads(finished.stdout)
     finished = subprocess.run(
-        [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", url], capture_output=True, text=True, check=True
+        [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", url],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     if "Non-2xx" in finished.stdout:
         raise RuntimeError(f"{url} did not answer 200 throughout")
@@ -171,13 +203,16 @@ async def _drive(url: str, connections: int, seconds: int) -> dict[str, float]:
 
     await asyncio.gather(*(one_connection() for _ in range(connections)))
     latencies.sort()
-    quantile = {name: round(latencies[int(len(latencies) * share)] * 1000, 3) for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99))}
+    quantile = {
+        name: round(latencies[int(len(latencies) * share)] * 1000, 3)
+        for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99))
+    }
     return {"per_second": len(latencies) / seconds, **quantile}
 
 
 def _measure_all(base_url: str, connections: list[int], seconds: int) -> None:
     try:
-        for path in ("/noop", "/hop", "/lane", "/socket"):
+        for path in ("/noop", "/hop", "/queue", "/socket"):
             for count in connections:
                 measure(base_url + path, count, 1)  # warm
                 figures = measure(base_url + path, count, seconds)
@@ -187,11 +222,15 @@ def _measure_all(base_url: str, connections: list[int], seconds: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--stay", action="store_true", help="measure nothing; stay up for whoever does")
+    parser.add_argument(
+        "--stay", action="store_true", help="measure nothing; stay up for whoever does"
+    )
     parser.add_argument("--client", metavar="URL", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.client:
@@ -203,7 +242,9 @@ def main() -> int:
         def announce(base_url: str) -> None:
             if asked.stay:
                 return print(json.dumps({"base_url": base_url}), flush=True)
-            threading.Thread(target=_measure_all, args=(base_url, asked.connections, asked.seconds), daemon=True).start()
+            threading.Thread(
+                target=_measure_all, args=(base_url, asked.connections, asked.seconds), daemon=True
+            ).start()
 
         return serving.serve(settings, announce, module=MODULE)
 

@@ -3,8 +3,9 @@
     .venv/bin/python loadtests/graph.py
     .venv/bin/python loadtests/graph.py --entities 10000 --edges 50000 --questions 500
 
-Builds a graph in a throw-away directory (names drawn with a heavy tail, so that there are hubs), serves it in this process through
-the real gateway, and asks: one memory by its id (the point read), one entity, and queries of depth 1, 2 and 3, one at a time.
+Builds a graph in a throw-away directory (names drawn with a heavy tail, so that there are hubs),
+serves it in this process through the real gateway, and asks: one memory by its id (the point read),
+one entity, and queries of depth 1, 2 and 3, one at a time.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from plugins.graph_store import Claim, assert_claim, ensure_entity
-from runtime import auth
-from runtime.operation import Call, WriteContext
-from storage.table import Transaction
-from tests.in_process import InProcess, in_process
+from plugins.graph import Claim, assert_claim, ensure_entity
+from runtime.api import Call, WriteContext
+from runtime.http.credentials import read_authorization
+from runtime.shard import auth
+from storage.store import Transaction
+from tests.support.in_process import InProcess, in_process
 
 EDGES_PER_COMMIT = 2_000
 TARGET_RATIO = 5.0
@@ -33,13 +35,17 @@ TARGET_RATIO = 5.0
 def build(service: InProcess, token: str, entities: int, edges: int, seed: int) -> float:
     """Fill the graph as the API would, many claims to a commit; -> seconds."""
     chance = random.Random(seed)
-    credential, slot = auth.read_authorization(f"Bearer {token}", service.secrets, int(time.time() * 1000))
+    credential, slot = read_authorization(
+        f"Bearer {token}", service.secrets, int(time.time() * 1000)
+    )
     started = time.perf_counter()
     rows: list[Any] = []
 
     def write(count: int, make: Any) -> None:
         def work(transaction: Transaction) -> None:
-            principal, scope = auth.resolve(transaction, slot, credential, int(time.time() * 1000), service.secrets)
+            principal, scope = auth.resolve(
+                transaction, slot, credential, int(time.time() * 1000), service.secrets
+            )
             call = Call("load", slot, int(time.time() * 1000), chance.randbytes(32), "load")
             ctx = WriteContext(transaction, scope, call, service.shard.environment, principal)
             for _ in range(count):
@@ -48,10 +54,16 @@ def build(service: InProcess, token: str, entities: int, edges: int, seed: int) 
         service.shard.store.write(work)
 
     for start in range(0, entities, EDGES_PER_COMMIT):
-        write(min(EDGES_PER_COMMIT, entities - start), lambda ctx: rows.append(ensure_entity(ctx, f"Entity {len(rows)}", "thing")[0]))
+        write(
+            min(EDGES_PER_COMMIT, entities - start),
+            lambda ctx: rows.append(ensure_entity(ctx, f"Entity {len(rows)}", "thing")[0]),
+        )
 
     def edge(ctx: WriteContext) -> None:
-        source, target = rows[chance.randrange(entities)], rows[int(entities * chance.random() ** 1.5)]
+        source, target = (
+            rows[chance.randrange(entities)],
+            rows[int(entities * chance.random() ** 1.5)],
+        )
         assert_claim(ctx, Claim(source, chance.choice(("knows", "likes", "uses", "near")), target))
 
     for start in range(0, edges, EDGES_PER_COMMIT):
@@ -80,23 +92,35 @@ def main() -> int:
     chance = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as directory, in_process(Path(directory)) as service:
         token = service.register("ada@example.com")
-        memory = service.request("POST", "/v1/memories", {"content": "A point to read."}, who=token).json()["id"]
+        memory = service.request(
+            "POST", "/v1/memories", {"content": "A point to read."}, who=token
+        ).json()["id"]
         seconds = build(service, token, options.entities, options.edges, options.seed)
         stats = service.request("GET", "/v1/knowledge-graph/stats", who=token).json()
         print(
-            f"{stats['entities']} entities, {stats['relationships']} relationships in {seconds:.1f} s; largest degree {stats['max_degree']}"
+            f"{stats['entities']} entities, {stats['relationships']} relationships in "
+            f"{seconds:.1f} s; largest degree {stats['max_degree']}"
         )
         names = [f"Entity {chance.randrange(options.entities)}" for _ in range(options.questions)]
         asked = {"point read": [("GET", f"/v1/memories/{memory}", None)] * options.questions}
-        asked["entity"] = [("GET", f"/v1/knowledge-graph/entities/{name.replace(' ', '%20')}", None) for name in names]
+        asked["entity"] = [
+            ("GET", f"/v1/knowledge-graph/entities/{name.replace(' ', '%20')}", None)
+            for name in names
+        ]
         for depth in (1, 2, 3):
-            asked[f"depth {depth}"] = [("POST", "/v1/knowledge-graph/query", {"entity": name, "depth": depth}) for name in names]
+            asked[f"depth {depth}"] = [
+                ("POST", "/v1/knowledge-graph/query", {"entity": name, "depth": depth})
+                for name in names
+            ]
         medians = {}
         for what, requests in asked.items():
             taken = sorted(measure(service, token, requests))
             medians[what] = statistics.median(taken)
             ratio = medians[what] / medians["point read"]
-            print(f"{what:<12} p50 {medians[what]:7.2f} ms   p95 {taken[int(len(taken) * 0.95)]:7.2f} ms   {ratio:5.2f} × a point read")
+            print(
+                f"{what:<12} p50 {medians[what]:7.2f} ms   p95 "
+                f"{taken[int(len(taken) * 0.95)]:7.2f} ms   {ratio:5.2f} × a point read"
+            )
     return int(medians["depth 2"] > TARGET_RATIO * medians["point read"])
 
 

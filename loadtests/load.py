@@ -1,9 +1,11 @@
-"""What the measurements share: workloads, a service of their own, and requests sent as fast as they are answered.
+"""What the measurements share: workloads, a service of their own, and requests sent as fast as they
+are answered.
 
-A `Workload` is a file of workloads/: sizes, numbers of connections, and the mix of a realistic user. A `Service` is `mneme
-serve` in a process of its own on a directory of its own, ended on every way out. `measure` sends prepared requests over a
-number of open connections for a number of seconds: with wrk where it is installed, so that the generator takes as little of the
-machine as can be, otherwise with a small client in a process of its own.
+A `Workload` is a file of workloads/: sizes, numbers of connections, and the mix of a realistic
+user. A `Service` is `mneme serve` in a process of its own on a directory of its own, ended on every
+way out. `measure` sends prepared requests over a number of open connections for a number of
+seconds: with wrk where it is installed, so that the generator takes as little of the machine as can
+be, otherwise with a small client in a process of its own.
 """
 
 from __future__ import annotations
@@ -33,10 +35,9 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from runtime import demo  # noqa: E402
+from runtime.cli import demo  # noqa: E402
 from runtime.limits import START_SECONDS_MAX, STOP_SECONDS_MAX  # noqa: E402
-from runtime.run_directory import RunDirectory  # noqa: E402
-from runtime.serving import free_port  # noqa: E402
+from runtime.serve import RunDirectory, free_port  # noqa: E402
 
 HOST = "127.0.0.1"
 WORKLOADS = ROOT / "loadtests" / "workloads"
@@ -55,10 +56,12 @@ class LoadFailed(Exception):
 class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A named set of parameters, one JSON file of workloads/.
 
-    memories           stored before reads and searches begin, in batches of `batch`, `batches_in_flight` at a time
+    memories           stored before reads and searches begin, in batches of `batch`,
+                       `batches_in_flight` at a time
     results            that a search asks for
     …_connections      how many connections are open at once, one measurement for each number
-    mix                what a realistic user does: task -> weight; the tasks are search, add, read, list, update, delete
+    mix                what a realistic user does: task -> weight; the tasks are search, add, read,
+                       list, update, delete
     """
 
     about: str
@@ -92,15 +95,26 @@ class Figures(msgspec.Struct):
     unexpected: int = 0
 
 
-# --- a service --------------------------------------------------------------------------------------------------------
+# --- a service ------------------------------------------------------------------------------------
 
 
 @contextmanager
 def ended_with_us(command: list[str], *, output: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is asked to end when the block does, and by the kernel when this process is killed."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MNEME_")}
+    """A process that is asked to end when the block does, and by the kernel when this process is
+    killed.
+    """
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("MNEME_")
+    }
     with output.open("ab") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file, cwd=ROOT, env=environment, preexec_fn=_end_with_parent)
+        process = subprocess.Popen(
+            command,
+            stdout=file,
+            stderr=file,
+            cwd=ROOT,
+            env=environment,
+            preexec_fn=_end_with_parent,
+        )
     try:
         yield process
     finally:
@@ -118,7 +132,9 @@ def _end_with_parent() -> None:
 
 
 class Service:
-    """A running `mneme serve` without rate limits, and one account of it, a new one unless its e-mail says otherwise."""
+    """A running `mneme serve` without rate limits, and one account of it, a new one unless its
+    e-mail says otherwise.
+    """
 
     def __init__(self, base_url: str, data_dir: Path, email: str | None = None):
         self.base_url = base_url
@@ -128,16 +144,36 @@ class Service:
 
     @classmethod
     @contextmanager
-    def started(cls, engine: str, data_dir: Path, overrides: Iterable[str] = ()) -> Iterator[Service]:
-        """Start it on `data_dir` and wait until it is healthy. Raises LoadFailed with its last words otherwise."""
+    def started(
+        cls, engine: str, data_dir: Path, overrides: Iterable[str] = ()
+    ) -> Iterator[Service]:
+        """Start it on `data_dir` and wait until it is healthy. Raises LoadFailed with its last
+        words otherwise.
+        """
         port = free_port(HOST)
         data_dir.mkdir(parents=True, exist_ok=True)
         output = data_dir / "serve.out"
-        serve = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())", "serve"]
-        where = ["--config", str(ROOT / "configs" / "local.yaml"), "--data-dir", str(data_dir), "--host", HOST, "--port", str(port)]
+        serve = [
+            sys.executable,
+            "-c",
+            "import sys; from runtime.cli import main; sys.exit(main())",
+            "serve",
+        ]
+        where = [
+            "--config",
+            str(ROOT / "configs" / "local.yaml"),
+            "--data-dir",
+            str(data_dir),
+            "--host",
+            HOST,
+            "--port",
+            str(port),
+        ]
         options = [part for override in overrides for part in ("--set", override)]
         try:
-            with ended_with_us([*serve, *where, "--engine", engine, *options], output=output) as process:
+            with ended_with_us(
+                [*serve, *where, "--engine", engine, *options], output=output
+            ) as process:
                 _wait_until_healthy(port, process, output)
                 yield cls(f"http://{HOST}:{port}", data_dir)
         finally:
@@ -148,20 +184,28 @@ class Service:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
 
-    def ingest(self, memories: list[dict[str, Any]], batch: int, in_flight: int) -> tuple[Figures, list[str]]:
-        """Store the memories in batches, searchable when each is answered; -> (memories per second and milliseconds per batch, ids)."""
+    def ingest(
+        self, memories: list[dict[str, Any]], batch: int, in_flight: int
+    ) -> tuple[Figures, list[str]]:
+        """Store the memories in batches, searchable when each is answered; -> (memories per second
+        and milliseconds per batch, ids).
+        """
         batches = [memories[start : start + batch] for start in range(0, len(memories), batch)]
         begun = time.perf_counter()
         with ThreadPoolExecutor(in_flight) as senders:
             answers = list(senders.map(self._send_batch, batches))
         rate = len(memories) / (time.perf_counter() - begun)
         taken = sorted(milliseconds for milliseconds, _ in answers)
-        return Figures(rate, _quantile(taken, 0.5), _quantile(taken, 0.99)), [each for _, ids in answers for each in ids]
+        return Figures(rate, _quantile(taken, 0.5), _quantile(taken, 0.99)), [
+            each for _, ids in answers for each in ids
+        ]
 
     def _send_batch(self, batch: list[dict[str, Any]]) -> tuple[float, list[str]]:
         body = json.dumps({"memories": batch, "wait_for_index": True})
         begun = time.perf_counter()
-        connection = http.client.HTTPConnection(self.base_url.removeprefix("http://"), timeout=_BATCH_SECONDS_MAX)
+        connection = http.client.HTTPConnection(
+            self.base_url.removeprefix("http://"), timeout=_BATCH_SECONDS_MAX
+        )
         try:
             connection.request("POST", "/v1/memories/batch", body, self.headers)
             answer = connection.getresponse()
@@ -186,20 +230,29 @@ def _wait_until_healthy(port: int, process: subprocess.Popen[bytes], output: Pat
         finally:
             connection.close()
         time.sleep(0.1)
-    raise LoadFailed(f"The service did not start: {output.read_text(errors='replace')[-300:].strip()}")
+    raise LoadFailed(
+        f"The service did not start: {output.read_text(errors='replace')[-300:].strip()}"
+    )
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 class Requests:
-    """Prepared requests, sent in turn, each measurement going on where the last one stopped. Use it as a context manager.
+    """Prepared requests, sent in turn, each measurement going on where the last one stopped. Use it
+    as a context manager.
 
     lines   (path, body) of each request; no body makes it a GET, a body a POST
     status  that every answer has to have; None where wrk need not look, which spares it work
     """
 
-    def __init__(self, base_url: str, headers: dict[str, str], lines: Iterable[tuple[str, str]], status: int | None = None):
+    def __init__(
+        self,
+        base_url: str,
+        headers: dict[str, str],
+        lines: Iterable[tuple[str, str]],
+        status: int | None = None,
+    ):
         self._base_url, self._headers, self._status = base_url, headers, status
         self._next = 0
         with tempfile.NamedTemporaryFile("w", suffix=".requests", delete=False) as file:
@@ -213,24 +266,60 @@ class Requests:
         self._file.unlink()
 
     def measure(self, connections: int, seconds: int) -> Figures:
-        """Send them over so many connections for so long. Raises LoadFailed when an answer is missing or has another status."""
+        """Send them over so many connections for so long. Raises LoadFailed when an answer is
+        missing or has another status.
+        """
         connections, seconds = min(connections, CONNECTIONS_MAX), min(seconds, SECONDS_MAX)
         wrk = shutil.which("wrk")
         expected = "-" if self._status is None else str(self._status)
         if wrk is None:
-            sender = [sys.executable, __file__, f"--connections={connections}", f"--seconds={seconds}"]
+            sender = [
+                sys.executable,
+                __file__,
+                f"--connections={connections}",
+                f"--seconds={seconds}",
+            ]
         else:
-            sender = [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(SCRIPT)]
-        headers = [part for name, value in self._headers.items() for part in ("-H", f"{name}: {value}")]
-        command = [*sender, *headers, self._base_url, "--", str(self._file), str(self._next), expected]
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=seconds + _WIND_DOWN_SECONDS, check=False)
+            sender = [
+                wrk,
+                "-t1",
+                f"-c{connections}",
+                f"-d{seconds}s",
+                "--latency",
+                "-s",
+                str(SCRIPT),
+            ]
+        headers = [
+            part for name, value in self._headers.items() for part in ("-H", f"{name}: {value}")
+        ]
+        command = [
+            *sender,
+            *headers,
+            self._base_url,
+            "--",
+            str(self._file),
+            str(self._next),
+            expected,
+        ]
+        finished = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=seconds + _WIND_DOWN_SECONDS,
+            check=False,
+        )
         reported = re.search(r"^figures (.*)$", finished.stdout, re.MULTILINE)
         if reported is None:
-            raise LoadFailed(f"The load generator failed: {(finished.stderr or finished.stdout)[-300:].strip()}")
+            raise LoadFailed(
+                f"The load generator failed: {(finished.stderr or finished.stdout)[-300:].strip()}"
+            )
         found = json.loads(reported[1])
         self._next += found["requests"] + connections
         if found["broken"] or found["unexpected"] or not found["requests"]:
-            raise LoadFailed(f"Of {found['requests']} answers {found['unexpected']} had another status, and {found['broken']} never came.")
+            raise LoadFailed(
+                f"Of {found['requests']} answers {found['unexpected']} had another status, and "
+                f"{found['broken']} never came."
+            )
         return Figures(found["requests"] / found["seconds"], found["p50_ms"], found["p99_ms"])
 
 
@@ -238,7 +327,7 @@ def _quantile(ordered: list[float], share: float) -> float:
     return round(ordered[int((len(ordered) - 1) * share)], 3)
 
 
-# --- the client where wrk is missing ----------------------------------------------------------------------------------
+# --- the client where wrk is missing --------------------------------------------------------------
 
 
 async def _send_all(options: argparse.Namespace) -> dict[str, float]:
@@ -257,7 +346,13 @@ async def _send_all(options: argparse.Namespace) -> dict[str, float]:
         while (sent := time.perf_counter()) < begun + options.seconds:
             path, body = lines[next(turn) % len(lines)].split("\t", 1)
             content = body.encode()
-            writer.write(f"{'POST' if body else 'GET'} {path} HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+            writer.write(
+                (
+                    f"{'POST' if body else 'GET'} {path} HTTP/1.1\r\n{head}Content-Length: "
+                    f"{len(content)}\r\n\r\n"
+                ).encode()
+                + content
+            )
             answer = await reader.readuntil(b"\r\n\r\n")
             await reader.readexactly(int(re.search(rb"(?i)content-length: (\d+)", answer)[1]))
             latencies.append(time.perf_counter() - sent)
@@ -265,15 +360,25 @@ async def _send_all(options: argparse.Namespace) -> dict[str, float]:
             tally["unexpected"] += status != expected if expected != b"-" else status[:1] != b"2"
         writer.close()
 
-    ended = await asyncio.gather(*(one_connection() for _ in range(options.connections)), return_exceptions=True)
+    ended = await asyncio.gather(
+        *(one_connection() for _ in range(options.connections)), return_exceptions=True
+    )
     tally["broken"] = sum(isinstance(end, BaseException) for end in ended)
     seconds = time.perf_counter() - begun
     ordered = sorted(latency * 1000 for latency in latencies) or [0.0]
-    return {"requests": len(latencies), "seconds": seconds, "p50_ms": _quantile(ordered, 0.5), "p99_ms": _quantile(ordered, 0.99), **tally}
+    return {
+        "requests": len(latencies),
+        "seconds": seconds,
+        "p50_ms": _quantile(ordered, 0.5),
+        "p99_ms": _quantile(ordered, 0.99),
+        **tally,
+    }
 
 
 def main() -> None:
-    """The client's command line, which `Requests.measure` writes; its arguments are wrk's as far as they mean the same."""
+    """The client's command line, which `Requests.measure` writes; its arguments are wrk's as far as
+    they mean the same.
+    """
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--connections", type=int, required=True)
     parser.add_argument("--seconds", type=int, required=True)

@@ -1,14 +1,17 @@
-"""Users as they come: each registers, is given some memories, then searches far more than it writes.
+"""Users as they come: each registers, is given some memories, then searches far more than it
+writes.
 
-    .venv/bin/mneme serve
-    .venv/bin/locust -f loadtests/locustfile.py --headless -u 8 -r 2 -t 60s --host http://127.0.0.1:8000
+    .venv/bin/mneme serve .venv/bin/locust -f loadtests/locustfile.py --headless -u 8 -r 2 -t 60s
+    --host http://127.0.0.1:8000
 
-prints requests per second and latencies by task; without --headless it serves a page at http://localhost:8089. The mix of tasks
-and how much a user has at the start come from a file of loadtests/workloads: MNEME_WORKLOAD=ingest locust …
+prints requests per second and latencies by task; without --headless it serves a page at
+http://localhost:8089. The mix of tasks and how much a user has at the start come from a file of
+loadtests/workloads: MNEME_WORKLOAD=ingest locust …
 
-Every user has an account of its own, so users spread over slots and shards. A user waits for each answer but does not pause,
-which makes -u the number of requests in flight. One locust process takes a core of its own: on the machine that also serves,
-this measures a mix, not a ceiling (loadtests/compare.py does that).
+Every user has an account of its own, so users spread over slots and shards. A user waits for each
+answer but does not pause, which makes -u the number of requests in flight. One locust process takes
+a core of its own: on the machine that also serves, this measures a mix, not a ceiling
+(loadtests/compare.py does that).
 """
 
 from __future__ import annotations
@@ -51,26 +54,38 @@ class Person(FastHttpUser):
         }
         session = self._ask("POST", "/v1/auth/register", account)
         self._key = session.get("access_token", "")
-        self._key = self._ask("POST", "/v1/auth/api-keys", {"name": "load", "scopes": ["read", "write"]}).get("key")
+        self._key = self._ask(
+            "POST", "/v1/auth/api-keys", {"name": "load", "scopes": ["read", "write"]}
+        ).get("key")
         if not self._key:
             raise StopUser
-        stored = conversations.memories(min(WORKLOAD.memories, START_MEMORIES_MAX), self.chance.randrange(1_000))
+        stored = conversations.memories(
+            min(WORKLOAD.memories, START_MEMORIES_MAX), self.chance.randrange(1_000)
+        )
         for start in range(0, len(stored), WORKLOAD.batch):
             batch = {"memories": stored[start : start + WORKLOAD.batch], "wait_for_index": True}
             self.known += self._ask("POST", "/v1/memories/batch", batch).get("memory_ids", ())
 
     @task(WORKLOAD.mix["search"])
     def search(self) -> None:
-        self._ask("POST", "/v1/search", {"query": self.chance.choice(QUESTIONS), "limit": WORKLOAD.results})
+        self._ask(
+            "POST",
+            "/v1/search",
+            {"query": self.chance.choice(QUESTIONS), "limit": WORKLOAD.results},
+        )
 
     @task(WORKLOAD.mix["add"])
     def add(self) -> None:
-        self.known += self._ask("POST", "/v1/memories", {"content": self.chance.choice(FACTS)}).get("memory_ids", ())
+        self.known += self._ask("POST", "/v1/memories", {"content": self.chance.choice(FACTS)}).get(
+            "memory_ids", ()
+        )
 
     @task(WORKLOAD.mix["read"])
     def read(self) -> None:
         if self.known:
-            self._ask("GET", f"/v1/memories/{self.chance.choice(self.known)}", name="/v1/memories/{id}")
+            self._ask(
+                "GET", f"/v1/memories/{self.chance.choice(self.known)}", name="/v1/memories/{id}"
+            )
 
     @task(WORKLOAD.mix["list"])
     def list_newest(self) -> None:
@@ -79,8 +94,16 @@ class Person(FastHttpUser):
     @task(WORKLOAD.mix["update"])
     def update(self) -> None:
         if self.known:
-            change = {"content": self.chance.choice(FACTS), "importance": round(self.chance.random(), 2)}
-            self._ask("PATCH", f"/v1/memories/{self.chance.choice(self.known)}", change, name="/v1/memories/{id}")
+            change = {
+                "content": self.chance.choice(FACTS),
+                "importance": round(self.chance.random(), 2),
+            }
+            self._ask(
+                "PATCH",
+                f"/v1/memories/{self.chance.choice(self.known)}",
+                change,
+                name="/v1/memories/{id}",
+            )
 
     @task(WORKLOAD.mix["delete"])
     def delete(self) -> None:
@@ -89,10 +112,14 @@ class Person(FastHttpUser):
 
     _key = ""
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None, *, name: str | None = None) -> dict[str, Any]:
+    def _ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, name: str | None = None
+    ) -> dict[str, Any]:
         """The decoded body of a success; {} for a failure, which locust counts."""
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        with self.client.request(method, path, json=body, headers=headers, name=name, catch_response=True) as answer:
+        with self.client.request(
+            method, path, json=body, headers=headers, name=name, catch_response=True
+        ) as answer:
             if not 200 <= answer.status_code < 300:
                 answer.failure(f"status {answer.status_code}")
                 return {}

@@ -1,8 +1,11 @@
-"""What a search adds to the floor when it is the only one: python loadtests/lone.py [--memories 6000] [--blocks 60]
+"""What a search adds to the floor when it is the only one: python loadtests/lone.py [--memories
+6000] [--blocks 60]
 
-The floor (loadtests/floor.py) and the service are both up, and one connection asks them in turns: a block of hops, each one message
-to an actor that does nothing, then a block of searches, each for the ten best of a new question. What a block of searches took is
-compared with the block of hops beside it, so a machine that is slow for a while is slow for both; the figures are medians over blocks.
+The floor (loadtests/floor.py) and the service are both up, and one connection asks them in turns: a
+block of hops, each one message to an actor that does nothing, then a block of searches, each for
+the ten best of a new question. What a block of searches took is compared with the block of hops
+beside it, so a machine that is slow for a while is slow for both; the figures are medians over
+blocks.
 """
 
 from __future__ import annotations
@@ -34,7 +37,11 @@ BATCH, IN_FLIGHT = 100, 2
 @contextlib.contextmanager
 def floor() -> Iterator[str]:
     """Its address."""
-    process = subprocess.Popen([sys.executable, str(ROOT / "loadtests" / "floor.py"), "--stay"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "loadtests" / "floor.py"), "--stay"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield json.loads(process.stdout.readline())["base_url"]
     finally:
@@ -64,26 +71,47 @@ class Asker:
 
 
 def measure(floor_url: str, service: Service, blocks: int) -> None:
-    hops, searches = Asker(floor_url, {}), Asker(service.base_url, {**service.headers, "Content-Type": "application/json"})
+    hops, searches = (
+        Asker(floor_url, {}),
+        Asker(service.base_url, {**service.headers, "Content-Type": "application/json"}),
+    )
     questions = iter(conversations.questions((WARM_BLOCKS + blocks) * BLOCK, seed=11))
     found = []
     for _ in range(WARM_BLOCKS + blocks):
         hop = hops.p50([("GET", "/hop", None)] * BLOCK)
         found.append(
-            (hop, searches.p50([("POST", "/v1/search", json.dumps({"query": next(questions), "limit": 10})) for _ in range(BLOCK)]))
+            (
+                hop,
+                searches.p50(
+                    [
+                        ("POST", "/v1/search", json.dumps({"query": next(questions), "limit": 10}))
+                        for _ in range(BLOCK)
+                    ]
+                ),
+            )
         )
     found = found[WARM_BLOCKS:]
     hop, search = (statistics.median(each) for each in zip(*found, strict=True))
     quarter, half, more = statistics.quantiles([search - hop for hop, search in found], n=4)
-    print(f"hop {hop:.2f} ms, search {search:.2f} ms: {half:.2f} ms more (half of the blocks {quarter:.2f} to {more:.2f})", flush=True)
+    print(
+        f"hop {hop:.2f} ms, search {search:.2f} ms: {half:.2f} ms more (half of the blocks "
+        f"{quarter:.2f} to {more:.2f})",
+        flush=True,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=int, default=6_000)
     parser.add_argument("--blocks", type=int, default=60)
     options = parser.parse_args()
-    with floor() as url, tempfile.TemporaryDirectory() as directory, Service.started("ray", Path(directory) / "data") as service:
+    with (
+        floor() as url,
+        tempfile.TemporaryDirectory() as directory,
+        Service.started("ray", Path(directory) / "data") as service,
+    ):
         service.ingest(list(conversations.memories(options.memories)), BATCH, IN_FLIGHT)
         measure(url, service, options.blocks)
 

@@ -1,12 +1,16 @@
-"""Kill a node of a Ray cluster under load: python loadtests/nodes.py [--mode replicated|local-back|local-lost] [--tenants 200]
+"""Kill a node of a Ray cluster under load: python loadtests/nodes.py [--mode
+replicated|local-back|local-lost] [--tenants 200]
 
-Three nodes on this machine, each a raylet with a data directory of its own, six shards, a directory as the object store. Every tenant
-is written to and read while a node, its raylet and all processes below it, is killed. A write that is not acknowledged is repeated
-under its Idempotency-Key until it is. At the end every acknowledged memory is looked for, once each.
+Three nodes on this machine, each a raylet with a data directory of its own, six shards, a directory
+as the object store. Every tenant is written to and read while a node, its raylet and all processes
+below it, is killed. A write that is not acknowledged is repeated under its Idempotency-Key until it
+is. At the end every acknowledged memory is looked for, once each.
 
     replicated   the node stays away and its directory is gone: nothing acknowledged may be lost
-    local-back   the node comes back with its directory before its shards are given up: nothing may be lost
-    local-lost   the node stays away: what was acknowledged shortly before may be lost, no more than the report says
+    local-back   the node comes back with its directory before its shards are given up: nothing may
+                 be lost
+    local-lost   the node stays away: what was acknowledged shortly before may be lost, no more than
+                 the report says
 """
 
 from __future__ import annotations
@@ -27,8 +31,8 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.served import PASSWORD
-from tests.several_nodes import OPERATOR, SeveralNodes
+from tests.support.served import PASSWORD
+from tests.support.several_nodes import OPERATOR, SeveralNodes
 
 WRITES, SEARCHES = 0.4, 0.2  # shares of the requests; the rest lists
 POLL_SECONDS = 0.1
@@ -42,7 +46,9 @@ MODES = {
 
 @dataclass
 class Tenant:
-    """acknowledged: text -> when (time.time()); served_at: when it was answered first after the kill."""
+    """acknowledged: text -> when (time.time()); served_at: when it was answered first after the
+    kill.
+    """
 
     email: str
     token: str = ""
@@ -70,11 +76,15 @@ class Clients:
                 if await self._ask(tenant, "POST", "/v1/memories", body, headers):
                     tenant.acknowledged[text] = time.time()
             elif kind < WRITES + SEARCHES:
-                await self._ask(tenant, "POST", "/v1/search", {"query": f"note {number}", "limit": 5}, {})
+                await self._ask(
+                    tenant, "POST", "/v1/search", {"query": f"note {number}", "limit": 5}, {}
+                )
             else:
                 await self._ask(tenant, "GET", "/v1/memories?limit=10", None, {})
 
-    async def _ask(self, tenant: Tenant, method: str, path: str, body: object, headers: dict[str, str]) -> bool:
+    async def _ask(
+        self, tenant: Tenant, method: str, path: str, body: object, headers: dict[str, str]
+    ) -> bool:
         """Ask until it is answered with success, or the load ends; -> whether it was."""
         while True:
             status = await self.once(tenant, method, path, body, headers)
@@ -84,7 +94,9 @@ class Clients:
                 return False
             await asyncio.sleep(POLL_SECONDS)
 
-    async def once(self, tenant: Tenant, method: str, path: str, body: object, headers: dict[str, str]) -> int:
+    async def once(
+        self, tenant: Tenant, method: str, path: str, body: object, headers: dict[str, str]
+    ) -> int:
         try:
             headers = {"Authorization": f"Bearer {tenant.token}", **headers}
             answer = await self.http.request(method, path, json=body, headers=headers)
@@ -94,16 +106,22 @@ class Clients:
         self.answered[status] += 1
         if status < 300 and tenant.served_at is None:
             tenant.served_at = time.time()
-        gone = status in (502, 503, 599) or (status == 500 and not told.startswith('{"error"'))  # as Serve's proxy says it
+        gone = status in (502, 503, 599) or (
+            status == 500 and not told.startswith('{"error"')
+        )  # as Serve's proxy says it
         assert status < 300 or gone, (status, path, told)
         return status
 
 
-async def registered(http: httpx.AsyncClient, count: int, chance: asyncio.Semaphore) -> list[Tenant]:
+async def registered(
+    http: httpx.AsyncClient, count: int, chance: asyncio.Semaphore
+) -> list[Tenant]:
     async def register(number: int) -> Tenant:
         email = f"tenant{number}@example.com"
         async with chance:
-            answer = await http.post("/v1/auth/register", json={"email": email, "password": PASSWORD, "full_name": "Ada"})
+            answer = await http.post(
+                "/v1/auth/register", json={"email": email, "password": PASSWORD, "full_name": "Ada"}
+            )
         assert answer.status_code == 201, answer.text
         return Tenant(email, answer.json()["access_token"])
 
@@ -129,7 +147,12 @@ async def lag_seconds(http: httpx.AsyncClient) -> float:
     """The largest lag that the metrics tell of any shard."""
     text = (await http.get("/metrics", headers={"Authorization": f"Bearer {OPERATOR}"})).text
     return max(
-        (float(line.split()[-1]) for line in text.splitlines() if line.startswith("mneme_shard_log_unshipped_seconds{")), default=0.0
+        (
+            float(line.split()[-1])
+            for line in text.splitlines()
+            if line.startswith("mneme_shard_log_unshipped_seconds{")
+        ),
+        default=0.0,
     )
 
 
@@ -152,7 +175,11 @@ async def measure(service: SeveralNodes, options: argparse.Namespace) -> bool:
         victim.kill()
         for tenant in tenants:
             tenant.served_at = None
-        print(f"node c with shards {mine} killed after {options.seconds} s; largest lag the metrics told: {max(lags):.2f} s", flush=True)
+        print(
+            f"node c with shards {mine} killed after {options.seconds} s; largest lag the metrics "
+            f"told: {max(lags):.2f} s",
+            flush=True,
+        )
         if options.mode == "local-back":
             service.add("c")  # Ray takes signals then, so this thread has to do it
             print(f"it is back after {time.time() - killed_at:.1f} s", flush=True)
@@ -171,7 +198,13 @@ async def measure(service: SeveralNodes, options: argparse.Namespace) -> bool:
 
 
 async def judged(
-    http: httpx.AsyncClient, service: SeveralNodes, tenants: list[Tenant], clients: Clients, killed_at: float, served: float, mode: str
+    http: httpx.AsyncClient,
+    service: SeveralNodes,
+    tenants: list[Tenant],
+    clients: Clients,
+    killed_at: float,
+    served: float,
+    mode: str,
 ) -> bool:
     lost: list[float] = []
     doubled = acknowledged = 0
@@ -181,16 +214,25 @@ async def judged(
         lost += [at for text, at in tenant.acknowledged.items() if text not in found]
         doubled += sum(count - 1 for count in found.values())
     print(f"answers: {dict(sorted(clients.answered.items()))}")
-    print(f"acknowledged {acknowledged}, lost {len(lost)}, doubled {doubled}, every tenant served again after {served:.1f} s")
+    print(
+        f"acknowledged {acknowledged}, lost {len(lost)}, doubled {doubled}, every tenant served "
+        f"again after {served:.1f} s"
+    )
     restorations = service.report()["restorations"]
     for each in restorations:
         behind = each["behind_seconds_max"]
-        print(f"shard {each['shard']}: {each['source']} -> {each['target']} in {each['seconds']} s, behind at most {behind} s")
+        print(
+            f"shard {each['shard']}: {each['source']} -> {each['target']} in {each['seconds']} s, "
+            f"behind at most {behind} s"
+        )
     if mode != "local-lost":
         return not lost and not doubled
     oldest = max((killed_at - at for at in lost), default=0.0)
     told = max((each["behind_seconds_max"] for each in restorations), default=0.0)
-    print(f"the oldest lost write was acknowledged {oldest:.2f} s before the kill; the report says {told:.2f} s at most")
+    print(
+        f"the oldest lost write was acknowledged {oldest:.2f} s before the kill; the report says "
+        f"{told:.2f} s at most"
+    )
     return oldest <= told and not doubled
 
 
@@ -204,7 +246,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        settings = {"shards.count": options.shards, "auth.register_per_minute": 0, **MODES[options.mode]}
+        settings = {
+            "shards.count": options.shards,
+            "auth.register_per_minute": 0,
+            **MODES[options.mode],
+        }
         service = SeveralNodes(Path(directory), "abc", **settings)
         try:
             holds = asyncio.run(measure(service, options))

@@ -1,8 +1,10 @@
-"""Send a service four times what it can answer and see what it makes of it: python loadtests/overload.py [--seconds 60] [--factor 4]
+"""Send a service four times what it can answer and see what it makes of it: python
+loadtests/overload.py [--seconds 60] [--factor 4]
 
-Its capacity is measured with a mix of reads, searches and writes over 16 connections, before and after, since a shared machine drifts;
-in between as many requests a second as `factor` says arrive whether or not it answers. It holds when it lives, its memory stays
-bounded, at least 70 % of the capacity goes on being answered well, every request has an answer, and every refusal is a 429 or 503
+Its capacity is measured with a mix of reads, searches and writes over 16 connections, before and
+after, since a shared machine drifts; in between as many requests a second as `factor` says arrive
+whether or not it answers. It holds when it lives, its memory stays bounded, at least 70 % of the
+capacity goes on being answered well, every request has an answer, and every refusal is a 429 or 503
 that says when to come back.
 """
 
@@ -18,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import psutil
 
-from runtime.run_directory import RunDirectory
-from tests.flood import Client, Tally, mixed, raise_file_limit
-from tests.served import Served, served
+from runtime.serve import RunDirectory
+from tests.support.flood import Client, Tally, mixed, raise_file_limit
+from tests.support.served import Served, served
 
 MEMORIES = 400
 GOODPUT_SHARE_MIN = 0.7
@@ -31,7 +33,10 @@ class Memory:
     """The memory that the service's processes keep to themselves together, now and at most."""
 
     def __init__(self, service: Served):
-        self._processes = [psutil.Process(service.process.pid), *RunDirectory.of(service.data_dir).processes()]
+        self._processes = [
+            psutil.Process(service.process.pid),
+            *RunDirectory.of(service.data_dir).processes(),
+        ]
         self._ticks = 0
         self.before = self.most = self._now()
 
@@ -54,7 +59,8 @@ def report(name: str, tally: Tally) -> None:
     counts = ", ".join(f"{count} × {status}" for status, count in sorted(tally.statuses.items()))
     times = f"p50 {tally.quantile(0.5) * 1000:.0f} ms, p99 {tally.quantile(0.99) * 1000:.0f} ms"
     print(
-        f"{name}: {tally.good:.0f}/s answered well, {times}; {counts}; {dict(tally.broken) or 'none'} broken, {tally.unsent} unsent",
+        f"{name}: {tally.good:.0f}/s answered well, {times}; {counts}; "
+        f"{dict(tally.broken) or 'none'} broken, {tally.unsent} unsent",
         flush=True,
     )
 
@@ -65,8 +71,15 @@ def run(service: Served, seconds: float, factor: float) -> list[str]:
     headers = {"Authorization": f"Bearer {token}"}
     ids: list[str] = []
     for start in range(0, MEMORIES, 100):
-        batch = {"memories": [{"content": f"the violin of number {start + n} is here"} for n in range(100)], "wait_for_index": True}
-        ids += service.http.post("/v1/memories/batch", json=batch, headers=headers).json()["memory_ids"]
+        batch = {
+            "memories": [
+                {"content": f"the violin of number {start + n} is here"} for n in range(100)
+            ],
+            "wait_for_index": True,
+        }
+        ids += service.http.post("/v1/memories/batch", json=batch, headers=headers).json()[
+            "memory_ids"
+        ]
     client = Client(service.url, token, mixed(ids))
     asyncio.run(client.capacity(3))  # warm
     capacity = asyncio.run(client.capacity(min(10.0, seconds)))
@@ -78,7 +91,10 @@ def run(service: Served, seconds: float, factor: float) -> list[str]:
     report("afterwards", after)
     share = 2 * flooded.good / (capacity.good + after.good)
     growth = memory.most - memory.before
-    print(f"goodput {share:.0%} of capacity; memory {memory.before >> 20} MiB before, {memory.most >> 20} MiB at most")
+    print(
+        f"goodput {share:.0%} of capacity; memory {memory.before >> 20} MiB before, "
+        f"{memory.most >> 20} MiB at most"
+    )
     failures = {
         "the service has ended": service.process.poll() is not None,
         f"goodput under {GOODPUT_SHARE_MIN:.0%}": share < GOODPUT_SHARE_MIN,
@@ -99,7 +115,10 @@ def main() -> int:
     parser.add_argument("--engine", choices=("local", "ray"), default="ray")
     given = parser.parse_args()
     raise_file_limit()
-    with tempfile.TemporaryDirectory(prefix="mneme-overload-") as directory, served(Path(directory) / "data", given.engine) as service:
+    with (
+        tempfile.TemporaryDirectory(prefix="mneme-overload-") as directory,
+        served(Path(directory) / "data", given.engine) as service,
+    ):
         failures = run(service, given.seconds, given.factor)
     print("\n".join(f"DOES NOT HOLD: {failure}" for failure in failures) or "all holds")
     return 1 if failures else 0

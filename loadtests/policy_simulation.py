@@ -1,8 +1,11 @@
-"""What the statistics of outcome memory promise, simulated: python loadtests/policy_simulation.py [--runs 2000] [--json FILE]
+"""What the statistics of outcome memory promise, simulated: python loadtests/policy_simulation.py
+[--runs 2000] [--json FILE]
 
-false passes   `sufficient` at any of 40 looks where target and baseline are worth the same, in six settings, against alpha; beside
-               it what a t-interval would have done that looks as often
-power          share of runs that pass within 2,000 decisions where the target is better, and the median look at which they do
+false passes   `sufficient` at any of 40 looks where target and baseline are worth the same, in six
+               settings, against alpha; beside it what a t-interval would have done that looks as
+               often
+power          share of runs that pass within 2,000 decisions where the target is better, and the
+               median look at which they do
 coverage       share of runs whose bounds hold the truth at each of ten looks
 propensities   the service's own draws against the probabilities it logged, by chi-square
 closed forms   estimators on numbers that can be checked by hand
@@ -26,11 +29,17 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from plugins import accounts, collections, learning, memories
-from plugins.policy_statistics import Weighted, difference_bounds, doubly_robust, log_capital, paired_difference
+from plugins import accounts, collections, learning, memories, search
+from plugins.learning.statistics import (
+    Weighted,
+    difference_bounds,
+    doubly_robust,
+    log_capital,
+    paired_difference,
+)
 from runtime.inference import Models
-from tests.plugins import Desk
-from tests.plugins.embedding import WordEmbedder
+from tests.support.embedding import WordEmbedder
+from tests.support.shard_harness import ShardHarness
 
 DECISIONS, LOOKS, ALPHA = 2_000, 40, 0.05
 EVERY = DECISIONS // LOOKS
@@ -38,7 +47,9 @@ EVERY = DECISIONS // LOOKS
 
 @dataclass(frozen=True)
 class Run:
-    """Decisions of one simulated history: rewards, weights of target and baseline, and the declared range."""
+    """Decisions of one simulated history: rewards, weights of target and baseline, and the declared
+    range.
+    """
 
     rewards: np.ndarray
     target: np.ndarray
@@ -47,8 +58,16 @@ class Run:
     high: float
 
 
-def two_actions(rng: np.random.Generator, chance: float | np.ndarray, draw: Callable[[np.ndarray], np.ndarray], *, logged: bool) -> Run:
-    """Action 1 (the target) is taken with probability `chance`; draw(actions) -> rewards in [0, 1]."""
+def two_actions(
+    rng: np.random.Generator,
+    chance: float | np.ndarray,
+    draw: Callable[[np.ndarray], np.ndarray],
+    *,
+    logged: bool,
+) -> Run:
+    """Action 1 (the target) is taken with probability `chance`; draw(actions) -> rewards in [0,
+    1].
+    """
     p = np.broadcast_to(np.asarray(chance, float), DECISIONS)
     taken = (rng.random(DECISIONS) < p).astype(int)
     target = np.where(taken == 1, 1 / p, 0.0)
@@ -66,7 +85,9 @@ def shifted(rng: np.random.Generator, effect: float, taken: np.ndarray) -> np.nd
 
 
 def thompson(rng: np.random.Generator) -> Run:
-    """The logging policy learns as it goes: Thompson sampling of two equal coins with a floor of 0.05 each."""
+    """The logging policy learns as it goes: Thompson sampling of two equal coins with a floor of
+    0.05 each.
+    """
     won, lost = np.ones(2), np.ones(2)
     rewards, target = np.zeros(DECISIONS), np.zeros(DECISIONS)
     flips, chances = rng.random(DECISIONS), rng.random(DECISIONS)
@@ -83,11 +104,17 @@ def thompson(rng: np.random.Generator) -> Run:
 
 
 NULLS: dict[str, Callable[[np.random.Generator], Run]] = {
-    "even coin, even logging": lambda rng: two_actions(rng, 0.5, lambda a: coin(rng, 0.5), logged=False),
-    "heavy weights (target logged at 2 %)": lambda rng: two_actions(rng, 0.02, lambda a: coin(rng, 0.5), logged=True),
+    "even coin, even logging": lambda rng: two_actions(
+        rng, 0.5, lambda a: coin(rng, 0.5), logged=False
+    ),
+    "heavy weights (target logged at 2 %)": lambda rng: two_actions(
+        rng, 0.02, lambda a: coin(rng, 0.5), logged=True
+    ),
     "all rewards 0": lambda rng: two_actions(rng, 0.3, lambda a: np.zeros(DECISIONS), logged=True),
     "all rewards 1": lambda rng: two_actions(rng, 0.3, lambda a: np.ones(DECISIONS), logged=True),
-    "drift of both from .2 to .8": lambda rng: two_actions(rng, 0.5, lambda a: coin(rng, np.linspace(0.2, 0.8, DECISIONS)), logged=False),
+    "drift of both from .2 to .8": lambda rng: two_actions(
+        rng, 0.5, lambda a: coin(rng, np.linspace(0.2, 0.8, DECISIONS)), logged=False
+    ),
     "adaptive logging (Thompson)": thompson,
 }
 
@@ -95,7 +122,14 @@ NULLS: dict[str, Callable[[np.random.Generator], Run]] = {
 def passes(values: np.ndarray, width: float) -> int:
     """The first look (1 to LOOKS) at which the lower bound is above 0; 0 for none."""
     needed = math.log(2 / ALPHA)
-    return next((look for look in range(1, LOOKS + 1) if log_capital(values[: look * EVERY], width, 0.0) >= needed), 0)
+    return next(
+        (
+            look
+            for look in range(1, LOOKS + 1)
+            if log_capital(values[: look * EVERY], width, 0.0) >= needed
+        ),
+        0,
+    )
 
 
 def passes_by_t(values: np.ndarray) -> bool:
@@ -129,23 +163,36 @@ def power(runs: int) -> dict[str, dict[str, float]]:
     found = {}
     for effect in (0.05, 0.1, 0.15, 0.2, 0.3):
         rng = np.random.default_rng(21)
-        looks = [passes(gains(two_actions(rng, 0.5, partial(shifted, rng, effect), logged=False)), 1.0) for _ in range(runs)]
+        looks = [
+            passes(gains(two_actions(rng, 0.5, partial(shifted, rng, effect), logged=False)), 1.0)
+            for _ in range(runs)
+        ]
         passed = [look for look in looks if look]
         median = float(np.median(passed)) * EVERY if passed else math.nan
         found[f"{effect}"] = {"share": len(passed) / runs, "median_decisions": median}
-        print(f"effect {effect:4.2f}: {len(passed) / runs:.3f} pass within {DECISIONS}, median after {median:.0f}", flush=True)
+        print(
+            f"effect {effect:4.2f}: {len(passed) / runs:.3f} pass within {DECISIONS}, median after "
+            f"{median:.0f}",
+            flush=True,
+        )
     return found
 
 
 def coverage(runs: int) -> dict[str, float]:
     found = {}
-    settings = {"even, effect .1": (0.5, 0.1), "target logged at 10 %, effect .1": (0.1, 0.1), "even, effect −.2": (0.5, -0.2)}
+    settings = {
+        "even, effect .1": (0.5, 0.1),
+        "target logged at 10 %, effect .1": (0.1, 0.1),
+        "even, effect −.2": (0.5, -0.2),
+    }
     for name, (chance, effect) in settings.items():
         rng, held = np.random.default_rng(22), 0
         for _ in range(runs):
             run = two_actions(rng, chance, partial(shifted, rng, effect), logged=False)
             bounds = [
-                difference_bounds(run.rewards[:n], run.target[:n], run.baseline[:n], 0.0, 1.0, ALPHA)
+                difference_bounds(
+                    run.rewards[:n], run.target[:n], run.baseline[:n], 0.0, 1.0, ALPHA
+                )
                 for n in range(DECISIONS // 10, DECISIONS + 1, DECISIONS // 10)
             ]
             held += all(each.lower <= effect <= each.upper for each in bounds)
@@ -155,15 +202,21 @@ def coverage(runs: int) -> dict[str, float]:
 
 
 def propensities(decisions: int) -> dict[str, float]:
-    """The service's choices, with outcomes coming in, against the probabilities it logged for action "a"."""
+    """The service's choices, with outcomes coming in, against the probabilities it logged for
+    action "a".
+    """
     with tempfile.TemporaryDirectory() as directory:
-        desk = Desk(Path(directory), (accounts.plugin, collections.plugin, memories.plugin, learning.plugin), Models(WordEmbedder()))
+        harness = ShardHarness(
+            Path(directory),
+            (accounts.plugin, collections.plugin, memories.plugin, search.plugin, learning.plugin),
+            Models(WordEmbedder()),
+        )
         try:
-            me = desk.register()
+            me = harness.register()
             rng = np.random.default_rng(23)
-            pairs = [_decided(desk, me, rng, number) for number in range(decisions)]
+            pairs = [_decided(harness, me, rng, number) for number in range(decisions)]
         finally:
-            desk.close()
+            harness.close()
     chance, taken = (np.array(column, float) for column in zip(*pairs, strict=True))
     bins = np.minimum((chance * 10).astype(int), 9)
     total, freedom = 0.0, 0
@@ -173,12 +226,22 @@ def propensities(decisions: int) -> dict[str, float]:
         if spread > 5:
             total += (taken[inside].sum() - chance[inside].sum()) ** 2 / spread
             freedom += 1
-    found = {"chi_square": total, "degrees": freedom, "p": float(stats.chi2.sf(total, freedom)), "decisions": decisions}
-    print(f"propensities: chi-square {total:.2f} on {freedom} degrees, p = {found['p']:.3f}", flush=True)
+    found = {
+        "chi_square": total,
+        "degrees": freedom,
+        "p": float(stats.chi2.sf(total, freedom)),
+        "decisions": decisions,
+    }
+    print(
+        f"propensities: chi-square {total:.2f} on {freedom} degrees, p = {found['p']:.3f}",
+        flush=True,
+    )
     return found
 
 
-def _decided(desk: Desk, me: str, rng: np.random.Generator, number: int) -> tuple[float, bool]:
+def _decided(
+    harness: ShardHarness, me: str, rng: np.random.Generator, number: int
+) -> tuple[float, bool]:
     policy = f"policy-{number % 60}"  # each sees all stages of its evidence
     body = {
         "policy_key": policy,
@@ -186,9 +249,9 @@ def _decided(desk: Desk, me: str, rng: np.random.Generator, number: int) -> tupl
         "mode": ("auto", "explore")[number % 2],
         "baseline_action_key": "a" if number % 3 else None,
     }
-    receipt = desk("learning.decide", body, who=me).body
+    receipt = harness("learning.decide", body, who=me).body
     success = bool(rng.random() < {"a": 0.5, "b": 0.4, "c": 0.6}[receipt["chosen_action_key"]])
-    desk("learning.report", {"success": success}, who=me, id=receipt["decision_id"])
+    harness("learning.report", {"success": success}, who=me, id=receipt["decision_id"])
     return receipt["distribution"]["a"], receipt["chosen_action_key"] == "a"
 
 
@@ -213,7 +276,9 @@ def closed_forms() -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()

@@ -1,14 +1,17 @@
-"""How search fares as data grows: python loadtests/sizes.py [--sizes 1000 6000 10000 100000] [--tenants 100] [--seconds 3]
+"""How search fares as data grows: python loadtests/sizes.py [--sizes 1000 6000 10000 100000]
+[--tenants 100] [--seconds 3]
 
-    hop      loadtests/floor.py's one actor hop, before and after: what any request costs on this machine
-    grown    one tenant grows to each size; its search is timed with one connection and with eight, the ten best for a new
-             question each
-    recall   the approximate index of the largest size against an exact comparison with every vector, ten best, over stored vectors
-             with noise
-    tenants  as many tenants of a thousand memories each; the service starts anew, and the first search of each (cold) is compared with
-             the ones after it (warm)
+    hop      loadtests/floor.py's one actor hop, before and after: what any request costs on this
+             machine
+    grown    one tenant grows to each size; its search is timed with one connection and with eight,
+             the ten best for a new question each
+    recall   the approximate index of the largest size against an exact comparison with every
+             vector, ten best, over stored vectors with noise
+    tenants  as many tenants of a thousand memories each; the service starts anew, and the first
+             search of each (cold) is compared with the ones after it (warm)
 
-Everything runs through the service on Ray with configs/local.yaml. Times are milliseconds at the client, on one connection unless said.
+Everything runs through the service on Ray with configs/local.yaml. Times are milliseconds at the
+client, on one connection unless said.
 """
 
 from __future__ import annotations
@@ -31,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import serve_app
 from loadtests import compare, conversations
 from loadtests.load import ROOT, Requests, Service
-from plugins.memory_store import MEMORY_VECTORS
-from runtime.settings import Settings
+from plugins.memories import MEMORY_VECTORS
+from serve_app import Settings
 
 TENANT_MEMORIES = 1_000
 WARM_SEARCHES = 5
@@ -50,10 +53,13 @@ def hop(seconds: int) -> float:
 
 
 def grow(service: Service, sizes: list[int], seconds: int) -> None:
-    """Fill the service's account to each size in turn, and time its searches there. No question is asked twice: the embedder knows the
-    last ones by heart."""
+    """Fill the service's account to each size in turn, and time its searches there. No question is
+    asked twice: the embedder knows the last ones by heart."""
     memories = conversations.memories(max(sizes))
-    print(f"\n{'memories':>9} {'ingest/s':>9} {'p50':>8} {'p99':>8} {'c=8: /s':>9} {'p50':>8}", flush=True)
+    print(
+        f"\n{'memories':>9} {'ingest/s':>9} {'p50':>8} {'p99':>8} {'c=8: /s':>9} {'p50':>8}",
+        flush=True,
+    )
     stored = 0
     asked = compare.REQUESTS_PER_SECOND_MAX * len(sizes) * (seconds + WARM_SECONDS)
     with Requests(service.base_url, service.headers, compare._searches(asked, 10), 200) as searches:
@@ -62,7 +68,9 @@ def grow(service: Service, sizes: list[int], seconds: int) -> None:
             stored = size
             searches.measure(1, WARM_SECONDS)
             one, eight = searches.measure(1, seconds), searches.measure(8, seconds)
-            figures = f"{one.p50_ms:8.2f} {one.p99_ms:8.2f} {eight.per_second:9.0f} {eight.p50_ms:8.2f}"
+            figures = (
+                f"{one.p50_ms:8.2f} {one.p99_ms:8.2f} {eight.per_second:9.0f} {eight.p50_ms:8.2f}"
+            )
             print(f"{size:9} {rate.per_second:9.0f} {figures}", flush=True)
 
 
@@ -73,7 +81,9 @@ def timed_searches(base_url: str, api_key: str, questions: Iterable[str]) -> lis
     taken = []
     for question in questions:
         begun = time.perf_counter()
-        connection.request("POST", "/v1/search", json.dumps({"query": question, "limit": 10}), headers)
+        connection.request(
+            "POST", "/v1/search", json.dumps({"query": question, "limit": 10}), headers
+        )
         answer = connection.getresponse()
         answer.read()
         assert answer.status == 200, answer.status
@@ -106,12 +116,23 @@ def many_tenants(data_dir: Path, tenants: int) -> None:
     with Service.started("ray", data_dir) as running:
         stranger = Service(running.base_url, data_dir)
         stranger.ingest(memories, BATCH, 1)
-        timed_searches(running.base_url, stranger.api_key, questions[:50])  # the process itself is warm then, no tenant of the test is
+        timed_searches(
+            running.base_url, stranger.api_key, questions[:50]
+        )  # the process itself is warm then, no tenant of the test is
         rounds = iter(questions)
-        taken = [timed_searches(running.base_url, key, [next(rounds) for _ in range(1 + WARM_SEARCHES)]) for key in keys]
-    cold, warm = statistics.median(each[0] for each in taken), statistics.median(one for each in taken for one in each[1:])
+        taken = [
+            timed_searches(running.base_url, key, [next(rounds) for _ in range(1 + WARM_SEARCHES)])
+            for key in keys
+        ]
+    cold, warm = (
+        statistics.median(each[0] for each in taken),
+        statistics.median(one for each in taken for one in each[1:]),
+    )
     first = f"cold p50 {cold:.1f} ms, worst {max(each[0] for each in taken):.1f} ms"
-    print(f"\n{tenants} tenants of {TENANT_MEMORIES}: {first}; warm p50 {warm:.1f} ms; + {cold - warm:.1f} ms")
+    print(
+        f"\n{tenants} tenants of {TENANT_MEMORIES}: {first}; warm p50 {warm:.1f} ms; + "
+        f"{cold - warm:.1f} ms"
+    )
 
 
 def recall(data_dir: Path) -> None:
@@ -124,8 +145,13 @@ async def _recall(data_dir: Path) -> float:
     shard = await serve_app.open_shard(settings, 0)
     try:
         with shard.store.snapshot() as snapshot:
-            tenants = [MEMORY_VECTORS.bind(snapshot, scope) for scope in snapshot.scopes() if scope.tenant]
-            index, space = max(((each, space) for each in tenants for space in each.spaces()), key=lambda found: found[0].count(found[1]))
+            tenants = [
+                MEMORY_VECTORS.bind(snapshot, scope) for scope in snapshot.scopes() if scope.tenant
+            ]
+            index, space = max(
+                ((each, space) for each in tenants for space in each.spaces()),
+                key=lambda found: found[0].count(found[1]),
+            )
             ordinals = np.arange(index.count(space) + ORDINALS_SPARE)
             stored, known = index.get_many(space, ordinals)
             stored, ordinals = stored[known], ordinals[known]
@@ -133,19 +159,31 @@ async def _recall(data_dir: Path) -> float:
             queries = stored[chance.choice(len(stored), RECALL_QUERIES, replace=False)]
             queries = queries + chance.normal(0, NOISE, queries.shape).astype(np.float32)
             queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-            truth = [set(ordinals[np.argsort(-(stored @ query))[:RECALL_K]].tolist()) for query in queries]
+            truth = [
+                set(ordinals[np.argsort(-(stored @ query))[:RECALL_K]].tolist())
+                for query in queries
+            ]
             found = [set(near.tolist()) for near, _ in index.search(space, queries, RECALL_K)]
-            return float(np.mean([len(a & b) / RECALL_K for a, b in zip(truth, found, strict=True)]))
+            return float(
+                np.mean([len(a & b) / RECALL_K for a, b in zip(truth, found, strict=True)])
+            )
     finally:
         await shard.close()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 6_000, 10_000, 100_000])
     parser.add_argument("--tenants", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=3, help="of each measurement (%(default)s)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the tenants there, and use those that are there")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="keep the tenants there, and use those that are there",
+    )
     asked = parser.parse_args()
     before = hop(asked.seconds)
     with tempfile.TemporaryDirectory(prefix="mneme-sizes-") as directory:

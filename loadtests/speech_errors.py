@@ -2,8 +2,9 @@
 
     .venv/bin/python loadtests/speech_errors.py
 
-Speech comes from espeak-ng in many languages, slow and fast, high and low, alone and under noise; the rest is made in
-tests/sounds.py. Prints the table that stands in RESULTS.md. Exit status 1 where noise or a tone counts as speech; music does.
+Speech comes from espeak-ng in many languages, slow and fast, high and low, alone and under noise;
+the rest is made in tests/support/sounds.py. Prints the table that stands in RESULTS.md. Exit status
+1 where noise or a tone counts as speech; music does.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from plugins.parsing.speech import SpeechFinder
-from tests import sounds
+from plugins.documents.parsing.voice_activity import SpeechFinder
+from tests.support import sounds
 
 SENTENCES = {
     "en": "The meeting begins at nine on Thursday, and Maria brings the signed contract.",
@@ -33,7 +34,12 @@ SENTENCES = {
     "cmn": "会议星期四九点开始，玛丽亚会带来合同。",
 }
 VOICES = ((165, 50), (120, 20), (240, 80))  # words per minute, pitch
-NOISES = {"alone": None, "20 dB above white noise": (0, 20), "10 dB above pink noise": (1, 10), "5 dB above white noise": (0, 5)}
+NOISES = {
+    "alone": None,
+    "20 dB above white noise": (0, 20),
+    "10 dB above pink noise": (1, 10),
+    "5 dB above white noise": (0, 5),
+}
 
 
 def found(samples: np.ndarray) -> tuple[float, int]:
@@ -54,7 +60,10 @@ def under_noise(samples: np.ndarray, colour: float, decibels: float) -> np.ndarr
 def main() -> int:
     wrong = 0
     print("| not speech | seconds | taken for speech |\n|---|---|---|")
-    for name, make in {**sounds.NOT_SPEECH, "music: a plucked melody": lambda: sounds.melody(10)}.items():
+    for name, make in {
+        **sounds.NOT_SPEECH,
+        "music: a plucked melody": lambda: sounds.melody(10),
+    }.items():
         samples = make()
         seconds, _ = found(samples)
         wrong += seconds > 0 and name in sounds.NOT_SPEECH

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What open chat streams cost everybody else: reads of memories with and without slow streams beside them.
+"""What open chat streams cost everybody else: reads of memories with and without slow streams
+beside them.
 
-    mneme serve … --set llm.base_url=http://127.0.0.1:8077/v1
-    python loadtests/streams.py --base-url http://127.0.0.1:8000 --listen 8077 [--streams 200] [--pause 0.5]
+    mneme serve … --set llm.base_url=http://127.0.0.1:8077/v1 python loadtests/streams.py --base-url
+    http://127.0.0.1:8000 --listen 8077 [--streams 200] [--pause 0.5]
 
-A language model's endpoint that says one word every `--pause` seconds runs in a process of its own. Rounds alternate: reads alone,
-then reads while `--streams` chats are open. Printed are the reads per second of each and the ratio of the medians.
+A language model's endpoint that says one word every `--pause` seconds runs in a process of its own.
+Rounds alternate: reads alone, then reads while `--streams` chats are open. Printed are the reads
+per second of each and the ratio of the medians.
 """
 
 from __future__ import annotations
@@ -31,7 +33,13 @@ def endpoint(port: int, pause: float) -> None:
 
     def event(delta: dict, finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "slow", "choices": [choice]}
+        body = {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "slow",
+            "choices": [choice],
+        }
         line = b"data: " + json.dumps(body).encode() + b"\n\n"
         return b"%x\r\n%s\r\n" % (len(line), line)
 
@@ -40,7 +48,10 @@ def endpoint(port: int, pause: float) -> None:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
             await reader.readexactly(length)
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: "
+                b"chunked\r\n\r\n"
+            )
             writer.write(event({"role": "assistant", "content": ""}))
             while not writer.is_closing():
                 await writer.drain()
@@ -74,11 +85,19 @@ async def reads(http: httpx.AsyncClient, memory_id: str, seconds: float) -> floa
 
 
 def hold(base_url: str, token: str, count: int, opened: Any, stop: Any, chunks: Any) -> None:
-    """Keep `count` chats open and throw away what comes; in a process of its own, which costs the reads next to nothing."""
+    """Keep `count` chats open and throw away what comes; in a process of its own, which costs the
+    reads next to nothing.
+    """
     address = urlsplit(base_url)
-    body = json.dumps({"messages": [{"role": "user", "content": "Where is the spare key?"}], "stream": True})
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {address.netloc}\r\nauthorization: Bearer {token}\r\n"
-    request = f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+    body = json.dumps(
+        {"messages": [{"role": "user", "content": "Where is the spare key?"}], "stream": True}
+    )
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: {address.netloc}\r\nauthorization: Bearer "
+        f"{token}\r\n"
+    )
+    kind = f"content-type: application/json\r\ncontent-length: {len(body)}"
+    request = f"{head}{kind}\r\n\r\n{body}".encode()
 
     async def chat() -> None:
         reader, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -102,9 +121,15 @@ class Streams:
     """Open chats, from `open` to `close`."""
 
     def __init__(self, base_url: str, token: str, count: int):
-        self._opened, self._stop, self._count = multiprocessing.Semaphore(0), multiprocessing.Event(), count
+        self._opened, self._stop, self._count = (
+            multiprocessing.Semaphore(0),
+            multiprocessing.Event(),
+            count,
+        )
         self.chunks = multiprocessing.Value("q", 0)
-        self._process = multiprocessing.Process(target=hold, args=(base_url, token, count, self._opened, self._stop, self.chunks))
+        self._process = multiprocessing.Process(
+            target=hold, args=(base_url, token, count, self._opened, self._stop, self.chunks)
+        )
 
     async def open(self) -> None:
         self._process.start()
@@ -118,7 +143,11 @@ class Streams:
 
 async def measure(options: argparse.Namespace) -> None:
     async with httpx.AsyncClient(base_url=options.base_url.removesuffix("/v1"), timeout=60) as http:
-        account = {"email": f"{secrets.token_hex(8)}@example.com", "password": PASSWORD, "full_name": "Load Test"}
+        account = {
+            "email": f"{secrets.token_hex(8)}@example.com",
+            "password": PASSWORD,
+            "full_name": "Load Test",
+        }
         token = (await http.post("/v1/auth/register", json=account)).json()["access_token"]
         http.headers["Authorization"] = f"Bearer {token}"
         body = {"content": "The spare key is under the blue flowerpot.", "wait_for_index": True}
@@ -133,20 +162,34 @@ async def measure(options: argparse.Namespace) -> None:
             beside.append(await reads(http, memory_id, options.seconds))
             rate = (streams.chunks.value - before) / (time.perf_counter() - started)
             await streams.close()
-            print(f"round {number + 1}: alone {alone[-1]:.0f}/s, beside {options.streams} streams ({rate:.0f} events/s) {beside[-1]:.0f}/s")
+            print(
+                f"round {number + 1}: alone {alone[-1]:.0f}/s, beside {options.streams} streams "
+                f"({rate:.0f} events/s) {beside[-1]:.0f}/s"
+            )
         print(f"ratio of the medians: {statistics.median(beside) / statistics.median(alone):.2f}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--base-url", required=True)
-    parser.add_argument("--listen", type=int, required=True, help="port of the slow endpoint, as in the service's llm.base_url")
+    parser.add_argument(
+        "--listen",
+        type=int,
+        required=True,
+        help="port of the slow endpoint, as in the service's llm.base_url",
+    )
     parser.add_argument("--streams", type=int, default=200)
-    parser.add_argument("--pause", type=float, default=0.5, help="seconds between two words of a stream")
+    parser.add_argument(
+        "--pause", type=float, default=0.5, help="seconds between two words of a stream"
+    )
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    model = multiprocessing.Process(target=endpoint, args=(options.listen, options.pause), daemon=True)
+    model = multiprocessing.Process(
+        target=endpoint, args=(options.listen, options.pause), daemon=True
+    )
     model.start()
     try:
         asyncio.run(measure(options))

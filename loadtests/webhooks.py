@@ -1,11 +1,14 @@
 """How webhooks do under pressure: python loadtests/webhooks.py [--queued 1000] [--searches 300]
 
-hole       one webhook's receiver takes every connection and answers none, with --queued events waiting for it; another webhook
-           of the same account hears of one new memory after the other: how long from the write's answer to the arrival
+hole       one webhook's receiver takes every connection and answers none, with --queued events
+           waiting for it; another webhook of the same account hears of one new memory after the
+           other: how long from the write's answer to the arrival
 drain      the same number of events, all for a receiver that answers at once: deliveries per second
-searches   the latency of a search with no webhook, with one for other events, and with one that waits for search.completed
+searches   the latency of a search with no webhook, with one for other events, and with one that
+           waits for search.completed
 
-Everything runs on this machine: `mneme serve --engine local` in a process of its own, the receivers in this one.
+Everything runs on this machine: `mneme serve --engine local` in a process of its own, the receivers
+in this one.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.receivers import Receiver, receiver
-from tests.served import Served, served
+from tests.support.receivers import Receiver, receiver
+from tests.support.served import Served, served
 
 BATCH = 100
 PROBES = 200
@@ -54,13 +57,25 @@ class Account:
 
     def queue(self, events: int) -> None:
         for first in range(0, events, BATCH):
-            self.post("/v1/memories/batch", {"memories": [{"content": f"memory {first + n}"} for n in range(min(BATCH, events - first))]})
+            self.post(
+                "/v1/memories/batch",
+                {
+                    "memories": [
+                        {"content": f"memory {first + n}"}
+                        for n in range(min(BATCH, events - first))
+                    ]
+                },
+            )
 
 
 def spread(name: str, milliseconds: list[float]) -> None:
     ordered = sorted(milliseconds)
     p99 = ordered[int(len(ordered) * 0.99)]
-    print(f"{name:<44} p50 {statistics.median(ordered):7.1f} ms   p99 {p99:7.1f} ms   max {ordered[-1]:7.1f} ms", flush=True)
+    print(
+        f"{name:<44} p50 {statistics.median(ordered):7.1f} ms   p99 {p99:7.1f} ms   max "
+        f"{ordered[-1]:7.1f} ms",
+        flush=True,
+    )
 
 
 def hole(service: Served, queued: int) -> None:
@@ -88,7 +103,11 @@ def drain(service: Served, queued: int) -> None:
         stored = time.perf_counter()
         until(lambda: len(there.received) >= queued)
         done = time.perf_counter()
-        print(f"{queued} memories stored in {stored - begun:.1f} s, the last event delivered {done - stored:.1f} s later", flush=True)
+        print(
+            f"{queued} memories stored in {stored - begun:.1f} s, the last event delivered "
+            f"{done - stored:.1f} s later",
+            flush=True,
+        )
         print(f"deliveries per second, one receiver: {queued / (done - begun):.0f}", flush=True)
 
 
@@ -100,7 +119,11 @@ def searches(service: Served, count: int) -> None:
 
     with receiver() as there:
         accounts = {}
-        for name, events in (("no webhook", ()), ("other events", ("memory.deleted",)), ("search.completed", ("search.completed",))):
+        for name, events in (
+            ("no webhook", ()),
+            ("other events", ("memory.deleted",)),
+            ("search.completed", ("search.completed",)),
+        ):
             accounts[name] = Account(service, f"{name.replace(' ', '.')}@example.com")
             accounts[name].queue(300)
             if events:
@@ -115,7 +138,9 @@ def searches(service: Served, count: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--queued", type=int, default=1_000)
     parser.add_argument("--searches", type=int, default=300)
     given = parser.parse_args()

@@ -1,43 +1,55 @@
 """Usage: what an account has used of its month, and used before.
 
-Shows what runtime/metering.py counts, and owns no table of its own: the figures are written in the transactions of the effects
-they stand for, whatever the feature.
+Shows what runtime/api/metering.py counts, and owns no table of its own: the figures are written
+in the transactions of the effects they stand for, whatever the feature.
 
 Choices where the interface leaves room:
-- `credits.used` includes what is reserved for work under way, so that `remaining` is what can still be asked for.
-- `requests.used` counts authenticated requests, failed ones included; those a limit refused are in `requests.refused` alone.
-- History has the hours of the last two months, the days of two years and every month; times without usage have no item.
+- `credits.used` includes what is reserved for work under way, so that `remaining` is what can still
+  be asked for.
+- `requests.used` counts authenticated requests, failed ones included; those a limit refused are in
+  `requests.refused` alone.
+- History has the hours of the last two months, the days of two years and every month; times without
+  usage have no item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field
 
-from plugins.collections import COLLECTION_COUNTS
-from plugins.document_store import DOCUMENT_BLOBS
-from plugins.memory_store import MEMORIES
-from runtime import auth, metering
-from runtime.admission import credits_limit
-from runtime.checks import Finding
+from runtime.api import metering, tenants
+from runtime.api.checks import Finding
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.figures import figures
+from runtime.api.metering import (
+    RollupRow,
+)
+from runtime.api.operation import Body, Call, Read, View
+from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.plugin import Job, Plugin
+from runtime.api.slot_context import OperatorReadContext
+from runtime.api.tiers import credits_limit
 from runtime.errors import NotFound
-from runtime.limits import ROWS_MEASURED_MAX
-from runtime.metering import DAY_MS, HOUR_MS, RollupRow
-from runtime.operation import Body, Call, Kind, Operation, ReadContext, View, WriteContext
-from runtime.pagination import Page, PageQuery, envelope, position
-from runtime.placement import slot_of_email
-from runtime.plugin import Job, Plugin
-from runtime.timestamps import Timestamp, iso
+from runtime.tenancy import slot_of_email
+from runtime.timestamps import DAY_MS, HOUR_MS, Timestamp, iso
 
-# --- requests and responses -------------------------------------------------------------------------------------------
+# --- requests and responses -----------------------------------------------------------------------
 
 
 class HistoryQuery(PageQuery):
-    from_: Timestamp | None = Field(None, alias="from", description="Leave out what ended by then; the beginning, when absent.")
-    to: Timestamp | None = Field(None, description="Leave out what began then or later; now, when absent.")
-    granularity: Literal["hour", "day", "month"] = Field("day", description="Length of an item.")
+    from_: Timestamp | None = Field(
+        default=None,
+        alias="from",
+        description="Leave out what ended by then; the beginning, when absent.",
+    )
+    to: Timestamp | None = Field(
+        default=None, description="Leave out what began then or later; now, when absent."
+    )
+    granularity: Literal["hour", "day", "month"] = Field(
+        default="day", description="Length of an item."
+    )
 
 
 class AuditQuery(Body):
@@ -48,12 +60,16 @@ class Credits(View):
     used: int = Field(description="Credits used or reserved since the period began.")
     limit: int = Field(description="Credits of the period; -1 is unlimited.")
     remaining: int = Field(description="Credits left; -1 is unlimited.")
-    percentage: float = Field(description="Share of the limit that is used, 0 to 100; 0 when unlimited.")
+    percentage: float = Field(
+        description="Share of the limit that is used, 0 to 100; 0 when unlimited."
+    )
 
 
 class Requests(View):
     used: int = Field(description="Authenticated requests since the period began.")
-    refused: int = Field(description="Requests that a limit refused; they cost nothing and count nowhere else.")
+    refused: int = Field(
+        description="Requests that a limit refused; they cost nothing and count nowhere else."
+    )
 
 
 class OperationShare(View):
@@ -63,7 +79,9 @@ class OperationShare(View):
 
 
 class KeyShare(View):
-    api_key_id: str | None = Field(description="The API key; null: access tokens, and work in the background.")
+    api_key_id: str | None = Field(
+        description="The API key; null: access tokens, and work in the background."
+    )
     requests: int = Field(description="Requests made with it.")
     credits: int = Field(description="Credits they cost.")
 
@@ -72,12 +90,17 @@ class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
     bytes: int = Field(
-        description="Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many."
+        description=(
+            "Bytes of the memories, without indexes, and of the documents' files; estimated where "
+            "there are very many."
+        )
     )
 
 
 class Usage(View):
-    period_start: str = Field(description="First instant of the period, a calendar month (ISO 8601, UTC).")
+    period_start: str = Field(
+        description="First instant of the period, a calendar month (ISO 8601, UTC)."
+    )
     period_end: str = Field(description="First instant of the next one.")
     tier: str = Field(description="The tier of the account's plan.")
     credits: Credits
@@ -89,7 +112,9 @@ class Usage(View):
 
 
 class HistoryItem(View):
-    period_start: str = Field(description="First instant of the hour, day or month (ISO 8601, UTC).")
+    period_start: str = Field(
+        description="First instant of the hour, day or month (ISO 8601, UTC)."
+    )
     requests: int
     credits: int
 
@@ -112,18 +137,22 @@ class Audit(View):
     consistent: bool
 
 
-# --- handlers ---------------------------------------------------------------------------------------------------------
+# --- handlers -------------------------------------------------------------------------------------
 
 
 async def aside(call: Call, loaded: None, models: Any) -> None:
-    """Nothing to prepare: an operation that prepares runs beside the event loop, and this one walks over many rows."""
+    """Nothing to prepare: an operation that prepares runs beside the event loop, and this one walks
+    over many rows.
+    """
 
 
 def get(ctx: ReadContext, body: None) -> Usage:
     tier, period = ctx.principal.tier, metering.period_of(ctx.now)
     row = ctx[metering.USAGE_PERIODS].get(period) or metering.PeriodRow()
     override = ctx.settings.limits.requests_per_minute
-    per_minute = ctx.settings.tiers.terms(tier)["requests_per_minute"] if override is None else override
+    per_minute = (
+        ctx.settings.tiers.terms(tier)["requests_per_minute"] if override is None else override
+    )
     return Usage(
         period_start=iso(period),
         period_end=iso(metering.period_end(period)),
@@ -132,10 +161,12 @@ def get(ctx: ReadContext, body: None) -> Usage:
         requests=Requests(used=row.requests, refused=row.refused),
         rate_limit_per_minute=per_minute or -1,
         by_operation=[
-            OperationShare(operation=name, count=share.requests, credits=share.credits) for name, share in _shares(ctx, period, "operation")
+            OperationShare(operation=name, count=share.requests, credits=share.credits)
+            for name, share in _shares(ctx, period, "operation")
         ],
         by_api_key=[
-            KeyShare(api_key_id=name or None, requests=share.requests, credits=share.credits) for name, share in _shares(ctx, period, "key")
+            KeyShare(api_key_id=name or None, requests=share.requests, credits=share.credits)
+            for name, share in _shares(ctx, period, "key")
         ],
         storage=_stored(ctx),
     )
@@ -144,7 +175,12 @@ def get(ctx: ReadContext, body: None) -> Usage:
 def _credits(used: int, limit: int | None) -> Credits:
     if limit is None:
         return Credits(used=used, limit=-1, remaining=-1, percentage=0)
-    return Credits(used=used, limit=limit, remaining=max(0, limit - used), percentage=min(100.0, round(100 * used / limit, 2)))
+    return Credits(
+        used=used,
+        limit=limit,
+        remaining=max(0, limit - used),
+        percentage=min(100.0, round(100 * used / limit, 2)),
+    )
 
 
 def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupRow]]:
@@ -153,17 +189,8 @@ def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupR
 
 
 def _stored(ctx: ReadContext) -> Stored:
-    counts = [row for _, row in ctx[COLLECTION_COUNTS].scan()]
-    memories, documents = sum(row.memories for row in counts), sum(row.documents for row in counts)
-    sample = ctx[MEMORIES].sizes(limit=ROWS_MEASURED_MAX)
-    files = [row.size for _, row in ctx[DOCUMENT_BLOBS].scan(limit=ROWS_MEASURED_MAX)]
-    size = _extrapolated(sample, memories) + _extrapolated(files, documents)
-    return Stored(memories=memories, documents=documents, bytes=size)
-
-
-def _extrapolated(sizes: Sequence[int], count: int) -> int:
-    """The sum of `count` sizes, of which these are all, or as many as are measured."""
-    return sum(sizes) if len(sizes) < ROWS_MEASURED_MAX else round(sum(sizes) / len(sizes) * count)
+    kept = figures(ctx)
+    return Stored(memories=kept["memories"], documents=kept["documents"], bytes=kept["bytes"])
 
 
 def history(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -177,45 +204,61 @@ def history(ctx: ReadContext, body: None) -> dict[str, Any]:
     ]
     page = [item for item in matching if start is None or item[0] > start[0]][: query.limit]
     following = (page[-1][0],) if page and page[-1] != matching[-1] else None
-    items = [{"period_start": iso(at), "requests": requests, "credits": credits} for at, requests, credits in page]
+    items = [
+        {"period_start": iso(at), "requests": requests, "credits": credits}
+        for at, requests, credits in page
+    ]
     return envelope(ctx, items, following, len(matching))
 
 
 def _end(granularity: str, start: int) -> int:
-    return metering.period_end(start) if granularity == "month" else start + (HOUR_MS if granularity == "hour" else DAY_MS)
+    return (
+        metering.period_end(start)
+        if granularity == "month"
+        else start + (HOUR_MS if granularity == "hour" else DAY_MS)
+    )
 
 
 def _items(ctx: ReadContext, granularity: str) -> list[tuple[int, int, int]]:
-    """(start, requests, credits), oldest first; as many as the retention of runtime/limits.py leaves."""
+    """(start, requests, credits), oldest first; as many as the retention of runtime/limits.py
+    leaves.
+    """
     if granularity == "month":
-        found = [(period, row.requests, row.credits) for (period,), row in ctx[metering.USAGE_PERIODS].scan()]
+        found = [
+            (period, row.requests, row.credits)
+            for (period,), row in ctx[metering.USAGE_PERIODS].scan()
+        ]
         return [item for item in found if item[1] or item[2]]
     rollups = ctx[metering.USAGE_ROLLUPS]
     hours = [(hour, row.requests, row.credits) for (_, hour), row in rollups.scan("hour")]
     if granularity == "hour":
         return hours
-    days: dict[int, list[int]] = {day: [row.requests, row.credits] for (_, day), row in rollups.scan("day")}
+    days: dict[int, list[int]] = {
+        day: [row.requests, row.credits] for (_, day), row in rollups.scan("day")
+    }
     for hour, requests, credits in hours:
         day = days.setdefault(hour // DAY_MS * DAY_MS, [0, 0])
         day[0] += requests
         day[1] += credits
-    return [(day, *days[day]) for day in sorted(days)]
+    return [(day, requests, credits) for day, (requests, credits) in sorted(days.items())]
 
 
-def audit(ctx: ReadContext, body: AuditQuery) -> Audit:
+def audit(ctx: OperatorReadContext, body: AuditQuery) -> Audit:
     """Compare every way of counting, month by month, for one account. For the operator."""
-    account = auth.tenant_of_email(ctx.reader, ctx.scope.slot, body.email, ctx.secrets)
+    account = tenants.by_email(ctx, body.email)
     if account is None:
         raise NotFound("There is no account with this e-mail address.", param="email")
-    theirs = ctx.as_tenant(auth.principal_of(ctx.scope.slot, account, auth.SCOPES, ""), auth.scope_of(ctx.scope.slot, account))
+    theirs = ctx.within(*tenants.identity(ctx.scope.slot, account))
     periods = [
         PeriodAudit(period_start=iso(period), closed=row.closed, **metering.audit(theirs, period))
         for (period,), row in theirs[metering.USAGE_PERIODS].scan()
     ]
-    return Audit(email=body.email, periods=periods, consistent=all(period.consistent for period in periods))
+    return Audit(
+        email=body.email, periods=periods, consistent=all(period.consistent for period in periods)
+    )
 
 
-# --- privacy ----------------------------------------------------------------------------------------------------------
+# --- privacy --------------------------------------------------------------------------------------
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:
@@ -224,30 +267,34 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("usage_month" | "usage_day", record), oldest first. An import takes neither in: it was used here."""
+    """("usage_month" | "usage_day", record), oldest first. An import takes neither in: it was used
+    here.
+    """
     for granularity in ("month", "day"):
         for start, requests, credits in _items(ctx, granularity):
-            yield f"usage_{granularity}", {"period_start": iso(start), "requests": requests, "credits": credits}
+            yield (
+                f"usage_{granularity}",
+                {"period_start": iso(start), "requests": requests, "credits": credits},
+            )
 
 
-# --- the plugin -------------------------------------------------------------------------------------------------------
+# --- the plugin -----------------------------------------------------------------------------------
 
-_SPEC = "part 4, Usage and billing"
 _START = "2026-05-01T00:00:00.000Z"
 
 OPERATIONS = (
-    Operation(
+    Read(
         name="usage.get",
         method="GET",
         path="/v1/usage",
-        kind=Kind.READ,
         prepare=aside,
         handler=get,
         response=Usage,
         fresh_usage=True,
         summary="What was used this month",
-        description="Credits and requests since the first of the month, UTC, up to this request, by operation and by API key.",
-        spec=_SPEC,
+        description=("Credits and requests since the first of the month, UTC, up to "
+        "this request, by "
+            "operation and by API key."),
         example_reply={
             "period_start": _START,
             "period_end": "2026-06-01T00:00:00.000Z",
@@ -260,18 +307,16 @@ OPERATIONS = (
             "storage": {"memories": 412, "documents": 0, "bytes": 181_530},
         },
     ),
-    Operation(
+    Read(
         name="usage.history",
         method="GET",
         path="/v1/usage/history",
-        kind=Kind.READ,
         handler=history,
         query=HistoryQuery,
         response=Page[HistoryItem],
         fresh_usage=True,
         summary="Usage by hour, day or month",
         description="Oldest first. Hours are kept for two months and days for two years.",
-        spec=_SPEC + "; rule P",
         example_reply={
             "items": [{"period_start": _START, "requests": 655, "credits": 412}],
             "next_cursor": None,
@@ -279,11 +324,10 @@ OPERATIONS = (
             "total_count": 1,
         },
     ),
-    Operation(
+    Read(
         name="internal.usage.audit",
         method="POST",
         path="/v1/internal/usage/audit",
-        kind=Kind.READ,
         prepare=aside,
         handler=audit,
         body=AuditQuery,
@@ -292,14 +336,14 @@ OPERATIONS = (
         slot_of=lambda body: slot_of_email(body.email),
         fresh_usage=True,
         summary="Check an account's usage against itself",
-        spec="part 1, internal routes",
         example={"email": "ada@example.com"},
         example_reply={
             "email": "ada@example.com",
             "periods": [
                 {
-                    "period_start": _START, "counter": 412, "events": 412, "by_operation": 412, "by_key": 412, "by_time": 412,
-                    "reserved": 0, "closed": False, "consistent": True,
+                    "period_start": _START, "counter": 412, "events": 412, "by_operation": 412,
+                    "by_key": 412, "by_time": 412, "reserved": 0, "closed": False,
+                    "consistent": True,
                 }
             ],
             "consistent": True,
@@ -307,7 +351,7 @@ OPERATIONS = (
     ),
 )  # fmt: skip
 
-# --- what must agree --------------------------------------------------------------------------------------------------
+# --- what must agree ------------------------------------------------------------------------------
 
 
 def adds_up(ctx: ReadContext) -> Iterator[Finding]:
@@ -315,12 +359,14 @@ def adds_up(ctx: ReadContext) -> Iterator[Finding]:
     for (period,), _ in ctx[metering.USAGE_PERIODS].scan():
         counted = metering.audit(ctx, period)
         if not counted.pop("consistent"):
-            yield Finding(metering.USAGE_PERIODS.name, f"credits of the month that began {iso(period)} disagree: {counted}")
+            yield Finding(
+                metering.USAGE_PERIODS.name,
+                f"credits of the month that began {iso(period)} disagree: {counted}",
+            )
 
 
 plugin = Plugin(
     name="usage",
-    requires=("collections", "memories", "documents"),
     operations=OPERATIONS,
     events=(metering.PERIOD_STARTED,),
     jobs=(Job(metering.REAPER, metering.reap),),

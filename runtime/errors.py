@@ -1,12 +1,11 @@
-"""Every error a caller can meet, raised by name.
+"""The errors a caller can meet, raised by name; a plugin may derive its own from them.
 
     ApiError
     ├── BadRequest             400 invalid_request
     ├── Unauthenticated        401 missing_api_key | invalid_api_key
     ├── PermissionDenied       403 permission_denied
-    ├── FeatureNotAvailable    403 feature_not_available (flat body, specification part 7)
+    ├── FeatureNotAvailable    403 feature_not_available (flat body)
     ├── NotFound               404 resource_not_found
-    │   └── CollectionNotFound 404 collection_not_found
     ├── MethodNotAllowed       405
     ├── NotAcceptable          406
     ├── Conflict               409 (with retry_after_seconds while the first request is running)
@@ -23,13 +22,15 @@
     │   └── Moved              (never leaves the service: the gateway asks another shard)
     └── UpstreamTimeout        504
 
-The gateway alone turns them into bytes; below it an error is an exception or the `error` of a Reply. Instances pickle, so
-they cross process borders unchanged. Source: specification part 7.
+The gateway alone turns them into bytes; below it an error is an exception or the `error` of a
+Reply. Instances pickle, so they cross process borders unchanged.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+OVERLOADED_HEADER = "X-Overloaded"  # of every refusal for want of room, the front door's too
 
 
 class ApiError(Exception):
@@ -37,7 +38,7 @@ class ApiError(Exception):
 
     status   HTTP status code
     type     category, such as "validation_error"
-    code     one of the specification's thirteen codes, or None when none fits
+    code     one of thirteen codes, or None when none fits
     param    the offending parameter, when there is one
     details  422 only: [{"loc": [...], "msg": str, "type": str}]
     retry_after_seconds   becomes the Retry-After header
@@ -96,7 +97,7 @@ class PermissionDenied(ApiError):
 
 
 class FeatureNotAvailable(ApiError):
-    """The tier lacks the feature; `body` is the specification's flat object, sent as it is."""
+    """The tier lacks the feature; `body` is a flat object, sent as it is."""
 
     status, type, code = 403, "permission_error", "feature_not_available"
 
@@ -109,18 +110,14 @@ class NotFound(ApiError):
     status, type, code = 404, "not_found_error", "resource_not_found"
 
 
-class CollectionNotFound(NotFound):
-    code = "collection_not_found"
-
-    def __init__(self, message: str = "There is no collection with this id; list yours with GET /v1/collections.", **fields: Any):
-        super().__init__(message, **fields)
-
-
 class MethodNotAllowed(ApiError):
     status, type = 405, "http_exception"
 
     def __init__(self, allowed: list[str]):
-        super().__init__("This path does not answer this method; use " + " or ".join(allowed) + ".", headers={"Allow": ", ".join(allowed)})
+        super().__init__(
+            "This path does not answer this method; use " + " or ".join(allowed) + ".",
+            headers={"Allow": ", ".join(allowed)},
+        )
 
 
 class NotAcceptable(ApiError):
@@ -128,7 +125,9 @@ class NotAcceptable(ApiError):
 
 
 class Conflict(ApiError):
-    """retry_after_seconds set: the first request is still running. Not set: a retry cannot help, and clients are told so."""
+    """retry_after_seconds set: the first request is still running. Not set: a retry cannot help,
+    and clients are told so.
+    """
 
     status, type = 409, "conflict_error"
 
@@ -150,17 +149,23 @@ class UnsupportedMediaType(ApiError):
 
 
 class ValidationFailed(ApiError):
-    """Details never echo the rejected value (specification part 7)."""
+    """What was sent does not fit its model. Details never echo the rejected value."""
 
     status, type, code = 422, "validation_error", "validation_error"
 
     def __init__(self, details: list[dict[str, Any]], message: str | None = None):
         first = details[0]
         where = ".".join(str(part) for part in first["loc"])
-        super().__init__(message or f"The request is not valid at {where}: {first['msg']}", details=details, param=where)
+        super().__init__(
+            message or f"The request is not valid at {where}: {first['msg']}",
+            details=details,
+            param=where,
+        )
 
     @classmethod
-    def at(cls, loc: tuple[str | int, ...], msg: str, kind: str = "value_error") -> ValidationFailed:
+    def at(
+        cls, loc: tuple[str | int, ...], msg: str, kind: str = "value_error"
+    ) -> ValidationFailed:
         """One finding at one place, such as ("body", "collection_id")."""
         return cls([{"loc": list(loc), "msg": msg, "type": kind}])
 
@@ -170,8 +175,15 @@ class RateLimited(ApiError):
 
     status, type, code = 429, "rate_limit_error", "rate_limit_exceeded"
 
-    def __init__(self, message: str, *, limit: int, retry_after_seconds: int, code: str | None = None):
-        super().__init__(message, code=code, retry_after_seconds=retry_after_seconds, headers={"X-RateLimit-Limit": str(limit)})
+    def __init__(
+        self, message: str, *, limit: int, retry_after_seconds: int, code: str | None = None
+    ):
+        super().__init__(
+            message,
+            code=code,
+            retry_after_seconds=retry_after_seconds,
+            headers={"X-RateLimit-Limit": str(limit)},
+        )
         self.limit = limit
 
 
@@ -204,7 +216,10 @@ class Moved(Unavailable):
     """
 
     def __init__(self, version: int, *, admitted: bool = False):
-        super().__init__("The part of the service that holds this account is moving. Retry in a moment with the same Idempotency-Key.")
+        super().__init__(
+            "The part of the service that holds this account is moving. Retry in a moment with the "
+            "same Idempotency-Key."
+        )
         self.version, self.admitted = version, admitted
 
 

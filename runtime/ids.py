@@ -3,14 +3,15 @@
 An id is `<prefix>_` + 32 lower-case Crockford base32 characters of 20 bytes:
 
     6 bytes  Unix milliseconds, big endian      ids sort by creation time
-    4 bytes  tenant tag                         first 4 bytes of HMAC-SHA256(service secret, tenant id)
+    4 bytes  tenant tag                     first 4 bytes of HMAC-SHA256(service secret, tenant id)
     10 bytes random
 
-The tag lets a shard say "this belongs to another tenant" (403) without looking anything up, so the answer is the same
-whether or not the other tenant's record exists.
+The tag lets a shard say "this belongs to another tenant" (403) without looking anything up, so the
+answer is the same whether or not the other tenant's record exists.
 
-An API key is `mem_sk_` + 64 hex digits of 32 bytes: 2 bytes slot, 26 random bytes, 4 bytes MAC over the first 28. The slot
-says which shard holds the tenant; the MAC lets the gateway refuse garbage without a hop (specification part 5).
+An API key is `mem_sk_` + 64 hex digits of 32 bytes: 2 bytes slot, 26 random bytes, 4 bytes MAC over
+the first 28. The slot says which shard holds the tenant; the MAC lets the gateway refuse garbage
+without a hop.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def id_tag(prefix: str, text: str) -> bytes | None:
 
 
 def retagged(text: str, tag: bytes) -> str | None:
-    """The id as this tenant's: the same prefix, time and random part under another tag; None when it is malformed."""
+    """The id as this tenant's: the same prefix, time and random part under another tag; None when
+    it is malformed.
+    """
     match = _SHAPE.fullmatch(text)
     if match is None:
         return None
@@ -89,7 +92,9 @@ def api_key_digest(pepper: bytes, key: str) -> bytes:
 
 
 def derived_random(seed: bytes, counter: int, count: int) -> bytes:
-    """`count` (≤ 64) bytes that depend on the call's seed and a counter alone, so a replayed handler makes the same ids."""
+    """`count` (≤ 64) bytes that depend on the call's seed and a counter alone, so a replayed
+    handler makes the same ids.
+    """
     return hashlib.blake2b(counter.to_bytes(8, "big"), key=seed, digest_size=count).digest()
 
 

@@ -1,18 +1,27 @@
-"""Requests to addresses that users give: nothing inside the operator's network is ever reached through them.
+"""Requests to addresses that users give: nothing inside the operator's network is ever reached
+through them.
 
-Owns which addresses are allowed, and how a request gets to exactly the address that was judged. It does not know what is sent
-or why. One request is one connection:
+Owns which addresses are allowed, and how a request gets to exactly the address that was judged. It
+does not know what is sent or why. One request is one connection:
 
     parse    http or https, no user name, port 80, 443 or from 1024 on
     resolve  once; numbers in any spelling (0x7f000001, 2130706433, 127.1) become addresses here
-    judge    every address of the name; a single blocked one refuses the request, for a name that mixes is an attack
+    judge    every address of the name; a single blocked one refuses the request, for a name that
+             mixes is an attack
     connect  to the judged address; Host header and TLS name stay those of the URL
-    answer   the status and the first OUTBOUND_ANSWER_BYTES_MAX bytes; a redirect is an answer like any other, and not followed
+    answer   the status and the first OUTBOUND_ANSWER_BYTES_MAX bytes; a redirect is an answer like
+             any other, and not followed
 
-So a name that resolves to something else a moment later (rebinding) changes nothing, and no proxy of the environment is asked.
-The time allowed covers all of it, so that neither a slow name server nor an answer that drips holds anyone longer.
+So a name that resolves to something else a moment later (rebinding) changes nothing, and no proxy
+of the environment is asked. The time allowed covers all of it, so that neither a slow name server
+nor an answer that drips holds anyone longer.
 
-The table of blocked networks is our own: `ipaddress.is_global` passes addresses that embed a loopback one (NAT64, 6to4).
+The table of blocked networks is our own: `ipaddress.is_global` passes addresses that embed a
+loopback one (NAT64, 6to4). The machine's own addresses count as private whatever they are: a
+request to them passes no firewall.
+
+Each account has a share of the look-ups, so that names that nobody answers for hold up the
+deliveries of whoever gave them.
 """
 
 from __future__ import annotations
@@ -25,22 +34,28 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import httpcore
 import httpx
+import psutil
 
 from runtime.limits import (
     OUTBOUND_ADDRESSES_TRIED_MAX,
     OUTBOUND_ANSWER_BYTES_MAX,
     OUTBOUND_CONNECT_SECONDS_MAX,
     OUTBOUND_LOOKUP_THREADS_MAX,
+    OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX,
+    OUTBOUND_OWN_ADDRESSES_SECONDS,
 )
 
 PORTS = (80, 443)
 UNPRIVILEGED_PORT_MIN, PORT_MAX = 1_024, 65_535
+_LOOPBACK_NAME = re.compile(r"(?:.*\.)?localhost", re.IGNORECASE)  # RFC 6761
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -52,13 +67,21 @@ def _networks(text: str) -> tuple[Network, ...]:
 
 
 # Where cloud platforms hand out credentials to whoever asks from inside.
-METADATA = _networks("169.254.169.254/32 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fd00:ec2::/32 fd20:ce::254/128")
+METADATA = _networks(
+    "169.254.169.254/32 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fd00:ec2::/32 "
+    "fd20:ce::254/128"
+)
 # What the operator may open, for receivers on the same machine or in the same building.
-PRIVATE = _networks("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.0/8 100.64.0.0/10 ::1/128 fc00::/7")
-# What stays closed: this network, link-local, special purposes, benchmarks, documentation, multicast, reserved.
+PRIVATE = _networks(
+    "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 127.0.0.0/8 100.64.0.0/10 ::1/128 fc00::/7"
+)
+# What stays closed: this network, link-local, special purposes, benchmarks, documentation,
+# multicast, reserved.
 RESERVED = _networks(
-    "0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
-    # Global unicast is 2000::/3. The rest holds unspecified, mapped and translated IPv4, NAT64, discard, link-local and multicast.
+    "0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 "
+    "198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4"
+    # Global unicast is 2000::/3. The rest holds unspecified, mapped and translated IPv4, NAT64,
+    # discard, link-local and multicast.
     " ::/3 4000::/2 8000::/1"
     # Inside it: protocol assignments with Teredo and ORCHID, documentation, 6to4.
     " 2001::/23 2001:db8::/32 2002::/16 3fff::/20"
@@ -104,45 +127,92 @@ class Answer:
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 
+def own_addresses() -> frozenset[str]:
+    """The addresses of this machine's interfaces, public ones included."""
+    return frozenset(
+        interface.address.partition("%")[0]
+        for interfaces in psutil.net_if_addrs().values()
+        for interface in interfaces
+        if interface.family in (socket.AF_INET, socket.AF_INET6)
+    )
+
+
 class Outbound:
     """The way out for one shard, used from one event loop.
 
-    allow_private_networks  the operator's switch: loopback and private addresses are allowed
+    allow_private_networks  the operator's switch: loopback, private addresses and the machine's own
+                            are allowed
     resolve                 (host, port) -> addresses as texts; the system's resolver by default
     tls                     whom to trust; by default the usual authorities, or SSL_CERT_FILE
+    own                     the machine's addresses, asked for anew every
+                            OUTBOUND_OWN_ADDRESSES_SECONDS
     """
 
-    def __init__(self, *, allow_private_networks: bool = False, resolve: Resolver | None = None, tls: ssl.SSLContext | None = None):
+    def __init__(
+        self,
+        *,
+        allow_private_networks: bool = False,
+        resolve: Resolver | None = None,
+        tls: ssl.SSLContext | None = None,
+        own: Callable[[], frozenset[str]] = own_addresses,
+    ):
         self.allow_private_networks = allow_private_networks
-        self.resolve = resolve or self._ask_the_system
+        self.resolve = resolve
+        self._own, self._own_until = own, 0.0
+        self._own_addresses: frozenset[Address] = frozenset()
         self._outcomes: Counter[str] = Counter()
         self._under_way = 0
         self._lookups = asyncio.Semaphore(OUTBOUND_LOOKUP_THREADS_MAX)
+        self._shares: weakref.WeakValueDictionary[Hashable, asyncio.Semaphore] = (
+            weakref.WeakValueDictionary()
+        )
         self._tls = tls
 
-    async def check(self, url: str, seconds: float) -> None:
-        """Whether a request to this URL would be made now. Raises Refused; a name without an address passes, it may get one."""
+    def of(self, account: Hashable) -> OutboundOfAccount:
+        """The way out for one account, with its share of it."""
+        return OutboundOfAccount(self, account)
+
+    async def check(self, url: str, seconds: float, account: Hashable = None) -> None:
+        """Whether a request to this URL would be made now. Raises Refused; a name without an
+        address passes, it may get one.
+        """
         target = parse(url)
         try:
             async with asyncio.timeout(seconds):
-                await self._judged(target)
+                await self._judged(target, account)
         except (Unresolved, TimeoutError):
             return
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer:
-        """One POST request; -> what came of it, whatever that is. seconds: for everything together."""
+    async def post(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        seconds: float,
+        account: Hashable = None,
+    ) -> Answer:
+        """One POST request; -> what came of it, whatever that is. seconds: for everything
+        together.
+        """
         started = time.perf_counter()
         self._under_way += 1
+        fields: dict[str, Any]
         try:
             async with asyncio.timeout(seconds):
-                kind, fields = await self._post(url, headers, body)
+                kind, fields = await self._post(url, headers, body, account)
         except TimeoutError:
             kind, fields = "timeout", {"error": f"No complete answer within {seconds:g} seconds."}
         except Refused as refused:
             kind, fields = "refused", {"error": str(refused)}
         except Unresolved as unresolved:
             kind, fields = "failed", {"error": str(unresolved)}
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError, ssl.SSLError) as error:
+        except (
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.TimeoutException,
+            OSError,
+            ssl.SSLError,
+        ) as error:
             kind, fields = "failed", {"error": _told(error)}
         finally:
             self._under_way -= 1
@@ -152,27 +222,56 @@ class Outbound:
     def stats(self) -> dict[str, int]:
         """Requests under way, made, and answered by kind; for metrics."""
         kinds = ("2xx", "3xx", "4xx", "5xx", "refused", "timeout", "failed")
-        return {"under_way": self._under_way, "attempts": self._outcomes.total()} | {kind: self._outcomes[kind] for kind in kinds}
+        return {"under_way": self._under_way, "attempts": self._outcomes.total()} | {
+            kind: self._outcomes[kind] for kind in kinds
+        }
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[str, dict]:
+    async def _post(
+        self, url: str, headers: Mapping[str, str], body: bytes, account: Hashable
+    ) -> tuple[str, dict]:
         target = parse(url)
-        addresses = await self._judged(target)
+        addresses = await self._judged(target, account)
         tls = self._tls_context() if target.url.startswith("https:") else None
-        connection = httpcore.AsyncConnectionPool(ssl_context=tls, max_connections=1, network_backend=_Pinned(addresses))
+        connection = httpcore.AsyncConnectionPool(
+            ssl_context=tls, max_connections=1, network_backend=_Pinned(addresses)
+        )
         sent = [*headers.items(), ("Connection", "close")]
-        async with connection, connection.stream("POST", target.url, headers=sent, content=body) as response:
+        async with (
+            connection,
+            connection.stream("POST", target.url, headers=sent, content=body) as response,
+        ):
             kept = bytearray()
             async for part in response.aiter_stream():
                 kept += part
                 if len(kept) >= OUTBOUND_ANSWER_BYTES_MAX:
                     break
-        retry_after = next((value.decode("latin-1") for name, value in response.headers if name.lower() == b"retry-after"), None)
-        fields = {"status": response.status, "body": bytes(kept[:OUTBOUND_ANSWER_BYTES_MAX]), "retry_after": retry_after}
+        retry_after = next(
+            (
+                value.decode("latin-1")
+                for name, value in response.headers
+                if name.lower() == b"retry-after"
+            ),
+            None,
+        )
+        fields = {
+            "status": response.status,
+            "body": bytes(kept[:OUTBOUND_ANSWER_BYTES_MAX]),
+            "retry_after": retry_after,
+        }
         return f"{response.status // 100}xx", fields
 
-    async def _judged(self, target: Target) -> list[str]:
-        """All addresses of the target's host. Raises Refused when one of them is blocked, Unresolved when there is none."""
-        found = list(dict.fromkeys(await self.resolve(target.host, target.port)))
+    async def _judged(self, target: Target, account: Hashable) -> list[str]:
+        """All addresses of the target's host. Raises Refused when one of them is blocked,
+        Unresolved when there is none.
+        """
+        if not self.allow_private_networks and _LOOPBACK_NAME.fullmatch(target.host):
+            raise Refused("The host is in a private or reserved network.")
+        resolving = (
+            self._ask_the_system(target.host, target.port, account)
+            if self.resolve is None
+            else self.resolve(target.host, target.port)
+        )
+        found = list(dict.fromkeys(await resolving))
         if not found:
             raise Unresolved("The host name has no address.")
         if any(self._is_blocked(address) for address in found):
@@ -180,25 +279,54 @@ class Outbound:
         return found
 
     def _is_blocked(self, text: str) -> bool:
-        address = ipaddress.ip_address(text.partition("%")[0])  # without the interface of a link-local one
+        address = ipaddress.ip_address(
+            text.partition("%")[0]
+        )  # without the interface of a link-local one
         if self.allow_private_networks and _is_in(address, PRIVATE):
             return _is_in(address, METADATA)
-        return any(_is_in(address, networks) for networks in (PRIVATE, METADATA, RESERVED))
+        if any(_is_in(address, networks) for networks in (PRIVATE, METADATA, RESERVED)):
+            return True
+        return not self.allow_private_networks and address in self._machine()
 
-    async def _ask_the_system(self, host: str, port: int) -> list[str]:
-        """The system's resolver, on a thread that nobody waits for: a name server that never answers must not hold up a shutdown."""
-        await self._lookups.acquire()
+    def _machine(self) -> frozenset[Address]:
+        """The machine's own addresses, which come and go."""
+        now = time.monotonic()
+        if now >= self._own_until:
+            self._own_addresses = frozenset(map(ipaddress.ip_address, self._own()))
+            self._own_until = now + OUTBOUND_OWN_ADDRESSES_SECONDS
+        return self._own_addresses
+
+    async def _ask_the_system(self, host: str, port: int, account: Hashable) -> list[str]:
+        """The system's resolver, on a thread that nobody waits for: a name server that never
+        answers must not hold up a shutdown. The thread keeps its place, and its account's, until it
+        has ended.
+        """
+        share = self._shares.get(account)
+        if share is None:
+            share = self._shares[account] = asyncio.Semaphore(
+                OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
+            )
+        await share.acquire()
+        try:
+            await self._lookups.acquire()
+        except BaseException:
+            share.release()
+            raise
         loop = asyncio.get_running_loop()
         found: asyncio.Future[list[str]] = loop.create_future()
 
         def settle(addresses: list[str]) -> None:
             self._lookups.release()
+            share.release()
             if not found.done():
                 found.set_result(addresses)
 
         def look_up() -> None:
             try:
-                addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+                addresses = [
+                    str(entry[4][0])
+                    for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                ]
             except (OSError, UnicodeError):
                 addresses = []
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
@@ -209,12 +337,32 @@ class Outbound:
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
-            self._tls = httpx.create_ssl_context()  # made once, since it reads all certificate authorities
+            self._tls = (
+                httpx.create_ssl_context()
+            )  # made once, since it reads all certificate authorities
         return self._tls
 
 
+@dataclass(frozen=True, slots=True)
+class OutboundOfAccount:
+    """What one account may ask of an Outbound; see there."""
+
+    outbound: Outbound
+    account: Hashable
+
+    async def check(self, url: str, seconds: float) -> None:
+        await self.outbound.check(url, seconds, self.account)
+
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Answer:
+        return await self.outbound.post(url, headers, body, seconds, self.account)
+
+
 def parse(url: str) -> Target:
-    """The URL's parts. Raises Refused for what is no http(s) URL, or has a user name or a port that may not be asked for."""
+    """The URL's parts. Raises Refused for what is no http(s) URL, or has a user name or a port that
+    may not be asked for.
+    """
     try:
         parsed = httpx.URL(url)
         host = parsed.raw_host.decode("ascii")
@@ -223,6 +371,8 @@ def parse(url: str) -> Target:
         raise Refused("This is no URL.") from None
     if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(host):
         raise Refused("The URL must begin with http:// or https:// and name a host.")
+    if host.endswith("."):
+        raise Refused("The host must not end in a dot.")
     if parsed.userinfo:
         raise Refused("The URL must not carry a user name or password.")
     if port not in PORTS and not UNPRIVILEGED_PORT_MIN <= port <= PORT_MAX:
@@ -239,7 +389,8 @@ class _Pinned(httpcore.AsyncNetworkBackend):
 
     def __init__(self, addresses: Iterable[str]):
         self._addresses = list(addresses)[:OUTBOUND_ADDRESSES_TRIED_MAX]
-        self._network = httpcore.AnyIOBackend()
+        # Its types know it without a base, as it is where anyio is not installed.
+        self._network = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
 
     async def connect_tcp(
         self,
@@ -251,7 +402,9 @@ class _Pinned(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         for number, address in enumerate(self._addresses, 1):
             try:
-                return await self._network.connect_tcp(address, port, OUTBOUND_CONNECT_SECONDS_MAX, local_address, socket_options)
+                return await self._network.connect_tcp(
+                    address, port, OUTBOUND_CONNECT_SECONDS_MAX, local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if number == len(self._addresses):
                     raise

@@ -1,4 +1,4 @@
-"""Which release answers: the version and the build that every answer names (specification part 4)."""
+"""Which release answers: the version and the build that every answer names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ def service_version() -> str:
 
 
 def service_build() -> str:
-    """The short commit hash of this checkout or of the installed package's origin; "dev" where neither is known."""
-    commit = _commit_of_checkout(Path(__file__).resolve().parent.parent / ".git") or _commit_of_package()
+    """The short commit hash of this checkout or of the installed package's origin; "dev" where
+    neither is known.
+    """
+    commit = (
+        _commit_of_checkout(Path(__file__).resolve().parent.parent / ".git") or _commit_of_package()
+    )
     return commit[:7] if commit else "dev"
 
 

@@ -1,59 +1,69 @@
-"""What the service says about itself: metrics for Prometheus and log lines for people and machines.
+"""What the service says about itself in numbers: metrics for Prometheus.
 
-Owns the metric names and the log format. Knows nothing of operations or shards: it is handed names and numbers.
+Owns the metric names. Knows nothing of operations or shards: it is handed names and numbers. What
+the service says in words is runtime/log_lines.py.
 
-    mneme_requests_total{operation,method,status,gateway}     counter; status is a class, "2xx" … "5xx"
+    mneme_requests_total{operation,method,status,gateway}     counter; status is a class, "2xx" …
+                                                              "5xx"
     mneme_request_seconds{operation,method,status,gateway}    histogram
     mneme_requests_in_flight{gateway}                         gauge
-    mneme_calls_in_flight{gateway}                            gauge; calls that shards have, or that wait in a lane for one
-    mneme_body_bytes_arriving{gateway}                        gauge; bytes of bodies that are being read
-    mneme_placement_version{gateway}                          gauge; of the placement that it goes by
-    mneme_errors_total{code,gateway}                          counter; by the error's code, or its type where it has none
-    mneme_upload_bytes_total{gateway}                         counter; bytes of files put into the blob store
-    mneme_shard_<name>{shard}                                 every number of the last known shard status, nested names joined
+    mneme_calls_in_flight{gateway}                            gauge; calls that shards have, or that
+                                                              wait in a queue for one
+    mneme_body_bytes_arriving{gateway}                        gauge; bytes of bodies that are being
+                                                              read
+    mneme_placement_version{gateway}                          gauge; of the placement that it goes
+                                                              by
+    mneme_errors_total{code,gateway}                          counter; by the error's code, or its
+                                                              type where it has none
+    mneme_upload_bytes_total{gateway}                         counter; bytes of files put into the
+                                                              blob store
+    mneme_shard_<name>{shard}                                 every number of the last known shard
+                                                              status, nested names joined
 
-A name of a status that ends in `_total` is a counter, any other a gauge; `<name>_by_<label>` holds a number for each value of a label.
-Labels take few values: the operation's declared name, never a path or a tenant. `gateway` keeps the series of several
-gateway replicas apart, since each counts only the requests that it answered itself.
-
-Invariant: no credential reaches a log line, whoever wrote the line. The formatter masks what looks like one in the finished
-text, tracebacks included.
+A name of a status that ends in `_total` is a counter, any other a gauge; `<name>_by_<label>` holds
+a number for each value of a label. Labels take few values: the operation's declared name, never a
+path or a tenant. `gateway` keeps the series of several gateway replicas apart, since each counts
+only the requests that it answered itself.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any
 
-import orjson
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from runtime.settings import Settings
-
-LATENCY_BUCKETS_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-
-# The request a log line belongs to; the gateway sets it, and tasks started for the request inherit it.
-REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
-
-_SECRETS = re.compile(
-    r"(mem_sk_|mem_op_|whsec_)[A-Za-z0-9_\-]+"  # API keys, the operator token, webhook signing secrets
-    r"|(\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?\w+\s+)[^\s\"',}]+"  # whatever follows an authorization scheme
-    r"|\b(ey)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]*"  # JWTs
-    r"|\b(sk-)[A-Za-z0-9_\-]{8,}",  # keys of language model providers
-    re.IGNORECASE,
+LATENCY_BUCKETS_SECONDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
 )
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 13: "\\r", 9: "\\t"}
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class Telemetry:
-    """The metrics of one gateway, in a registry of their own so that several can live in one process.
+    """The metrics of one gateway, in a registry of their own so that several can live in one
+    process.
 
     gateway  a name that tells this replica from others
     """
@@ -62,19 +72,52 @@ class Telemetry:
         self._registry = CollectorRegistry()
         self._gateway = gateway
         labels = ("operation", "method", "status", "gateway")
-        self._requests = Counter("mneme_requests", "Requests answered.", labels, registry=self._registry)
-        self._seconds = Histogram(
-            "mneme_request_seconds", "Seconds from request to answer.", labels, buckets=LATENCY_BUCKETS_SECONDS, registry=self._registry
+        self._requests = Counter(
+            "mneme_requests", "Requests answered.", labels, registry=self._registry
         )
-        in_flight = Gauge("mneme_requests_in_flight", "Requests being answered.", ("gateway",), registry=self._registry)
+        self._seconds = Histogram(
+            "mneme_request_seconds",
+            "Seconds from request to answer.",
+            labels,
+            buckets=LATENCY_BUCKETS_SECONDS,
+            registry=self._registry,
+        )
+        in_flight = Gauge(
+            "mneme_requests_in_flight",
+            "Requests being answered.",
+            ("gateway",),
+            registry=self._registry,
+        )
         self._in_flight = in_flight.labels(gateway)
-        calls = Gauge("mneme_calls_in_flight", "Calls that shards have or will get.", ("gateway",), registry=self._registry)
-        arriving = Gauge("mneme_body_bytes_arriving", "Bytes of bodies being read.", ("gateway",), registry=self._registry)
+        calls = Gauge(
+            "mneme_calls_in_flight",
+            "Calls that shards have or will get.",
+            ("gateway",),
+            registry=self._registry,
+        )
+        arriving = Gauge(
+            "mneme_body_bytes_arriving",
+            "Bytes of bodies being read.",
+            ("gateway",),
+            registry=self._registry,
+        )
         self._calls, self._arriving = calls.labels(gateway), arriving.labels(gateway)
-        placement = Gauge("mneme_placement_version", "Version of the placement it goes by.", ("gateway",), registry=self._registry)
+        placement = Gauge(
+            "mneme_placement_version",
+            "Version of the placement it goes by.",
+            ("gateway",),
+            registry=self._registry,
+        )
         self._placement = placement.labels(gateway)
-        self._errors = Counter("mneme_errors", "Answers that are errors.", ("code", "gateway"), registry=self._registry)
-        uploads = Counter("mneme_upload_bytes", "Bytes of files put into the blob store.", ("gateway",), registry=self._registry)
+        self._errors = Counter(
+            "mneme_errors", "Answers that are errors.", ("code", "gateway"), registry=self._registry
+        )
+        uploads = Counter(
+            "mneme_upload_bytes",
+            "Bytes of files put into the blob store.",
+            ("gateway",),
+            registry=self._registry,
+        )
         self._uploads = uploads.labels(gateway)
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._shards = _ShardGauges()
@@ -87,7 +130,10 @@ class Telemetry:
         series = self._series.get(key)
         if series is None:
             labels = (operation, method, f"{status // 100}xx", self._gateway)
-            series = self._series[key] = self._requests.labels(*labels), self._seconds.labels(*labels)
+            series = self._series[key] = (
+                self._requests.labels(*labels),
+                self._seconds.labels(*labels),
+            )
         requests, latency = series
         requests.inc()
         latency.observe(seconds)
@@ -111,7 +157,9 @@ class Telemetry:
         self._arriving.set(arriving_bytes)
 
     def shards(self, statuses: Sequence[Mapping[str, Any]]) -> None:
-        """Take the latest status of every shard: mappings with a "shard" number and any further, possibly nested, numbers."""
+        """Take the latest status of every shard: mappings with a "shard" number and any further,
+        possibly nested, numbers.
+        """
         self._shards.statuses = statuses
 
     def exposition(self) -> tuple[bytes, str]:
@@ -134,12 +182,16 @@ class _ShardGauges:
                 if name not in families:
                     kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
                     labels = ("shard", label[0]) if label else ("shard",)
-                    families[name] = kind(f"mneme_shard_{name}", f"{name} of a shard.", labels=labels)
+                    families[name] = kind(
+                        f"mneme_shard_{name}", f"{name} of a shard.", labels=labels
+                    )
                 families[name].add_metric((str(status["shard"]), *label[1:]), value)
         yield from families.values()
 
 
-def _numbers(status: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, tuple[str, ...], float]]:
+def _numbers(
+    status: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, tuple[str, ...], float]]:
     """(name, () or (label, its value), number) of every number in a status."""
     for name, value in status.items():
         if isinstance(value, Mapping) and "_by_" in name:
@@ -149,68 +201,3 @@ def _numbers(status: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from _numbers(value, f"{prefix}{name}_")
         elif isinstance(value, (bool, int, float)):
             yield re.sub(r"\W", "_", f"{prefix}{name}"), (), float(value)
-
-
-def mask_secrets(text: str) -> str:
-    """The text with every API key, signing secret, token and authorization value replaced by ****; their prefixes stay."""
-    return _SECRETS.sub(lambda match: "".join(group or "" for group in match.groups()) + "****", text)
-
-
-def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
-    """Send all logging of this process to `stream` (standard error) in the configured format, masked."""
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(_JsonLines() if settings.log.format == "json" else _TextLines())
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(settings.log.level.upper())
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
-        inner = logging.getLogger(name)
-        inner.handlers.clear()
-        inner.propagate = True
-    # One line per request from these would drown what the service itself has to say.
-    for name in ("uvicorn.access", "httpx", "httpcore", "httpx2", "httpcore2", "openai"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-
-
-class _JsonLines(logging.Formatter):
-    """One object per line: at, level, logger, message, request_id, the fields given as `extra`, and error (a traceback)."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "at": _instant(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            "request_id": _request_id(record),
-            **_extra(record),
-        }
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return mask_secrets(orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
-
-
-class _TextLines(logging.Formatter):
-    """`2026-01-31T12:00:00.000Z INFO  mneme.shard [request id] message key=value`; line breaks in a message are escaped."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage().translate(_CONTROL)
-        request_id = _request_id(record)
-        parts = [f"{_instant(record)} {record.levelname:<7} {record.name}", f"[{request_id}]" if request_id else "", message]
-        parts += [f"{name}={value}".translate(_CONTROL) for name, value in _extra(record).items()]
-        line = " ".join(part for part in parts if part)
-        if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
-        return mask_secrets(line)
-
-
-def _instant(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03d}Z"
-
-
-def _request_id(record: logging.LogRecord) -> str:
-    return str(getattr(record, "request_id", "") or REQUEST_ID.get())
-
-
-def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    # Libraries (Ray among them) leave private notes on a record; only what was given as `extra` is meant to be read.
-    return {name: value for name, value in vars(record).items() if name not in _STANDARD and name[0] != "_" and name != "request_id"}

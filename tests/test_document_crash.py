@@ -1,4 +1,6 @@
-"""Documents survive what memories survive: a killed process loses no accepted upload, and processes none twice."""
+"""Documents survive what memories survive: a killed process loses no accepted upload, and processes
+none twice.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ import numpy as np
 import psutil
 import pytest
 
-from tests import corpus, sounds
-from tests.in_process import in_process
-from tests.served import Served, served
+from tests.support import corpus, sounds
+from tests.support.in_process import in_process
+from tests.support.served import Served, served
 
 DONE_SECONDS_MAX = 60
 POLL_SECONDS = 0.05
@@ -64,11 +66,15 @@ def test_a_kill_at_any_step_repeats_one_step_and_nothing_twice(tmp_path: Path) -
             chunks: list[dict[str, Any]] = []
             page: dict[str, Any] = {"has_more": True, "next_cursor": ""}
             while page["has_more"]:
-                page = service.http.get(f"{url}/chunks?limit=100&cursor={page['next_cursor']}", headers=auth(token)).json()
+                page = service.http.get(
+                    f"{url}/chunks?limit=100&cursor={page['next_cursor']}", headers=auth(token)
+                ).json()
                 chunks += page["items"]
             memories = {chunk["memory_id"] for chunk in chunks}
             assert len(memories) == len(chunks) == document["chunk_count"] and None not in memories
-            page = service.http.get(f"/v1/memories?session_id={document['id']}&limit=1", headers=auth(token)).json()
+            page = service.http.get(
+                f"/v1/memories?session_id={document['id']}&limit=1", headers=auth(token)
+            ).json()
             assert page["total_count"] == document["chunk_count"], "a chunk is one memory"
         collection = service.http.get("/v1/collections/default", headers=auth(token)).json()
         assert collection["document_count"] == len(steps)
@@ -83,34 +89,58 @@ def parser_of(service: Served) -> psutil.Process:
     while time.monotonic() < deadline:
         for child in psutil.Process(service.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
-                if "plugins.parsing" in child.cmdline():
+                if "parsing" in child.cmdline():
                     return child
         time.sleep(0.005)
     raise AssertionError("nothing is read")
 
 
 def test_a_stop_while_a_document_is_read_is_orderly(tmp_path: Path) -> None:
-    """SIGTERM: the service ends as asked, its parser with it, and the document is read after the next start."""
-    recording = sounds.wav(np.tile(sounds.NOT_SPEECH["white noise"](), 45))  # minutes, which takes a while to hear
+    """SIGTERM: the service ends as asked, its parser with it, and the document is read after the
+    next start.
+    """
+    recording = sounds.wav(
+        np.tile(sounds.NOT_SPEECH["white noise"](), 45)
+    )  # minutes, which takes a while to hear
     with served(tmp_path / "data") as service:
         token = service.register()
-        answer = service.http.post("/v1/documents/upload", headers=auth(token), files={"file": ("noise.wav", recording)})
+        answer = service.http.post(
+            "/v1/documents/upload", headers=auth(token), files={"file": ("noise.wav", recording)}
+        )
         assert answer.status_code == 202, answer.text
         url, parser = answer.json()["status_url"], parser_of(service)
         assert service.stop() == 0
         assert not parser.is_running() or parser.status() == psutil.STATUS_ZOMBIE
     with served(tmp_path / "data") as service:
         document = until(service, token, url, done)
-        assert (document["status"], document["result"]["kind"], document["version"]) == ("completed", "no_speech_detected", 2)
+        assert (document["status"], document["result"]["kind"], document["version"]) == (
+            "completed",
+            "no_speech_detected",
+            2,
+        )
         assert service.stop() == 0
 
 
 def test_a_damaged_file_fails_its_document_and_no_more(tmp_path: Path) -> None:
     with in_process(tmp_path / "data") as service:
         token = service.register("ada@example.com")
-        made = {name: service.processed(f"{name}.txt", f"This is number {name}.".encode(), who=token) for name in ("one", "two")}
+        made = {
+            name: service.processed(f"{name}.txt", f"This is number {name}.".encode(), who=token)
+            for name in ("one", "two")
+        }
         sealed = next((tmp_path / "data" / "blobs").glob(f"*/*/{made['one']['sha256']}-*"))
         sealed.unlink()
-        assert service.request("GET", f"/v1/documents/{made['one']['id']}/content", who=token).status_code == 404
-        assert service.request("GET", f"/v1/documents/{made['one']['id']}/text", who=token).text == "This is number one."
-        assert service.request("GET", f"/v1/documents/{made['two']['id']}/content", who=token).text == "This is number two."
+        assert (
+            service.request(
+                "GET", f"/v1/documents/{made['one']['id']}/content", who=token
+            ).status_code
+            == 404
+        )
+        assert (
+            service.request("GET", f"/v1/documents/{made['one']['id']}/text", who=token).text
+            == "This is number one."
+        )
+        assert (
+            service.request("GET", f"/v1/documents/{made['two']['id']}/content", who=token).text
+            == "This is number two."
+        )

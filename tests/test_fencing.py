@@ -1,4 +1,6 @@
-"""An owner that is stopped in the middle of writes, while another takes over its shard, and that wakes up: real processes, real signals."""
+"""An owner that is stopped in the middle of writes, while another takes over its shard, and that
+wakes up: real processes, real signals.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from runtime import doctor
-from runtime.durability import shard_place
-from runtime.recovery import restore_installation
-from runtime.settings import Settings
-from storage.object_store import ObjectStore
-from storage.replay import restore
-from tests.in_process import in_process
-from tests.served import REQUEST_SECONDS_MAX, STOP_SECONDS_MAX, Served, refusal, served
+from runtime.cli import doctor
+from runtime.cli.recovery import restore_installation
+from runtime.installation import shard_place
+from serve_app import Settings
+from storage.replication import ObjectStore, restore
+from tests.support.in_process import in_process
+from tests.support.served import REQUEST_SECONDS_MAX, STOP_SECONDS_MAX, Served, refusal, served
 
 WRITERS = 3
 WRITES_BEFORE = 12
@@ -26,20 +27,29 @@ POLL_SECONDS = 0.02
 
 
 class Writers:
-    """Clients that write all the time. `answered`: (text, whether it was sent after the stop, status; 0 for no answer)."""
+    """Clients that write all the time. `answered`: (text, whether it was sent after the stop,
+    status; 0 for no answer).
+    """
 
     def __init__(self, service: Served, token: str):
         self.service, self.token = service, token
         self.answered: list[tuple[str, bool, int]] = []
         self.stopped = self.over = False
-        self.threads = [threading.Thread(target=self._run, args=(number,), daemon=True) for number in range(WRITERS)]
+        self.threads = [
+            threading.Thread(target=self._run, args=(number,), daemon=True)
+            for number in range(WRITERS)
+        ]
 
     def write(self, text: str) -> None:
         late, status = self.stopped, 0
         try:
-            with httpx.Client(base_url=self.service.url, timeout=REQUEST_SECONDS_MAX, trust_env=False) as client:
+            with httpx.Client(
+                base_url=self.service.url, timeout=REQUEST_SECONDS_MAX, trust_env=False
+            ) as client:
                 headers = {"Authorization": f"Bearer {self.token}", "Prefer": "respond-async"}
-                status = client.post("/v1/memories/raw", json={"content": text}, headers=headers).status_code
+                status = client.post(
+                    "/v1/memories/raw", json={"content": text}, headers=headers
+                ).status_code
         except httpx.HTTPError:
             pass
         self.answered.append((text, late, status))
@@ -51,13 +61,19 @@ class Writers:
             number += 1
 
     def acknowledged(self, *, late: bool) -> set[str]:
-        return {text for text, sent_late, status in self.answered if sent_late == late and 200 <= status < 300}
+        return {
+            text
+            for text, sent_late, status in self.answered
+            if sent_late == late and 200 <= status < 300
+        }
 
 
 def contents(service: Served, token: str) -> set[str]:
     found, cursor = set(), ""
     while cursor is not None:
-        answer = service.http.get(f"/v1/memories?limit=100{cursor}", headers={"Authorization": f"Bearer {token}"})
+        answer = service.http.get(
+            f"/v1/memories?limit=100{cursor}", headers={"Authorization": f"Bearer {token}"}
+        )
         found |= {item["content"] for item in answer.json()["items"]}
         cursor = answer.json()["next_cursor"] and f"&cursor={answer.json()['next_cursor']}"
     return found
@@ -65,10 +81,15 @@ def contents(service: Served, token: str) -> set[str]:
 
 @pytest.mark.parametrize("mode", ["local", "replicated"])
 def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mode: str) -> None:
-    """Without fencing `late` is not empty: writes that waited for the process while it was stopped, or came after it woke up, are answered
-    with 201 and are nowhere but on its disk. And the process goes on, so that waiting for its end fails.
+    """Without fencing `late` is not empty: writes that waited for the process while it was stopped,
+    or came after it woke up, are answered with 201 and are nowhere but on its disk. And the process
+    goes on, so that waiting for its end fails.
     """
-    options = {"object_store__url": f"file://{tmp_path}/objects", "durability__mode": mode, "durability__wait_seconds_max": 30}
+    options = {
+        "object_store__url": f"file://{tmp_path}/objects",
+        "durability__mode": mode,
+        "durability__wait_seconds_max": 30,
+    }
     with served(tmp_path / "first", **options) as first:
         token = first.register()
         writers = Writers(first, token)
@@ -79,10 +100,14 @@ def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mo
             time.sleep(POLL_SECONDS)
         first.process.send_signal(signal.SIGSTOP)
         writers.stopped = True
-        waiting = threading.Thread(target=writers.write, args=("sent while it was stopped",), daemon=True)
+        waiting = threading.Thread(
+            target=writers.write, args=("sent while it was stopped",), daemon=True
+        )
         waiting.start()
         shutil.copytree(tmp_path / "first" / "secrets", tmp_path / "second" / "secrets")
-        given = Settings.load(overrides=[f"data_dir={tmp_path}/second", f"object_store.url=file://{tmp_path}/objects"])
+        given = Settings.load(
+            overrides=[f"data_dir={tmp_path}/second", f"object_store.url=file://{tmp_path}/objects"]
+        )
         restore_installation(given, cluster_id=None, at=None, take_over=True, told=lambda *_: None)
         with served(tmp_path / "second", **options) as second:
             first.process.send_signal(signal.SIGCONT)
@@ -96,20 +121,39 @@ def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mo
             lost = writers.acknowledged(late=False) - contents(second, token)
             assert mode == "local" or lost == set()
             last_line = first.errors.strip().splitlines()[-1]
-            assert "is owned by another process by now" in last_line and "Traceback" not in last_line
-            found = doctor.ownership(Settings.load(overrides=[f"data_dir={tmp_path}/first", f"object_store.url=file://{tmp_path}/objects"]))
+            assert (
+                "is owned by another process by now" in last_line and "Traceback" not in last_line
+            )
+            found = doctor.ownership(
+                Settings.load(
+                    overrides=[
+                        f"data_dir={tmp_path}/first",
+                        f"object_store.url=file://{tmp_path}/objects",
+                    ]
+                )
+            )
             assert found.verdict == "wrong" and "shard 0 was taken over by" in found.what
-            assert "Restore the shard" in refusal(tmp_path / "first", **{name.replace("__", "."): value for name, value in options.items()})
+            assert "Restore the shard" in refusal(
+                tmp_path / "first",
+                **{name.replace("__", "."): value for name, value in options.items()},
+            )
 
 
 def test_health_and_doctor_name_a_shard_that_was_taken_over(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/objects"
     with in_process(tmp_path / "data", object_store__url=url) as service:
         service.register("ada@example.org")
-        service.until(lambda: service.shard._durability.status()["complete"])
+        service.until(lambda: service.log()["complete"])
         assert service.request("GET", "/v1/health").json()["checks"] == {"shards": "ok"}
         cluster_id = service.shard.store.identity.cluster_id
-        restore(ObjectStore(url).below(shard_place(cluster_id, 0)), tmp_path / "other", take_over=True, owner="a test")
+        restore(
+            ObjectStore(url).below(shard_place(cluster_id, 0)),
+            tmp_path / "other",
+            take_over=True,
+            owner="a test",
+        )
         service.until(lambda: service.request("GET", "/v1/health").status_code == 503)
         health = service.request("GET", "/v1/health").json()
-        assert health["status"] == "degraded" and health["checks"] == {"shards": "0 of 1 are open; fenced: 0"}
+        assert health["status"] == "degraded" and health["checks"] == {
+            "shards": "0 of 1 are open; fenced: 0"
+        }

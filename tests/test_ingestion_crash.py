@@ -1,4 +1,6 @@
-"""A process killed in the midst of ingestion: every accepted job completes, and what it stores is there exactly once."""
+"""A process killed in the midst of ingestion: every accepted job completes, and what it stores is
+there exactly once.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,30 @@ from typing import Any
 
 import pytest
 
-from tests.served import Served, served
+from tests.support.served import Served, served
 
 JOBS = 40
 SECONDS_MAX = 60
 POLL_SECONDS = 0.05
-NAMES = [first + second for first in ("Ba", "Ce", "Di", "Fo", "Gu", "Ha", "Je", "Li") for second in ("ro", "na", "lim", "dor", "sel")]
+NAMES = [
+    first + second
+    for first in ("Ba", "Ce", "Di", "Fo", "Gu", "Ha", "Je", "Li")
+    for second in ("ro", "na", "lim", "dor", "sel")
+]
 
 
 def said(number: int) -> dict[str, Any]:
     """A conversation about somebody of its own."""
     name = NAMES[number]
-    return {"messages": [{"role": "user", "name": "Ada", "content": f"My friend {name} plays the cello. {name} lives in {name}ville."}]}
+    return {
+        "messages": [
+            {
+                "role": "user",
+                "name": "Ada",
+                "content": f"My friend {name} plays the cello. {name} lives in {name}ville.",
+            }
+        ]
+    }
 
 
 def everything(service: Served, path: str) -> list[dict[str, Any]]:
@@ -37,8 +51,13 @@ def test_a_job_completes_exactly_once_whatever_kills_the_process(tmp_path: Path)
     with served(tmp_path / "data", jobs__at_once=2) as service:
         headers = {"Authorization": f"Bearer {service.register()}"}
         service.http.headers.update(headers)
-        accepted = [service.http.post("/v1/memories/process", json=said(n)).json()["job_id"] for n in range(JOBS)]
-        done = [job for job in everything(service, "/v1/memories/jobs") if job["status"] == "completed"]
+        accepted = [
+            service.http.post("/v1/memories/process", json=said(n)).json()["job_id"]
+            for n in range(JOBS)
+        ]
+        done = [
+            job for job in everything(service, "/v1/memories/jobs") if job["status"] == "completed"
+        ]
         service.kill()
     assert len(done) < JOBS, "the kill came too late to interrupt anything"
     with served(tmp_path / "data") as service:
@@ -48,10 +67,18 @@ def test_a_job_completes_exactly_once_whatever_kills_the_process(tmp_path: Path)
             assert time.monotonic() < deadline, "a job never completed"
             time.sleep(POLL_SECONDS)
         jobs = everything(service, "/v1/memories/jobs")
-        ingested = {job["job_id"]: job["result"] for job in jobs if "facts_extracted" in (job["result"] or {})}
+        ingested = {
+            job["job_id"]: job["result"]
+            for job in jobs
+            if "facts_extracted" in (job["result"] or {})
+        }
         assert set(ingested) == set(accepted)
         contents = Counter(memory["content"] for memory in everything(service, "/v1/memories"))
-        assert contents == {text: 1 for name in NAMES for text in (f"My friend {name} plays the cello", f"{name} lives in {name}ville")}
+        assert contents == {
+            text: 1
+            for name in NAMES
+            for text in (f"My friend {name} plays the cello", f"{name} lives in {name}ville")
+        }
         assert sum(result["memories_created"] for result in ingested.values()) == 2 * JOBS
         stats = service.http.get("/v1/knowledge-graph/stats").json()
         assert (stats["relationships"], stats["contradictions"]) == (3 * JOBS, 0)

@@ -1,4 +1,6 @@
-"""What an operator watches: dashboard, alerts and OPERATIONS.md ask for metrics that a service which was used really has."""
+"""What an operator watches: dashboard, alerts and OPERATIONS.md ask for metrics that a service
+which was used really has.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +10,27 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.receivers import receiver
-from tests.served import PASSWORD, Served
+from tests.support import ROOT
+from tests.support.receivers import receiver
+from tests.support.served import PASSWORD, Served
 
-ROOT = Path(__file__).resolve().parent.parent
 DASHBOARD = json.loads((ROOT / "configs/grafana-dashboard.json").read_text())
-RULES = [rule for group in yaml.safe_load((ROOT / "configs/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+RULES = [
+    rule
+    for group in yaml.safe_load((ROOT / "configs/alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+]
 OPERATIONS = (ROOT / "OPERATIONS.md").read_text()
-TARGETS = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
+TARGETS = [
+    (panel["title"], target["expr"])
+    for panel in DASHBOARD["panels"]
+    for target in panel.get("targets", ())
+]
 EXPRESSIONS = [expression for _, expression in TARGETS] + [rule["expr"] for rule in RULES]
 # None is called job or instance: a scrape gives these itself.
 LABELS = {"operation", "method", "status", "gateway", "shard", "kind", "code", "le"}
@@ -44,7 +53,11 @@ class Scrape:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     directory = tmp_path_factory.mktemp("watched")
-    options = {"webhooks.allow_private_networks": True, "log.format": "json", "object_store.url": (directory / "objects").as_uri()}
+    options = {
+        "webhooks.allow_private_networks": True,
+        "log.format": "json",
+        "object_store.url": (directory / "objects").as_uri(),
+    }
     service = Served(directory / "data", settings=options)
     try:
         yield service
@@ -57,12 +70,23 @@ def scrape(served: Served) -> Scrape:
     """After traffic: an account, memories, searches, a file, a webhook, refusals."""
     http = served.http
     account = {"email": "watched@example.com", "password": PASSWORD, "full_name": "Ada Watched"}
-    http.headers["Authorization"] = "Bearer " + http.post("/v1/auth/register", json=account).json()["access_token"]
+    http.headers["Authorization"] = (
+        "Bearer " + http.post("/v1/auth/register", json=account).json()["access_token"]
+    )
     with receiver() as listening:
-        http.post("/v1/webhooks", json={"url": listening.url, "events": ["memory.created"]}).raise_for_status()
-        http.post("/v1/memories", json={"content": "The spare key is under the flowerpot.", "user_id": "watched-user"}).raise_for_status()
-        http.post("/v1/search", json={"query": "Where is the spare key?", "user_id": "watched-user"}).raise_for_status()
-        http.post("/v1/documents/upload", files={"file": ("a.txt", b"Rye bread is baked on Mondays.")}).raise_for_status()
+        http.post(
+            "/v1/webhooks", json={"url": listening.url, "events": ["memory.created"]}
+        ).raise_for_status()
+        http.post(
+            "/v1/memories",
+            json={"content": "The spare key is under the flowerpot.", "user_id": "watched-user"},
+        ).raise_for_status()
+        http.post(
+            "/v1/search", json={"query": "Where is the spare key?", "user_id": "watched-user"}
+        ).raise_for_status()
+        http.post(
+            "/v1/documents/upload", files={"file": ("a.txt", b"Rye bread is baked on Mondays.")}
+        ).raise_for_status()
         assert http.get("/v1/memories/mem_nonsense").status_code == 404
         deadline = time.monotonic() + DELIVERED_SECONDS_MAX
         while not (found := Scrape(http.get("/metrics").text)).values["mneme_shard_outbound_2xx"]:
@@ -72,13 +96,19 @@ def scrape(served: Served) -> Scrape:
 
 def metrics_of(expression: str) -> Iterator[tuple[str, set[str]]]:
     """(metric, labels that are asked of it) of a PromQL expression."""
-    grouped = {label.strip() for found in re.findall(r"\bby \(([^)]*)\)", expression) for label in found.split(",")}
+    grouped = {
+        label.strip()
+        for found in re.findall(r"\bby \(([^)]*)\)", expression)
+        for label in found.split(",")
+    }
     for name, matchers in re.findall(r"\b(mneme_\w+)(?:\{([^}]*)\})?", expression):
         yield name, grouped | set(re.findall(r"(\w+)=", matchers or ""))
 
 
 @pytest.mark.parametrize("expression", sorted(set(EXPRESSIONS)))
-def test_every_metric_that_is_asked_for_exists_with_its_labels(scrape: Scrape, expression: str) -> None:
+def test_every_metric_that_is_asked_for_exists_with_its_labels(
+    scrape: Scrape, expression: str
+) -> None:
     asked = list(metrics_of(expression))
     assert asked or "up{" in expression
     for name, labels in asked:
@@ -88,9 +118,12 @@ def test_every_metric_that_is_asked_for_exists_with_its_labels(scrape: Scrape, e
 
 def test_the_metrics_moved_with_the_traffic(scrape: Scrape) -> None:
     for name in (
-        "requests_total", "request_seconds_count", "errors_total", "upload_bytes_total", "shard_calls_total", "shard_write_commits_total",
-        "shard_write_calls_total", "shard_write_seconds_total", "shard_write_credits_metered_total", "shard_jobs_attempts_total",
-        "shard_outbound_2xx", "shard_embedder_texts_total", "shard_store_data_bytes", "shard_store_disk_free_bytes",
+        "requests_total", "request_seconds_count", "errors_total", "upload_bytes_total",
+        "shard_calls_total", "shard_write_commits_total",
+        "shard_write_calls_total", "shard_write_seconds_total", "shard_write_credits_metered_total",
+        "shard_jobs_attempts_total",
+        "shard_outbound_2xx", "shard_embedder_texts_total", "shard_store_data_bytes",
+        "shard_store_disk_free_bytes",
         "shard_residents_bytes", "process_open_fds",
     ):  # fmt: skip
         assert scrape.values[f"mneme_{name}"] > 0, name
@@ -106,14 +139,20 @@ def test_no_metric_names_an_account_or_what_it_says(scrape: Scrape) -> None:
 def test_the_handbook_names_what_there_is(scrape: Scrape) -> None:
     for name in set(re.findall(r"`(mneme_\w+\*?)", OPERATIONS)):
         known = [one for one in scrape.labels if one.startswith(name.removesuffix("*"))]
-        assert known and (name.endswith("*") or name in scrape.labels or f"{name}_count" in scrape.labels), name
+        assert known and (
+            name.endswith("*") or name in scrape.labels or f"{name}_count" in scrape.labels
+        ), name
 
 
 def test_every_alert_is_explained_and_every_explanation_has_its_alert() -> None:
     names = [rule["alert"] for rule in RULES]
-    assert len(names) == len(set(names)) and all(rule["labels"]["severity"] in ("page", "ticket") for rule in RULES)
+    assert len(names) == len(set(names)) and all(
+        rule["labels"]["severity"] in ("page", "ticket") for rule in RULES
+    )
     explained = OPERATIONS.split("\n## Alerts\n")[1]
-    assert set(re.findall(r"\*\*(Mneme\w+)\.?\*\*", explained)) == {name.removesuffix(".") for name in names}
+    assert set(re.findall(r"\*\*(Mneme\w+)\.?\*\*", explained)) == {
+        name.removesuffix(".") for name in names
+    }
     assert set(re.findall(r"\bMneme[A-Z]\w+", OPERATIONS)) <= set(names)
 
 

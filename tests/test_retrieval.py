@@ -1,4 +1,6 @@
-"""Conversations with known evidence: their format, the figures, what is learned from them, and that a search finds evidence."""
+"""Conversations with known evidence: their format, the figures, what is learned from them, and that
+a search finds evidence.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import pytest
 
 from loadtests.asking import Installation
 from loadtests.calibrate import fitted
-from loadtests.evidence import ANSWERABLE, UNANSWERABLE, BadEvidence, auroc, figures, parse, read_set
+from loadtests.evidence import (
+    ANSWERABLE,
+    UNANSWERABLE,
+    BadEvidence,
+    auroc,
+    figures,
+    parse,
+    read_set,
+)
 from loadtests.learn_ranking import Example, competition, learned
 from loadtests.retrieval import abstention, by_kind, narrowed, ranking_of, without_window
 
@@ -33,13 +43,19 @@ def test_a_conversation_is_read_in_sessions() -> None:
     assert [turn.id for turn in told.turns] == ["plot/0", "plot/1", "plot/2"]
     assert (first.speaker, first.text) == ("Ruth", "Hello: it rains.")
     assert first.session == second.session != third.session
-    assert second.at == datetime(2024, 3, 2, 18, 41, tzinfo=UTC) and third.at == datetime(2024, 4, 1, 12, tzinfo=UTC)
+    assert second.at == datetime(2024, 3, 2, 18, 41, tzinfo=UTC) and third.at == datetime(
+        2024, 4, 1, 12, tzinfo=UTC
+    )
     assert told.told and [question.answerable for question in told.questions] == [True, False]
     assert told.questions[0].evidence == ("plot/1", "plot/2") and told.questions[1].evidence == ()
 
 
 def test_a_note_has_neither_speaker_nor_session() -> None:
-    notes = parse("notes", "@ 2024-01-05\n* #tyres: Rack 3.\n* Tea: the smoky one.\n? fact tyres: Where are the tyres?")
+    notes = parse(
+        "notes",
+        "@ 2024-01-05\n* #tyres: Rack 3.\n* Tea: the smoky one.\n"
+        "? fact tyres: Where are the tyres?",
+    )
     assert [(note.speaker, note.session, note.text) for note in notes.turns] == [
         (None, None, "Rack 3."),
         (None, None, "Tea: the smoky one."),
@@ -68,13 +84,24 @@ def test_a_bad_line_is_named(text: str, why: str) -> None:
 def test_the_shipped_set_has_every_kind_of_question() -> None:
     conversations = read_set()
     kinds = [question.kind for conversation in conversations for question in conversation.questions]
-    assert len(conversations) >= 13 and len({turn.id for told in conversations for turn in told.turns}) >= 390
-    assert min(kinds.count(kind) for kind in ANSWERABLE) >= 20 and min(kinds.count(kind) for kind in UNANSWERABLE) >= 30
+    assert (
+        len(conversations) >= 13
+        and len({turn.id for told in conversations for turn in told.turns}) >= 390
+    )
+    assert (
+        min(kinds.count(kind) for kind in ANSWERABLE) >= 20
+        and min(kinds.count(kind) for kind in UNANSWERABLE) >= 30
+    )
 
 
 def test_figures_are_shares_of_the_evidence() -> None:
     found = ["x", "a", "y", "z", "u", "v", "b"]
-    assert figures(("a", "b", "missing"), found) == {"R@5": 1 / 3, "R@10": 2 / 3, "R@20": 2 / 3, "MRR": 1 / 2}
+    assert figures(("a", "b", "missing"), found) == {
+        "R@5": 1 / 3,
+        "R@10": 2 / 3,
+        "R@20": 2 / 3,
+        "MRR": 1 / 2,
+    }
     assert figures(("missing",), found)["MRR"] == 0
 
 
@@ -89,7 +116,12 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     example = Example("plot", features, np.arange(12) < 2, [str(n) for n in range(12)], ("0", "1"))
     weights, step = chance.random(4), 1e-6
     slopes = [
-        (competition(example, weights + step * axis)[0] - competition(example, weights - step * axis)[0]) / (2 * step) for axis in np.eye(4)
+        (
+            competition(example, weights + step * axis)[0]
+            - competition(example, weights - step * axis)[0]
+        )
+        / (2 * step)
+        for axis in np.eye(4)
     ]
     assert competition(example, weights)[1] == pytest.approx(slopes, abs=1e-5)
 
@@ -104,7 +136,10 @@ def test_learning_finds_the_feature_that_tells() -> None:
         found = [str(n) for n in range(20)]
         asked.append(Example(str(number), features, gold, found, tuple(np.array(found)[gold])))
     prior = np.array([1.0, 0.0, 0.0])
-    before, after = (np.mean([example.judged(weights)["R@5"] for example in asked]) for weights in (prior, learned(asked, prior, 1e-3)))
+    before, after = (
+        np.mean([example.judged(weights)["R@5"] for example in asked])
+        for weights in (prior, learned(asked, prior, 1e-3))
+    )
     assert before < 0.5 and after > 0.95
 
 
@@ -114,12 +149,19 @@ def test_the_logistic_curve_that_made_the_answers_is_found_again() -> None:
     chances = 1 / (1 + np.exp(-5 * (evidence @ (1, 2.5) - 0.6)))
     answerable = chance.random(4_000) < chances
     middle, slope, weight = fitted(evidence, answerable, np.full(4_000, 1 / 4_000))
-    assert (middle, slope, weight) == (pytest.approx(0.6, abs=0.05), pytest.approx(5, rel=0.1), pytest.approx(2.5, abs=0.2))
+    assert (middle, slope, weight) == (
+        pytest.approx(0.6, abs=0.05),
+        pytest.approx(5, rel=0.1),
+        pytest.approx(2.5, abs=0.2),
+    )
 
 
 def test_without_the_window_a_perfect_memory_scores_the_same() -> None:
     changed = without_window()
-    assert changed["ranking.nearby"] == 0 and changed["ranking.words"] == narrowed(ranking_of("ranking").weights)["words"]
+    assert (
+        changed["ranking.nearby"] == 0
+        and changed["ranking.words"] == narrowed(ranking_of("ranking").weights)["words"]
+    )
 
 
 def test_searches_find_the_evidence_of_a_conversation_and_of_notes() -> None:

@@ -1,4 +1,6 @@
-"""The dialogues in tests/transcripts, spoken again: every answer must be the one written there. Its README tells the format."""
+"""The dialogues in tests/transcripts, spoken again: every answer must be the one written there. Its
+README tells the format.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,27 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.in_process import PASSWORD, in_process
-from tests.served import Served
+from tests.support.in_process import PASSWORD, in_process
+from tests.support.served import Served
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 ALL = sorted(TRANSCRIPTS.glob("*/*.txt"))
-ON_RAY = [TRANSCRIPTS / "memories/life_of_a_memory.txt", TRANSCRIPTS / "idempotency/one_write_per_key.txt"]
+ON_RAY = [
+    TRANSCRIPTS / "memories/life_of_a_memory.txt",
+    TRANSCRIPTS / "idempotency/one_write_per_key.txt",
+]
 
 SHOWN_HEADERS = (
-    "Location", "ETag", "Retry-After", "Allow", "WWW-Authenticate", "X-Idempotent-Replay", "X-Should-Retry", "X-RateLimit-Limit",
+    "Location", "ETag", "Retry-After", "Allow", "WWW-Authenticate", "X-Idempotent-Replay",
+    "X-Should-Retry", "X-RateLimit-Limit",
 )  # fmt: skip
 ERROR_FIELDS = "error.code error.message error.param error.details"
 NUMBERS = {"score", "normalized_score", "query_confidence", "processing_time_ms"}
 VOLATILE = re.compile(
-    r"(?P<secret>mem_sk_[0-9a-f]{64})|(?P<prefix>mem_sk_[0-9a-f]{12})\b|(?P<id>[a-z]{3}_[0-9a-hjkmnp-tv-z]{32})"
-    r"|(?P<token>eyJ[\w-]+\.[\w-]+\.[\w-]+)|(?P<request>req_[0-9a-f]{32})|(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"
+    r"(?P<secret>mem_sk_[0-9a-f]{64})|(?P<prefix>mem_sk_[0-9a-f]{12})\b|"
+    r"(?P<id>[a-z]{3}_[0-9a-hjkmnp-tv-z]{32})"
+    r"|(?P<token>eyJ[\w-]+\.[\w-]+\.[\w-]+)|(?P<request>req_[0-9a-f]{32})|"
+    r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"
 )
 LINE_CHARS_MAX = 110
 UNTIL_SECONDS_MAX = 30
@@ -72,12 +80,20 @@ def read(path: Path) -> tuple[str, list[Turn]]:
         request, _, answer = part.partition("\n<<< ")
         lines = answer.rstrip().split("\n")
         fields = lines.pop(1) if len(lines) > 1 and lines[1].startswith("fields:") else ""
-        turns.append(Turn(request.rstrip().split("\n"), fields.removeprefix("fields:").strip(), "\n".join(lines)))
+        turns.append(
+            Turn(
+                request.rstrip().split("\n"),
+                fields.removeprefix("fields:").strip(),
+                "\n".join(lines),
+            )
+        )
     return introduction, turns
 
 
 class Dialogue:
-    """Speaks the requests of one transcript, and writes down the answers with what is volatile replaced by names."""
+    """Speaks the requests of one transcript, and writes down the answers with what is volatile
+    replaced by names.
+    """
 
     def __init__(self, ask: Ask, token: str, other: str):
         self._ask = ask
@@ -87,7 +103,9 @@ class Dialogue:
 
     def answer(self, turn: Turn) -> str:
         """The answer as a transcript shows it, without its `fields` line."""
-        headers = {"Authorization": f"Bearer {self._token}"} | {name: self._filled(value) for name, value in turn.headers.items()}
+        headers = {"Authorization": f"Bearer {self._token}"} | {
+            name: self._filled(value) for name, value in turn.headers.items()
+        }
         headers = {name: value for name, value in headers.items() if value}
         content = None
         if turn.body:
@@ -115,13 +133,22 @@ class Dialogue:
         body = json.loads(reply.content) if reply.content else None
         wanted = (fields or (ERROR_FIELDS if reply.status_code >= 400 else "")).split()
         shown = None if body is None else _masked(_chosen(body, wanted) if wanted else body)
-        # The body first, so that ids are named in the order in which a reader of the body meets them.
+        # The body first, so that ids are named in the order in which a reader of the body meets
+        # them.
         text = None if shown is None else _pretty(json.loads(self._named(json.dumps(shown))))
-        lines += [f"{name}: {self._named(reply.headers[name])}" for name in SHOWN_HEADERS if name in reply.headers]
+        lines += [
+            f"{name}: {self._named(reply.headers[name])}"
+            for name in SHOWN_HEADERS
+            if name in reply.headers
+        ]
         return "\n".join(lines if text is None else [*lines, text])
 
     def _named(self, text: str) -> str:
-        cursors = re.sub(r'("next_cursor": ")([\w-]+)"', lambda found: f'{found[1]}{self._name("cursor", found[2])}"', text)
+        cursors = re.sub(
+            r'("next_cursor": ")([\w-]+)"',
+            lambda found: f'{found[1]}{self._name("cursor", found[2])}"',
+            text,
+        )
         return VOLATILE.sub(self._replaced, cursors)
 
     def _replaced(self, found: re.Match[str]) -> str:
@@ -148,7 +175,11 @@ def _chosen(body: Any, paths: list[str]) -> Any:
     for path in paths:
         name, _, rest = path.partition(".")
         wanted.setdefault(name, []).extend([rest] if rest else [])
-    return {name: _chosen(body[name], rest) if rest else body[name] for name, rest in wanted.items() if name in body}
+    return {
+        name: _chosen(body[name], rest) if rest else body[name]
+        for name, rest in wanted.items()
+        if name in body
+    }
 
 
 def _masked(value: Any, name: str = "") -> Any:
@@ -167,14 +198,20 @@ def _pretty(value: Any, indent: str = "") -> str:
     deeper = indent + "  "
     if isinstance(value, list):
         return "[\n" + ",\n".join(deeper + _pretty(item, deeper) for item in value) + f"\n{indent}]"
-    entries = [f"{deeper}{json.dumps(name)}: {_pretty(item, deeper)}" for name, item in value.items()]
+    entries = [
+        f"{deeper}{json.dumps(name)}: {_pretty(item, deeper)}" for name, item in value.items()
+    ]
     return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
 
 
 def rerun(path: Path, ask: Ask, *, update: bool = False) -> None:
     """Speak a transcript and compare every answer; or write the answers down."""
     introduction, turns = read(path)
-    dialogue = Dialogue(ask, register(ask, f"ada.{path.stem}@example.com"), register(ask, f"other.{path.stem}@example.com"))
+    dialogue = Dialogue(
+        ask,
+        register(ask, f"ada.{path.stem}@example.com"),
+        register(ask, f"other.{path.stem}@example.com"),
+    )
     for turn in turns:
         answer = dialogue.answer(turn)
         if update:
@@ -182,7 +219,13 @@ def rerun(path: Path, ask: Ask, *, update: bool = False) -> None:
         assert answer == turn.answer, f"{path.relative_to(TRANSCRIPTS)}: {turn.said[0]}"
     if update:
         written = [
-            "\n".join([*turn.said, f"<<< {turn.answer.partition(chr(10))[0]}", *([f"fields: {turn.fields}"] if turn.fields else [])])
+            "\n".join(
+                [
+                    *turn.said,
+                    f"<<< {turn.answer.partition(chr(10))[0]}",
+                    *([f"fields: {turn.fields}"] if turn.fields else []),
+                ]
+            )
             + ("\n" + turn.answer.partition("\n")[2]).rstrip()
             for turn in turns
         ]
@@ -200,7 +243,9 @@ def register(ask: Ask, email: str) -> str:
 def asking(directory: Path) -> Iterator[Ask]:
     """A service in this process, asked with (method, path, content, headers)."""
     with in_process(directory, write__ready_wait_ms=30_000) as service:
-        yield lambda method, path, content, headers: service.request(method, path, content, **headers)
+        yield lambda method, path, content, headers: service.request(
+            method, path, content, **headers
+        )
 
 
 @pytest.fixture(scope="module")
@@ -217,4 +262,9 @@ def test_a_transcript_is_true(path: Path, ask: Ask, request: pytest.FixtureReque
 @pytest.mark.ray
 @pytest.mark.parametrize("path", ON_RAY, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_transcript_is_true_on_ray(path: Path, service_on_ray: Served) -> None:
-    rerun(path, lambda method, path, content, headers: service_on_ray.http.request(method, path, content=content, headers=headers))
+    rerun(
+        path,
+        lambda method, path, content, headers: service_on_ray.http.request(
+            method, path, content=content, headers=headers
+        ),
+    )

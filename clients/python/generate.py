@@ -3,13 +3,17 @@
 
     python clients/python/generate.py < openapi.json        (make client does both)
 
-One method per operation, in mneme_client/operations.py and, for `async` code, async_operations.py; one TypedDict per schema that a
-request or an answer holds, in models.py. Everything else of the package is written by hand and knows no operation.
+One method per operation, in mneme_client/operations.py and, for `async` code, async_operations.py;
+one TypedDict per schema that a request or an answer holds, in models.py. Everything else of the
+package is written by hand and knows no operation.
 
 What becomes of an operation:
-    memories.jobs.get      client.memories.jobs.get(…); search.search, named like its group, is client.search(…)
-    path and query         arguments, as are the fields of a body; a field that the header or the query says too is left out
-    GET that answers pages a Listing; lines and events are a Stream, the latter as a second method, stream_<name>
+    memories.jobs.get      client.memories.jobs.get(…); search.search, named like its group, is
+                           client.search(…)
+    path and query         arguments, as are the fields of a body; a field that the header or the
+                           query says too is left out
+    GET that answers pages a Listing; lines and events are a Stream, the latter as a second method,
+    stream_<name>
     Idempotency-Key        an argument, and where it is not given a new one for each call
     PATCH                  None clears a field, UNSET (the default) leaves it
 A second path of an operation (`.alias1`) is the same operation and gets no method.
@@ -23,99 +27,38 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from schemas import Json, Schemas, class_name, is_page
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE / "mneme_client"
 HEADER = "Written by generate.py from the service's OpenAPI document; change that, not this."
-DOC_COLUMNS = 120
+DOC_COLUMNS = 92
 OWN_CALLS = {"billing.stripe_events": "Stripe calls it, signed with its own secret"}
-PAGE_FIELDS = {"items", "next_cursor", "has_more", "total_count"}
-# A form holds text; these fields are taken as what they stand for and joined or encoded in Upload.of.
+# A form holds text; these fields are taken as what they stand for and joined or encoded in
+# Upload.of.
 FORM_TYPES = {"tags": "Sequence[str]", "metadata": "Mapping[str, Any]"}
 # Arguments that every such call has; client.py explains those that are not explained here.
 OPTIONS = {
     "IdempotencyKey": ("idempotency_key", "str | None", ""),
-    "Prefer": ("prefer", "str | None", "`respond-async`, or `wait=N` to wait up to N seconds for a job."),
-    "IfMatch": ("if_match", "int | str | None", "The version the change is meant for; PreconditionFailed where it is another."),
+    "Prefer": (
+        "prefer",
+        "str | None",
+        "`respond-async`, or `wait=N` to wait up to N seconds for a job.",
+    ),
+    "IfMatch": (
+        "if_match",
+        "int | str | None",
+        "The version the change is meant for; PreconditionFailed where it is another.",
+    ),
 }
 TIMEOUT = ("timeout", "float | None", "")
 
 
-# --- types ------------------------------------------------------------------------------------------------------------
-
-
-class Schemas:
-    """The document's schemas: what each is called here, and which Python type stands for a schema."""
-
-    def __init__(self, components: Mapping[str, Json]):
-        self.components = components
-        self._names = {name: _class_name(name) for name in components}
-        assert len(set(self._names.values())) == len(components), "two schemas want the same name"
-
-    def name(self, reference: str) -> str:
-        return self._names[reference.rpartition("/")[2]]
-
-    def of(self, reference: str) -> Json:
-        return self.components[reference.rpartition("/")[2]]
-
-    def annotation(self, schema: Json, *, sent: bool, prefix: str = "") -> str:
-        """The Python type of a schema. sent: a caller makes such values, and may use more types for them."""
-        if "$ref" in schema:
-            return prefix + self.name(schema["$ref"])
-        if "anyOf" in schema:
-            branches = [self.annotation(branch, sent=sent, prefix=prefix) for branch in schema["anyOf"]]
-            return " | ".join(sorted(dict.fromkeys(branches), key="None".__eq__))
-        if "const" in schema or "enum" in schema:
-            return f"Literal[{', '.join(repr(value) for value in schema.get('enum', [schema.get('const')]))}]"
-        kind = schema.get("type")
-        if isinstance(kind, list):
-            return self.annotation({"anyOf": [schema | {"type": one} for one in kind]}, sent=sent, prefix=prefix)
-        if kind == "array":
-            inner = self.annotation(schema.get("items", {}), sent=sent, prefix=prefix)
-            return f"Sequence[{inner}]" if sent else f"list[{inner}]"
-        if kind == "object":
-            values = schema.get("additionalProperties")
-            inner = self.annotation(values, sent=sent, prefix=prefix) if isinstance(values, dict) else "Any"
-            return f"{'Mapping' if sent else 'dict'}[str, {inner}]"
-        if kind == "string" and schema.get("format") == "date-time" and sent:
-            return "datetime | str"
-        return {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}.get(kind or "", "Any")
-
-    def reached(self, schema: Any) -> Iterator[str]:
-        """The names of all schemas that this one holds, however deep."""
-        found: dict[str, None] = {}
-        waiting = [schema]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, list):
-                waiting += part
-            elif isinstance(part, dict):
-                name = part.get("$ref", "").rpartition("/")[2]
-                if name and name not in found:
-                    found[name] = None
-                    waiting.append(self.components[name])
-                waiting += part.values()
-        yield from found
-
-
-def _class_name(name: str) -> str:
-    """plugins__memory_views__Deleted -> DeletedOfMemoryViews; Page_Memory_ -> PageMemory."""
-    *_, module, own = f"____{name}".split("__")
-    text = f"{own} of {module}" if module else own
-    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", text))
-
-
-def is_page(schema: Json) -> bool:
-    return schema.get("properties", {}).keys() >= PAGE_FIELDS
-
-
-# --- operations -------------------------------------------------------------------------------------------------------
+# --- operations -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -131,7 +74,9 @@ class Argument:
         return self.name + "_" if keyword.iskeyword(self.name) else self.name
 
     def declared(self) -> str:
-        return f"{self.python}: {self.annotation}" + (f" = {self.default}" if self.default is not None else "")
+        return f"{self.python}: {self.annotation}" + (
+            f" = {self.default}" if self.default is not None else ""
+        )
 
 
 @dataclass
@@ -185,14 +130,32 @@ def tree(document: Json) -> Group:
     return root
 
 
-def methods(last: str, group: str, verb: str, path: str, operation: Json, schemas: Schemas) -> Iterator[Method]:
-    """The method of an operation, and a second one where its answer may also be a stream of events."""
+def methods(
+    last: str, group: str, verb: str, path: str, operation: Json, schemas: Schemas
+) -> Iterator[Method]:
+    """The method of an operation, and a second one where its answer may also be a stream of
+    events.
+    """
     name = "__call__" if last == group else last + "_" * keyword.iskeyword(last)
-    contents = next((answer.get("content", {}) for status, answer in operation["responses"].items() if status[0] == "2"), {})
+    contents = next(
+        (
+            answer.get("content", {})
+            for status, answer in operation["responses"].items()
+            if status[0] == "2"
+        ),
+        {},
+    )
     kinds = list(contents)
-    returns, reads, accept = answer_of(kinds[0], contents[kinds[0]].get("schema", {}), schemas) if kinds else ("None", "nothing", "*/*")
+    returns, reads, accept = (
+        answer_of(kinds[0], contents[kinds[0]].get("schema", {}), schemas)
+        if kinds
+        else ("None", "nothing", "*/*")
+    )
     streams = "text/event-stream" in kinds
-    about = summary_of(operation), operation["description"].removeprefix(summary_of(operation)).strip()
+    about = (
+        summary_of(operation),
+        operation["description"].removeprefix(summary_of(operation)).strip(),
+    )
     made = Method(name, verb, path, *about, returns, reads, accept)
     add_arguments(made, operation, schemas, streams)
     yield made
@@ -200,7 +163,16 @@ def methods(last: str, group: str, verb: str, path: str, operation: Json, schema
         parts = made.parts | {"body": made.parts["body"].removesuffix(")") + ", stream=True)"}
         summary = about[0].rstrip(".") + ", piece by piece as it is made."
         yield Method(
-            f"stream_{name}", verb, path, summary, about[1], "Stream[dict[str, Any]]", "EventReader", kinds[1], made.arguments, parts
+            f"stream_{name}",
+            verb,
+            path,
+            summary,
+            about[1],
+            "Stream[dict[str, Any]]",
+            "EventReader",
+            kinds[1],
+            made.arguments,
+            parts,
         )
 
 
@@ -210,14 +182,25 @@ def summary_of(operation: Json) -> str:
 
 
 def answer_of(kind: str, schema: Json, schemas: Schemas) -> tuple[str, str, str]:
-    """(return type, how it is read, what is accepted) of a success with this media type and schema."""
+    """(return type, how it is read, what is accepted) of a success with this media type and
+    schema.
+    """
     if kind == "application/json":
         model = schemas.of(schema["$ref"])
         if is_page(model):
-            return f"Listing[{schemas.annotation(model['properties']['items']['items'], sent=False, prefix='models.')}]", "Listing", kind
+            items = model["properties"]["items"]["items"]
+            return (
+                f"Listing[{schemas.annotation(items, sent=False, prefix='models.')}]",
+                "Listing",
+                kind,
+            )
         return schemas.annotation(schema, sent=False, prefix="models."), "json", kind
     if kind == "application/x-ndjson":
-        return f"Stream[{schemas.annotation(schema, sent=False, prefix='models.')}]", "LineReader", kind
+        return (
+            f"Stream[{schemas.annotation(schema, sent=False, prefix='models.')}]",
+            "LineReader",
+            kind,
+        )
     is_binary = schemas.of(schema["$ref"]).get("format") == "binary" if "$ref" in schema else False
     return ("bytes", "content", "*/*") if is_binary else ("str", "text", "*/*")
 
@@ -226,34 +209,69 @@ def add_arguments(made: Method, operation: Json, schemas: Schemas, streams: bool
     """The arguments of a method, and what of the request each part of them becomes."""
     is_patch = made.verb == "PATCH"
     parameters = [parameter for parameter in operation["parameters"] if "name" in parameter]
-    in_path = [argument(p["name"], p["schema"], p, schemas, required=True) for p in parameters if p["in"] == "path"]
-    in_query = [argument(p["name"], p["schema"], p, schemas, required=p["required"]) for p in parameters if p["in"] == "query"]
+    in_path = [
+        argument(p["name"], p["schema"], p, schemas, required=True)
+        for p in parameters
+        if p["in"] == "path"
+    ]
+    in_query = [
+        argument(p["name"], p["schema"], p, schemas, required=p["required"])
+        for p in parameters
+        if p["in"] == "query"
+    ]
     headers = [p["$ref"].rpartition("/")[2] for p in operation["parameters"] if "$ref" in p]
-    options = [Argument(*OPTIONS[name], "None") for name in headers if name in OPTIONS] + [Argument(*TIMEOUT, "None")]
-    said = {known.name for known in (*in_path, *in_query, *options)} | ({"stream"} if streams else set())
+    options = [Argument(*OPTIONS[name], "None") for name in headers if name in OPTIONS] + [
+        Argument(*TIMEOUT, "None")
+    ]
+    said = {known.name for known in (*in_path, *in_query, *options)} | (
+        {"stream"} if streams else set()
+    )
     contents = operation.get("requestBody", {}).get("content", {})
     is_form = "multipart/form-data" in contents
     schema = schemas.of(next(iter(contents.values()))["schema"]["$ref"]) if contents else {}
     required = schema.get("required", ())
     fields = [
-        form_argument(name, field_, name in required) if is_form else argument(name, field_, field_, schemas, name in required, is_patch)
+        form_argument(name, field_, name in required)
+        if is_form
+        else argument(name, field_, field_, schemas, name in required, is_patch)
         for name, field_ in schema.get("properties", {}).items()
         if name not in said
     ]
-    more = [Argument("**more", "Any", "Further fields, which go along as they are.")] if schema.get("additionalProperties") is True else []
+    more = (
+        [Argument("**more", "Any", "Further fields, which go along as they are.")]
+        if schema.get("additionalProperties") is True
+        else []
+    )
     if is_form:
-        fields.append(Argument("filename", "str | None", "What it is called; by default the file's own name.", "None"))
+        about = "What it is called; by default the file's own name."
+        fields.append(Argument("filename", "str | None", about, "None"))
     needed = [a for a in (*in_query, *fields) if a.default is None]
     positional = [*in_path, *(needed if len(needed) == 1 else ())]
-    named = [a for a in (*needed, *(a for a in (*in_query, *fields) if a.default is not None)) if a not in positional]
-    made.arguments = [Argument(a.name, a.annotation, a.about, a.default, True) for a in positional] + named + options + more
+    named = [
+        a
+        for a in (*needed, *(a for a in (*in_query, *fields) if a.default is not None))
+        if a not in positional
+    ]
+    made.arguments = (
+        [Argument(a.name, a.annotation, a.about, a.default, True) for a in positional]
+        + named
+        + options
+        + more
+    )
     if in_query:
         made.parts["query"] = f"given({_passed(in_query)})"
     if is_form:
         form = [a for a in fields if a.name not in ("file", "filename")]
         made.parts["upload"] = f"Upload.of(file, filename, given({_passed(form)}))"
     elif fields or more:
-        made.parts["body"] = f"{'changed' if is_patch else 'given'}({_passed(fields)}{', **more' if more else ''})"
+        made.parts["body"] = (
+            f"{'changed' if is_patch else 'given'}({_passed(fields)}{', **more' if more else ''})"
+        )
+    _add_headers(made, operation, headers)
+
+
+def _add_headers(made: Method, operation: Json, headers: list[str]) -> None:
+    """What goes into the headers of the request, and how long it may take."""
     for name, value in (
         ("IdempotencyKey", "key=keyed(idempotency_key)"),
         ("Prefer", "prefer=prefer"),
@@ -262,14 +280,20 @@ def add_arguments(made: Method, operation: Json, schemas: Schemas, streams: bool
         if name in headers:
             key, _, text = value.partition("=")
             made.parts[key] = text
-    if made.verb != "GET" and "IdempotencyKey" not in headers and operation["x-required-scope"] != "read":
+    if (
+        made.verb != "GET"
+        and "IdempotencyKey" not in headers
+        and operation["x-required-scope"] != "read"
+    ):
         made.parts["repeatable"] = "False"
     if made.accept != "application/json":
         made.parts["accept"] = json.dumps(made.accept)
     made.parts["timeout"] = "timeout"
 
 
-def argument(name: str, schema: Json, about: Json, schemas: Schemas, required: bool, is_patch: bool = False) -> Argument:
+def argument(
+    name: str, schema: Json, about: Json, schemas: Schemas, required: bool, is_patch: bool = False
+) -> Argument:
     kind = schemas.annotation(schema, sent=True, prefix="models.")
     text = about.get("description", "")
     if required:
@@ -278,37 +302,64 @@ def argument(name: str, schema: Json, about: Json, schemas: Schemas, required: b
         branches = kind.split(" | ")
         return Argument(
             name,
-            " | ".join([*(branch for branch in branches if branch != "None"), "Unset", *(["None"] if "None" in branches else [])]),
+            " | ".join(
+                [
+                    *(branch for branch in branches if branch != "None"),
+                    "Unset",
+                    *(["None"] if "None" in branches else []),
+                ]
+            ),
             text,
             "UNSET",
         )
-    return Argument(name, kind if kind.endswith("None") or kind == "Any" else f"{kind} | None", text, "None")
+    return Argument(
+        name, kind if kind.endswith("None") or kind == "Any" else f"{kind} | None", text, "None"
+    )
 
 
 def form_argument(name: str, schema: Json, required: bool) -> Argument:
     if schema.get("format") == "binary":
         return Argument(name, "FileContent", "A path, the content itself, or a binary stream.")
-    return Argument(name, f"{FORM_TYPES.get(name, 'str')} | None", schema.get("description", ""), None if required else "None")
+    return Argument(
+        name,
+        f"{FORM_TYPES.get(name, 'str')} | None",
+        schema.get("description", ""),
+        None if required else "None",
+    )
 
 
 def _passed(arguments: list[Argument]) -> str:
     return ", ".join(f"{a.python}={a.python}" for a in arguments)
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 
 def docstring(paragraphs: list[str], arguments: list[Argument], indent: int) -> str:
     """A docstring with a table of arguments under its paragraphs."""
     space, columns = " " * indent, DOC_COLUMNS - indent
-    blocks = [textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False) for text in paragraphs if text]
+    blocks = [
+        textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+        for text in paragraphs
+        if text
+    ]
     told = [a for a in arguments if a.about]
     width = max((len(a.python) for a in told), default=0)
-    rows = [textwrap.fill(f"{a.python:{width}}  {a.about}", columns, subsequent_indent=" " * (width + 2), break_long_words=False,
-                          break_on_hyphens=False) for a in told]  # fmt: skip
+    rows = [
+        textwrap.fill(
+            f"{a.python:{width}}  {a.about}",
+            columns,
+            subsequent_indent=" " * (width + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for a in told
+    ]
     blocks += ["\n".join(rows)] if rows else []
     text = "\n\n".join(blocks).replace("\\", "\\\\").replace('"""', "'''")
-    return textwrap.indent(f'"""{text}' + ('\n"""' if "\n" in text else '"""'), space, lambda line: bool(line.strip()))
+    return textwrap.indent(
+        f'"""{text}' + ('\n"""' if "\n" in text else '"""'), space, lambda line: bool(line.strip())
+    )
 
 
 def method_text(method: Method, is_async: bool) -> str:
@@ -316,7 +367,10 @@ def method_text(method: Method, is_async: bool) -> str:
     listed = method.reads in ("Listing", "LineReader", "EventReader")
     positional = [a.declared() for a in method.arguments if a.by_position]
     starred = [a for a in method.arguments if not a.by_position]
-    named = [f"**{a.name.lstrip('*')}: {a.annotation}" if a.name.startswith("*") else a.declared() for a in starred]
+    named = [
+        f"**{a.name.lstrip('*')}: {a.annotation}" if a.name.startswith("*") else a.declared()
+        for a in starred
+    ]
     signature = ", ".join(["self", *positional, "*", *named])
     prefix = "Async" if is_async and listed else ""
     path = re.sub(r"{(\w+)}", r"{segment(\1)}", method.path)
@@ -329,7 +383,8 @@ def method_text(method: Method, is_async: bool) -> str:
     else:
         call = f"{'await ' if is_async else ''}self._transport.{method.reads}(request)"
     lines = [
-        f"    {'async ' if is_async and not listed else ''}def {method.name}({signature}) -> {prefix}{method.returns}:",
+        f"    {'async ' if is_async and not listed else ''}def {method.name}({signature}) -> "
+        f"{prefix}{method.returns}:",
         docstring([method.summary, method.description], starred_last(method.arguments), 8),
         f"        request = {request}",
         f"        {'' if method.returns == 'None' else 'return '}{call}",
@@ -346,20 +401,36 @@ def class_text(group: Group, is_async: bool) -> Iterator[str]:
     for inner in group.groups.values():
         yield from class_text(inner, is_async)
     prefix = "Async" if is_async else ""
-    made = [f"        self.{name} = {prefix}{inner.class_name}(transport)" for name, inner in group.groups.items()]
+    made = [
+        f"        self.{name} = {prefix}{inner.class_name}(transport)"
+        for name, inner in group.groups.items()
+    ]
     if group.name:
-        head = [f"class {prefix}{group.class_name}:", f'    """Operations named `{group.name}.…`."""', ""]
-        body = [f"    def __init__(self, transport: {prefix}Transport):", "        self._transport = transport", *made]
+        head = [
+            f"class {prefix}{group.class_name}:",
+            f'    """Operations named `{group.name}.…`."""',
+            "",
+        ]
+        body = [
+            f"    def __init__(self, transport: {prefix}Transport):",
+            "        self._transport = transport",
+            *made,
+        ]
     else:
         head = [f"class {prefix}Operations:", '    """Every operation of the service."""', ""]
         body = [f"    def __init__(self, transport: {prefix}Transport):", *made]
-    yield "\n".join([*head, *body]) + "\n\n" + "\n\n".join(method_text(method, is_async) for method in group.methods)
+    yield (
+        "\n".join([*head, *body])
+        + "\n\n"
+        + "\n\n".join(method_text(method, is_async) for method in group.methods)
+    )
 
 
 def operations_text(document: Json, is_async: bool) -> str:
     prefix = "Async" if is_async else ""
     kind = "for `async` code" if is_async else "for code that waits"
     classes = "\n\n\n".join(class_text(tree(document), is_async))
+    names = "UNSET, FileContent, Request, Unset, Upload, changed, etag, given, keyed, segment"
     streams = ", ".join(sorted(["EventReader", "LineReader", f"{prefix}Stream"]))
     imports = f"""
 from __future__ import annotations
@@ -370,21 +441,29 @@ from typing import Any, Literal
 
 from . import models
 from .listing import {prefix}Listing
-from .request import UNSET, FileContent, Request, Unset, Upload, changed, etag, given, keyed, segment
+from .request import {names}
 from .streams import {streams}
 from .transport import {prefix}Transport
 """
-    return f'"""Every operation of the service as a method, {kind}.\n\n{HEADER}\n"""\n{imports}\n\n{classes}\n'
+    return (
+        '"""Every operation of the service as a method, '
+        f'{kind}.\n\n{HEADER}\n"""\n{imports}\n\n{classes}\n'
+    )
 
 
-# --- models -----------------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------
 
 
 def models_text(document: Json) -> str:
     schemas = Schemas(document["components"]["schemas"])
     sent, received = used(document, schemas)
-    texts = [model_text(name, schemas, sent=name not in received) for name in sorted(sent | received, key=_class_name)]
-    events = [event_text(kind, item["post"], schemas) for kind, item in document["webhooks"].items()]
+    texts = [
+        model_text(name, schemas, sent=name not in received)
+        for name in sorted(sent | received, key=class_name)
+    ]
+    events = [
+        event_text(kind, item["post"], schemas) for kind, item in document["webhooks"].items()
+    ]
     union = " | ".join(_event_name(kind) for kind in document["webhooks"])
     head = f"""\"\"\"What requests and answers hold: plain dictionaries, and these are their types.
 
@@ -397,11 +476,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 """
-    return "\n\n\n".join([head, *(text for text in texts if text), *events]) + f"\n\n\nWebhookEvent = {union}\n"
+    return (
+        "\n\n\n".join([head, *(text for text in texts if text), *events])
+        + f"\n\n\nWebhookEvent = {union}\n"
+    )
 
 
 def used(document: Json, schemas: Schemas) -> tuple[set[str], set[str]]:
-    """(schemas that callers make, schemas that the service makes); pages and bodies themselves are no models."""
+    """(schemas that callers make, schemas that the service makes); pages and bodies themselves are
+    no models.
+    """
     sent: set[str] = set()
     received: set[str] = set()
     for _, _, _, operation in operations(document):
@@ -411,7 +495,9 @@ def used(document: Json, schemas: Schemas) -> tuple[set[str], set[str]]:
         for status, answer in operation["responses"].items():
             if status[0] == "2":
                 received |= set(schemas.reached(answer.get("content", {})))
-    received |= set(schemas.reached([item["post"]["requestBody"] for item in document["webhooks"].values()]))
+    received |= set(
+        schemas.reached([item["post"]["requestBody"] for item in document["webhooks"].values()])
+    )
     return sent, {name for name in received if not is_page(schemas.components[name])}
 
 
@@ -419,16 +505,24 @@ def model_text(name: str, schemas: Schemas, *, sent: bool) -> str:
     """A TypedDict. Of alternatives it has the fields of all, and requires those that each has."""
     schema = schemas.components[name]
     branches = [schemas.of(branch["$ref"]) for branch in schema.get("anyOf", ())] or [schema]
-    fields: Json = {key: value for branch in branches for key, value in branch.get("properties", {}).items()}
+    fields: Json = {
+        key: value for branch in branches for key, value in branch.get("properties", {}).items()
+    }
     required = set.intersection(*(set(branch.get("required", ())) for branch in branches))
     if schema.get("type") != "object" and "anyOf" not in schema:
         return ""
-    return typed_dict(_class_name(name), schema.get("description", ""), fields, required, schemas, sent)
+    return typed_dict(
+        class_name(name), schema.get("description", ""), fields, required, schemas, sent
+    )
 
 
-def typed_dict(name: str, about: str, fields: Json, required: set[str], schemas: Schemas, sent: bool) -> str:
+def typed_dict(
+    name: str, about: str, fields: Json, required: set[str], schemas: Schemas, sent: bool
+) -> str:
     types = {key: schemas.annotation(value, sent=sent) for key, value in fields.items()}
-    types = {key: kind if key in required else f"NotRequired[{kind}]" for key, kind in types.items()}
+    types = {
+        key: kind if key in required else f"NotRequired[{kind}]" for key, kind in types.items()
+    }
     if any(keyword.iskeyword(key) for key in fields):
         return f"{name} = TypedDict({name!r}, {types!r})"
     lines = [f"class {name}(TypedDict):"]
@@ -442,14 +536,21 @@ def typed_dict(name: str, about: str, fields: Json, required: set[str], schemas:
 
 def event_text(kind: str, operation: Json, schemas: Schemas) -> str:
     body = operation["requestBody"]["content"]["application/json"]["schema"]
-    return typed_dict(_event_name(kind), f"What a webhook is told as `{kind}`.", body["properties"], set(body["required"]), schemas, False)
+    return typed_dict(
+        _event_name(kind),
+        f"What a webhook is told as `{kind}`.",
+        body["properties"],
+        set(body["required"]),
+        schemas,
+        False,
+    )
 
 
 def _event_name(kind: str) -> str:
-    return _class_name(kind.replace("_", ".")) + "Event"
+    return class_name(kind.replace("_", ".")) + "Event"
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def generated(document: Json) -> dict[str, str]:
@@ -464,7 +565,17 @@ def generated(document: Json) -> dict[str, str]:
 
 def formatted(text: str) -> str:
     """As the rest of the repository is."""
-    command = [sys.executable, "-m", "ruff", "format", "--line-length", "140", "--stdin-filename", str(PACKAGE / "generated.py"), "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--line-length",
+        "100",
+        "--stdin-filename",
+        str(PACKAGE / "generated.py"),
+        "-",
+    ]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 

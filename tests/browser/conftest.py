@@ -1,4 +1,6 @@
-"""One service and one browser for all tests of this folder; every test has an account of its own, and a console without complaints."""
+"""One service and one browser for all tests of this folder; every test has an account of its own,
+and a console without complaints.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 from selenium import webdriver
 
 from tests.browser.person import WIDE, Person, chrome
-from tests.served import Served, served
+from tests.support.served import Served, served
 
 
 @pytest.fixture(scope="session")

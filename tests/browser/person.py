@@ -1,4 +1,6 @@
-"""Somebody in front of the dashboard: reads what is shown, fills what has a label, presses what has a name, and waits as people do."""
+"""Somebody in front of the dashboard: reads what is shown, fills what has a label, presses what has
+a name, and waits as people do.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,14 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from selenium import webdriver
-from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
+from selenium.common.exceptions import (
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-from tests.served import PASSWORD
+from tests.support.served import PASSWORD
 
 WAIT_SECONDS_MAX = 60
 POLL_SECONDS = 0.03
@@ -23,10 +28,12 @@ WIDE, NARROW = (1280, 860), (390, 844)
 
 Value = TypeVar("Value")
 
-# What is on the page or, while a dialog is open, in the dialog; by the name that assistive technology would read out.
+# What is on the page or, while a dialog is open, in the dialog; by the name that assistive
+# technology would read out.
 _NAMED = """
 const [wanted, selector] = arguments;
-const name = (e) => (e.getAttribute("aria-label") || (e.labels && e.labels.length ? e.labels[0].innerText : e.innerText) || "").trim();
+const visible = (e) => e.labels && e.labels.length ? e.labels[0].innerText : e.innerText;
+const name = (e) => (e.getAttribute("aria-label") || visible(e) || "").trim();
 const scope = [...document.querySelectorAll("dialog[open]")].at(-1) || document;
 const all = [...scope.querySelectorAll(selector)].filter((e) => e.checkVisibility());
 return all.find((e) => name(e) === wanted) || all.find((e) => name(e).startsWith(wanted)) || null;
@@ -37,18 +44,32 @@ _OVERFLOWING = """
 const width = document.documentElement.clientWidth;
 if (document.documentElement.scrollWidth <= width) return [];
 const outside = (e) => e.getBoundingClientRect().right > width + 1;
-return [...document.querySelectorAll("body *")].filter(outside).map((e) => e.outerHTML.slice(0, 120));
+const everything = [...document.querySelectorAll("body *")];
+return everything.filter(outside).map((e) => e.outerHTML.slice(0, 120));
 """
 
 
 def chrome(downloads: Path) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome") or ""
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-GB"):
+    options.binary_location = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+        or ""
+    )
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--lang=en-GB",
+    ):
         options.add_argument(argument)
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    browser = webdriver.Chrome(
+        options=options, service=webdriver.ChromeService(shutil.which("chromedriver"))
+    )
     browser.set_script_timeout(WAIT_SECONDS_MAX)
     return browser
 
@@ -58,7 +79,7 @@ class Person:
         self.browser, self.url = browser, url
         self.email = ""
 
-    # --- where one is -------------------------------------------------------------------------------------------------
+    # --- where one is -----------------------------------------------------------------------------
 
     def open(self, path: str = "") -> None:
         """Load a view from nothing, by its address below /dashboard."""
@@ -68,7 +89,9 @@ class Person:
     @property
     def path(self) -> str:
         address = urlsplit(self.browser.current_url)
-        return address.path.removeprefix("/dashboard") + (f"?{address.query}" if address.query else "")
+        return address.path.removeprefix("/dashboard") + (
+            f"?{address.query}" if address.query else ""
+        )
 
     def sign_up(self, email: str) -> None:
         """An account of one's own, without going through the form."""
@@ -83,7 +106,8 @@ class Person:
         return self.browser.execute_async_script(
             """const [method, path, body, done] = arguments;
             const headers = {"Content-Type": "application/json"};
-            fetch(path, {method, headers, body: body && JSON.stringify(body)}).then((answer) => done(answer.status));""",
+            fetch(path, {method, headers, body: body && JSON.stringify(body)})
+                .then((answer) => done(answer.status));""",
             method,
             path,
             body,
@@ -96,7 +120,8 @@ class Person:
             (async () => {
             const {csrf} = await (await fetch("/dashboard/session")).json();
             const headers = {"Content-Type": "application/json", "X-Mneme-CSRF": csrf};
-            done((await fetch("/dashboard/api" + path, {method, headers, body: JSON.stringify(body)})).status);
+            const sent = {method, headers, body: JSON.stringify(body)};
+            done((await fetch("/dashboard/api" + path, sent)).status);
             })();""",
             method,
             path,
@@ -108,20 +133,24 @@ class Person:
         """The session's access token, which only the browser itself can see."""
         return self.browser.get_cookie("mneme_session")["value"]
 
-    # --- seeing -------------------------------------------------------------------------------------------------------
+    # --- seeing -----------------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
         """What can be read: the dialog's text while one is open, notices, and the page's."""
         return self.browser.execute_script(
             "const open = [...document.querySelectorAll('dialog[open]')].at(-1);"
-            "return (open || document.body).innerText + '\\n' + document.getElementById('toasts').innerText"
+            "return (open || document.body).innerText + '\\n' + "
+            "document.getElementById('toasts').innerText"
         )
 
     def see(self, *texts: str) -> None:
         """Wait until all of these can be read."""
         for text in texts:
-            self.until(lambda text=text: text in self.text, lambda text=text: f"{text!r} is not on the page:\n{self.text}")
+            self.until(
+                lambda text=text: text in self.text,
+                lambda text=text: f"{text!r} is not on the page:\n{self.text}",
+            )
 
     def miss(self, text: str) -> None:
         """Wait until this cannot be read any more."""
@@ -129,7 +158,10 @@ class Person:
 
     def named(self, name: str, selector: str = _PRESSED) -> WebElement:
         """The control of this name, once there is one."""
-        return self.until(lambda: self.browser.execute_script(_NAMED, name, selector), lambda: f"nothing is called {name!r}:\n{self.text}")
+        return self.until(
+            lambda: self.browser.execute_script(_NAMED, name, selector),
+            lambda: f"nothing is called {name!r}:\n{self.text}",
+        )
 
     def all(self, selector: str) -> list[WebElement]:
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
@@ -140,7 +172,9 @@ class Person:
             "return document.readyState !== 'complete' || !document.querySelector('h1')"
             " || document.querySelector('.spinner, [aria-busy]') !== null"
         )
-        self.until(lambda: not self.browser.execute_script(busy), lambda: f"still loading:\n{self.text}")
+        self.until(
+            lambda: not self.browser.execute_script(busy), lambda: f"still loading:\n{self.text}"
+        )
 
     def until(self, done: Callable[[], Value], complaint: Callable[[], str]) -> Value:
         deadline = time.monotonic() + WAIT_SECONDS_MAX
@@ -154,7 +188,7 @@ class Person:
                 raise AssertionError(complaint())
             time.sleep(POLL_SECONDS)
 
-    # --- doing --------------------------------------------------------------------------------------------------------
+    # --- doing ------------------------------------------------------------------------------------
 
     def press(self, name: str) -> None:
         """A button, link, tab or box, by its name, once it is there and lets itself be pressed."""
@@ -174,8 +208,10 @@ class Person:
         field = self.named(label, _FILLED)
         if field.tag_name == "select":
             self.browser.execute_script(
-                "const [e, text] = arguments; e.value = [...e.options].find((o) => o.text === text).value;"
-                "e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true}))",
+                "const [e, text] = arguments; e.value = [...e.options].find((o) => o.text === "
+                "text).value;"
+                "e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new "
+                "Event('change', {bubbles: true}))",
                 field,
                 value,
             )
@@ -184,7 +220,7 @@ class Person:
             field.clear()
         field.send_keys(value)
 
-    # --- circumstances ------------------------------------------------------------------------------------------------
+    # --- circumstances ----------------------------------------------------------------------------
 
     def command(self, name: str, **parameters: Any) -> None:
         self.browser.execute_cdp_cmd(name, parameters)
@@ -192,8 +228,17 @@ class Person:
     def look_through(self, size: tuple[int, int], theme: str) -> None:
         """Another window, and another taste."""
         width, height = size
-        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.command(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": theme}],
+        )
 
     @property
     def overflowing(self) -> list[str]:
@@ -202,7 +247,9 @@ class Person:
 
     @contextmanager
     def without(self, pattern: str) -> Iterator[None]:
-        """While these addresses cannot be reached; the browser's complaints about that are not held against the page."""
+        """While these addresses cannot be reached; the browser's complaints about that are not held
+        against the page.
+        """
         self.command("Network.enable")
         self.command("Network.setBlockedURLs", urls=[pattern])
         try:
@@ -213,4 +260,8 @@ class Person:
 
     def complaints(self) -> list[str]:
         """What the browser's console has said since it was asked last: errors and warnings."""
-        return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        return [
+            entry["message"]
+            for entry in self.browser.get_log("browser")
+            if entry["level"] in ("SEVERE", "WARNING")
+        ]

@@ -7,10 +7,12 @@ from pathlib import Path
 import httpx
 
 from tests.browser.person import Person
-from tests.served import PASSWORD, Served
+from tests.support.served import PASSWORD, Served
 
 
-def test_from_sign_up_over_a_key_to_a_memory_that_is_changed_and_deleted(visitor: Person, service: Served) -> None:
+def test_from_sign_up_over_a_key_to_a_memory_that_is_changed_and_deleted(
+    visitor: Person, service: Served
+) -> None:
     visitor.open()
     visitor.see("Sign in to Mneme")
     visitor.press("Sign up")
@@ -31,8 +33,15 @@ def test_from_sign_up_over_a_key_to_a_memory_that_is_changed_and_deleted(visitor
     visitor.see("production", key[:12])
     assert key not in visitor.browser.page_source
 
-    sent = {"content": "The spare key is under the blue flowerpot.", "speaker": "Ada", "tags": ["home"], "wait_for_index": True}
-    httpx.post(f"{service.url}/v1/memories", json=sent, headers={"Authorization": f"Bearer {key}"}).raise_for_status()
+    sent = {
+        "content": "The spare key is under the blue flowerpot.",
+        "speaker": "Ada",
+        "tags": ["home"],
+        "wait_for_index": True,
+    }
+    httpx.post(
+        f"{service.url}/v1/memories", json=sent, headers={"Authorization": f"Bearer {key}"}
+    ).raise_for_status()
     visitor.browser.refresh()
     visitor.see("1 API key")
     created, used, requests, credits = (cell.text for cell in visitor.all("tbody td")[2:6])
@@ -53,7 +62,14 @@ def test_from_sign_up_over_a_key_to_a_memory_that_is_changed_and_deleted(visitor
     visitor.fill("Content", "The spare key is with Mrs. Okafor.")
     visitor.fill("Importance, 0 to 1", "0.9")
     visitor.press("Save")
-    visitor.see("Saved.", "Version 2", "0.90", "The spare key is under the blue flowerpot.", "by an API key", "by a signed-in person")
+    visitor.see(
+        "Saved.",
+        "Version 2",
+        "0.90",
+        "The spare key is under the blue flowerpot.",
+        "by an API key",
+        "by a signed-in person",
+    )
 
     visitor.press("Delete")
     visitor.see("Delete this memory?")
@@ -75,7 +91,10 @@ def test_a_deleted_key_opens_nothing(ada: Person, service: Served) -> None:
     ada.press("I have copied it")
     reads = {"headers": {"Authorization": f"Bearer {key}"}}
     assert httpx.get(f"{service.url}/v1/memories", **reads).status_code == 200
-    assert httpx.post(f"{service.url}/v1/memories/raw", json={"content": "No."}, **reads).status_code == 403
+    assert (
+        httpx.post(f"{service.url}/v1/memories/raw", json={"content": "No."}, **reads).status_code
+        == 403
+    )
     ada.press("Delete for a day")
     ada.press("Delete")
     ada.see("“for a day” is deleted.", "No API keys yet")
@@ -100,9 +119,13 @@ def test_the_form_says_at_the_field_what_is_wrong(visitor: Person) -> None:
     assert "401" in "".join(visitor.complaints())
 
 
-def test_an_ended_session_asks_to_sign_in_and_goes_on_where_one_was(ada: Person, service: Served) -> None:
+def test_an_ended_session_asks_to_sign_in_and_goes_on_where_one_was(
+    ada: Person, service: Served
+) -> None:
     ada.open("/collections?name_prefix=a")
-    httpx.post(f"{service.url}/v1/auth/logout", headers={"Authorization": f"Bearer {ada.token}"}).raise_for_status()
+    httpx.post(
+        f"{service.url}/v1/auth/logout", headers={"Authorization": f"Bearer {ada.token}"}
+    ).raise_for_status()
     ada.press("Filter")
     ada.see("Your session is over.", "Sign in to Mneme")
     ada.fill("E-mail address", ada.email)
@@ -119,34 +142,50 @@ def test_signing_out_ends_the_session_for_good(ada: Person, service: Served) -> 
     ada.press("Sign out")
     ada.see("Sign in to Mneme")
     assert ada.browser.get_cookie("mneme_session") is None
-    assert httpx.get(f"{service.url}/v1/auth/me", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    assert (
+        httpx.get(
+            f"{service.url}/v1/auth/me", headers={"Authorization": f"Bearer {token}"}
+        ).status_code
+        == 401
+    )
     ada.open("/settings")
     ada.see("Sign in to Mneme")
 
 
 def test_no_script_can_read_the_token(ada: Person) -> None:
     ada.open()
-    held = ada.browser.execute_script("return [document.cookie, ...Object.values(localStorage), ...Object.values(sessionStorage)].join()")
+    held = ada.browser.execute_script(
+        "return [document.cookie, ...Object.values(localStorage), "
+        "...Object.values(sessionStorage)].join()"
+    )
     assert ada.token not in held and ada.token not in ada.browser.page_source
 
 
 def test_the_overview_counts_what_is_there(ada: Person) -> None:
     ada.open()
     for number in range(3):
-        assert ada.fetch_as_page("POST", "/v1/memories/raw", {"content": f"Ada counted to {number}."}) == 201
+        assert (
+            ada.fetch_as_page("POST", "/v1/memories/raw", {"content": f"Ada counted to {number}."})
+            == 201
+        )
     ada.browser.refresh()
     ada.see("3\nin 1 collection", "Ada counted to 2.", "Memory jobs, queued", "Half of this visit")
     ada.until(lambda: len(ada.all(".chart canvas")) == 2, lambda: "no charts")
     assert "requests and 3 credits" in ada.all(".chart")[0].get_attribute("aria-label")
 
 
-def test_everything_can_be_taken_along_and_erased(ada: Person, service: Served, downloads: Path) -> None:
+def test_everything_can_be_taken_along_and_erased(
+    ada: Person, service: Served, downloads: Path
+) -> None:
     ada.open()
     assert ada.fetch_as_page("POST", "/v1/memories/raw", {"content": "Ada was here."}) == 201
     ada.press("Settings")
     ada.see("Take everything along", "Nothing was erased lately", "Ada Lovelace")
     ada.press("Download the export")
-    ada.until(lambda: [file for file in downloads.glob("*.jsonl") if "Ada was here." in file.read_text()], lambda: "no file")
+    ada.until(
+        lambda: [file for file in downloads.glob("*.jsonl") if "Ada was here." in file.read_text()],
+        lambda: "no file",
+    )
 
     ada.press("Erase the account")
     ada.see("Nobody can bring it back.")
@@ -157,6 +196,11 @@ def test_everything_can_be_taken_along_and_erased(ada: Person, service: Served, 
     receipt = ada.all("dialog .secret code")[0].text
     ada.press("Done")
     ada.see("Sign in to Mneme")
-    assert httpx.post(f"{service.url}/v1/account/receipts", json={"receipt": receipt}).status_code == 200
-    login = httpx.post(f"{service.url}/v1/auth/login", json={"email": ada.email, "password": PASSWORD})
+    assert (
+        httpx.post(f"{service.url}/v1/account/receipts", json={"receipt": receipt}).status_code
+        == 200
+    )
+    login = httpx.post(
+        f"{service.url}/v1/auth/login", json={"email": ada.email, "password": PASSWORD}
+    )
     assert login.status_code == 401

@@ -8,16 +8,21 @@ import httpx
 import pytest
 
 from tests.browser.person import Person
-from tests.served import Served
+from tests.support.served import Served
 
-HOSTILE = '<script>window.harmed="script"</script><img src=x onerror="window.harmed=1"><svg onload="window.harmed=2"></svg>'
+HOSTILE = (
+    '<script>window.harmed="script"</script><img src=x onerror="window.harmed=1"><svg '
+    'onload="window.harmed=2"></svg>'
+)
 
 
 @pytest.fixture
 def api(ada: Person, service: Served) -> httpx.Client:
     """The API as the account of `ada`."""
     ada.open("/settings")
-    return httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {ada.token}"}, timeout=60)
+    return httpx.Client(
+        base_url=service.url, headers={"Authorization": f"Bearer {ada.token}"}, timeout=60
+    )
 
 
 def remember(api: httpx.Client, content: str, **fields: object) -> str:
@@ -28,21 +33,41 @@ def remember(api: httpx.Client, content: str, **fields: object) -> str:
 
 
 def test_what_strangers_wrote_is_shown_and_never_run(ada: Person, api: httpx.Client) -> None:
-    fields = {"speaker": HOSTILE, "title": HOSTILE, "tags": ["<b>bold</b>"], "metadata": {HOSTILE: HOSTILE}, "session_id": HOSTILE}
+    fields = {
+        "speaker": HOSTILE,
+        "title": HOSTILE,
+        "tags": ["<b>bold</b>"],
+        "metadata": {HOSTILE: HOSTILE},
+        "session_id": HOSTILE,
+    }
     memory = remember(api, HOSTILE + " was written by a stranger.", **fields)
     remember(api, HOSTILE + " was written by a stranger again.")
     api.post("/v1/collections", json={"name": HOSTILE, "description": HOSTILE}).raise_for_status()
     api.post("/v1/auth/api-keys", json={"name": HOSTILE, "scopes": ["read"]}).raise_for_status()
     upload = api.post(
-        "/v1/documents/upload", files={"file": (HOSTILE.replace("/", "-") + ".html", b"<title>" + HOSTILE.encode() + b"</title><p>Text.")}
+        "/v1/documents/upload",
+        files={
+            "file": (
+                HOSTILE.replace("/", "-") + ".html",
+                b"<title>" + HOSTILE.encode() + b"</title><p>Text.",
+            )
+        },
     )
     document = upload.json()["document"]["id"]
-    shown = ("/", "/memories", "/memories?q=stranger&include_low_confidence=true", f"/memories/{memory}", "/collections", "/keys")
+    shown = (
+        "/",
+        "/memories",
+        "/memories?q=stranger&include_low_confidence=true",
+        f"/memories/{memory}",
+        "/collections",
+        "/keys",
+    )
     for path in (*shown, "/documents", f"/documents/{document}"):
         ada.open(path)
         ada.see("<script>window.harmed=")
         assert ada.browser.execute_script(
-            "return [window.harmed ?? null, document.querySelectorAll('script').length, document.querySelectorAll('img[src=x]').length]"
+            "return [window.harmed ?? null, document.querySelectorAll('script').length, "
+            "document.querySelectorAll('img[src=x]').length]"
         ) == [None, 2, 0]
 
 
@@ -59,11 +84,20 @@ def test_a_memory_is_stored_with_all_it_can_have(ada: Person) -> None:
     ada.see("This is not JSON")
     ada.fill("Metadata, as JSON", '{"trip": 1}')
     ada.press("Store")
-    ada.see("Stored. The next search finds it.", "Coffee", "Ben brings the espresso machine.", "offsite", '"trip": 1', "Version 1")
+    ada.see(
+        "Stored. The next search finds it.",
+        "Coffee",
+        "Ben brings the espresso machine.",
+        "offsite",
+        '"trip": 1',
+        "Version 1",
+    )
     assert ada.path.startswith("/memories/mem_")
 
 
-def test_filters_narrow_the_list_and_the_search_and_stay_in_the_address(ada: Person, api: httpx.Client) -> None:
+def test_filters_narrow_the_list_and_the_search_and_stay_in_the_address(
+    ada: Person, api: httpx.Client
+) -> None:
     remember(api, "Mei cooks without meat.", user_id="mei", tags=["food"], metadata={"year": 2026})
     remember(api, "Ben cooks with garlic.", user_id="ben", tags=["food"], metadata={"year": 2025})
     ada.open("/memories?user_id=mei")
@@ -93,8 +127,13 @@ def test_a_question_without_an_answer_says_so(ada: Person, api: httpx.Client) ->
     ada.see("farmhouse near Porto", "weak")
 
 
-def test_superseded_memories_form_a_chain_and_can_be_restored(ada: Person, api: httpx.Client) -> None:
-    older, newer = remember(api, "The key is under the pot."), remember(api, "The key is under the flowerpot.")
+def test_superseded_memories_form_a_chain_and_can_be_restored(
+    ada: Person, api: httpx.Client
+) -> None:
+    older, newer = (
+        remember(api, "The key is under the pot."),
+        remember(api, "The key is under the flowerpot."),
+    )
     api.post("/v1/memories/merge", json={"keep": newer, "duplicates": [older]}).raise_for_status()
     ada.open(f"/memories/{older}")
     ada.press("Supersession")
@@ -131,7 +170,9 @@ def test_long_lists_come_page_by_page(ada: Person, api: httpx.Client) -> None:
     assert len(ada.all(".list > li")) == 60 and "Show more" not in ada.text
 
 
-def test_collections_are_made_renamed_and_deleted_with_what_is_in_them(ada: Person, api: httpx.Client) -> None:
+def test_collections_are_made_renamed_and_deleted_with_what_is_in_them(
+    ada: Person, api: httpx.Client
+) -> None:
     ada.open("/collections")
     ada.see("1 collection")
     ada.press("New collection")
@@ -143,7 +184,9 @@ def test_collections_are_made_renamed_and_deleted_with_what_is_in_them(ada: Pers
     ada.fill("Description", "Tickets and hotels")
     ada.press("Save")
     ada.see("Tickets and hotels")
-    (travel,) = [one["id"] for one in api.get("/v1/collections").json()["items"] if one["name"] == "Travel"]
+    (travel,) = [
+        one["id"] for one in api.get("/v1/collections").json()["items"] if one["name"] == "Travel"
+    ]
     remember(api, "The hotel is in Alfama.", collection_id=travel)
     ada.press("Travel")
     ada.see("The hotel is in Alfama.")

@@ -1,4 +1,6 @@
-"""The knowledge graph as one looks at it: drawn, walked through, moved along both clocks, and read as a list."""
+"""The knowledge graph as one looks at it: drawn, walked through, moved along both clocks, and read
+as a list.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import httpx
 import pytest
 
 from tests.browser.person import NARROW, Person
-from tests.served import Served
+from tests.support.served import Served
 
 HOSTILE = "<img src=x onerror=window.harmed=1>"
 _PICTURE = "return document.querySelector('.drawing canvas')?.toDataURL() ?? ''"
@@ -20,29 +22,67 @@ slider.dispatchEvent(new Event("input", {bubbles: true}));
 @pytest.fixture
 def api(ada: Person, service: Served) -> httpx.Client:
     """The API as the account of `ada`."""
-    return httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {ada.token}"}, timeout=60)
+    return httpx.Client(
+        base_url=service.url, headers={"Authorization": f"Bearer {ada.token}"}, timeout=60
+    )
 
 
 @pytest.fixture
 def family(api: httpx.Client) -> None:
-    """Ada in Porto, then in Lisbon; or in Oslo, as was thought for a while; and where her friends are."""
-    told = api.post("/v1/memories", json={"content": "Ada says: I live in Oslo now.", "wait_for_index": True}).json()["id"]
+    """Ada in Porto, then in Lisbon; or in Oslo, as was thought for a while; and where her friends
+    are.
+    """
+    told = api.post(
+        "/v1/memories", json={"content": "Ada says: I live in Oslo now.", "wait_for_index": True}
+    ).json()["id"]
     claims = [
-        {"type": "lives_in", "target": "Porto", "valid_from": "2018-01-01", "valid_to": "2022-01-01", "recorded_at": "2018-02-01"},
-        {"type": "lives_in", "target": "Lisbon", "valid_from": "2022-01-01", "recorded_at": "2022-02-01", "functional": True},
-        {"type": "lives_in", "target": "Oslo", "valid_from": "2023-01-01", "recorded_at": "2025-01-01", "source_memory_id": told},
+        {
+            "type": "lives_in",
+            "target": "Porto",
+            "valid_from": "2018-01-01",
+            "valid_to": "2022-01-01",
+            "recorded_at": "2018-02-01",
+        },
+        {
+            "type": "lives_in",
+            "target": "Lisbon",
+            "valid_from": "2022-01-01",
+            "recorded_at": "2022-02-01",
+            "functional": True,
+        },
+        {
+            "type": "lives_in",
+            "target": "Oslo",
+            "valid_from": "2023-01-01",
+            "recorded_at": "2025-01-01",
+            "source_memory_id": told,
+        },
         {"type": "knows", "target": "Mei", "recorded_at": "2018-02-01"},
         {"type": "knows", "target": HOSTILE, "recorded_at": "2018-02-01"},
-        {"source": "Mei", "type": "works_at", "target": "Globex", "valid_from": "2020-01-01", "recorded_at": "2020-02-01"},
+        {
+            "source": "Mei",
+            "type": "works_at",
+            "target": "Globex",
+            "valid_from": "2020-01-01",
+            "recorded_at": "2020-02-01",
+        },
     ]
-    api.post("/v1/knowledge-graph/entities", json={"name": "Ada", "type": "person", "aliases": ["Countess"]}).raise_for_status()
+    api.post(
+        "/v1/knowledge-graph/entities",
+        json={"name": "Ada", "type": "person", "aliases": ["Countess"]},
+    ).raise_for_status()
     for claim in claims:
-        api.post("/v1/knowledge-graph/relationships", json={"source": "Ada", **claim}).raise_for_status()
+        api.post(
+            "/v1/knowledge-graph/relationships", json={"source": "Ada", **claim}
+        ).raise_for_status()
 
 
 def hold_still(ada: Person) -> None:
     """As somebody who wants no motion: the layout is there at once."""
-    ada.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    ada.command(
+        "Emulation.setEmulatedMedia",
+        features=[{"name": "prefers-reduced-motion", "value": "reduce"}],
+    )
 
 
 def test_an_empty_graph_says_how_it_grows(ada: Person) -> None:
@@ -61,7 +101,9 @@ def test_both_clocks_change_what_is_drawn(ada: Person) -> None:
     ada.browser.execute_script(_SLIDE, valid, 1)
     ada.see("Drawn: 7 entities and 2 relationships, as it held on")
     assert valid.get_attribute("aria-valuetext").endswith("2017")
-    ada.until(lambda: ada.browser.execute_script(_PICTURE) != now, lambda: "the drawing stayed as it was")
+    ada.until(
+        lambda: ada.browser.execute_script(_PICTURE) != now, lambda: "the drawing stayed as it was"
+    )
     ada.press("Later change: what held at")
     ada.see("Drawn: 7 entities and 3 relationships", "2018")
     ada.press("Now")
@@ -102,7 +144,13 @@ def test_contradictions_show_what_speaks_for_each_side(ada: Person) -> None:
     ada.open("/graph")
     ada.press("Contradictions (1)")
     ada.see(
-        "Ada · lives in", "Lisbon", "It was claimed through the API", "Oslo", "Ada says: I live in Oslo now.", "to go by", "It began later."
+        "Ada · lives in",
+        "Lisbon",
+        "It was claimed through the API",
+        "Oslo",
+        "Ada says: I live in Oslo now.",
+        "to go by",
+        "It began later.",
     )
     ada.press("Show in the graph")
     ada.see("Also called", "Countess")
@@ -121,7 +169,9 @@ def test_the_list_says_the_same_without_a_drawing_and_names_stay_text(ada: Perso
     ada.see("1 entity")
     ada.press(HOSTILE)
     ada.see("Ada → knows → this")
-    assert ada.browser.execute_script("return [window.harmed ?? null, document.querySelectorAll('img[src=x]').length]") == [None, 0]
+    assert ada.browser.execute_script(
+        "return [window.harmed ?? null, document.querySelectorAll('img[src=x]').length]"
+    ) == [None, 0]
 
 
 @pytest.mark.usefixtures("family")
@@ -137,4 +187,6 @@ def test_the_drawing_is_moved_by_keys_and_fits_a_small_window(ada: Person) -> No
     canvas.send_keys("++")
     ada.until(lambda: ada.browser.execute_script(_PICTURE) != fitted, lambda: "it was not zoomed")
     canvas.send_keys("0")
-    ada.until(lambda: ada.browser.execute_script(_PICTURE) == fitted, lambda: "it was not fitted again")
+    ada.until(
+        lambda: ada.browser.execute_script(_PICTURE) == fitted, lambda: "it was not fitted again"
+    )

@@ -1,4 +1,6 @@
-"""What every view has in common: it fits, it is kept up by the keyboard, it says when something is missing or goes wrong."""
+"""What every view has in common: it fits, it is kept up by the keyboard, it says when something is
+missing or goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,20 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from plugins import dashboard
+from plugins.dashboard.site import FILES
 from tests.browser.person import NARROW, WIDE, Person
 
-INDEX = (dashboard.FILES / "pages/index.js").read_text()
-VIEWS = [path for path in re.findall(r'path: "([^"]+)"', INDEX) if ":" not in path and path != "/sign-in"]
+INDEX = (FILES / "pages/index.js").read_text()
+VIEWS = [
+    path for path in re.findall(r'path: "([^"]+)"', INDEX) if ":" not in path and path != "/sign-in"
+]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_every_view_fits_its_window_with_nothing_in_it(ada: Person, size: tuple[int, int], theme: str) -> None:
+def test_every_view_fits_its_window_with_nothing_in_it(
+    ada: Person, size: tuple[int, int], theme: str
+) -> None:
     ada.look_through(size, theme)
     for path in VIEWS:
         ada.open(path)
@@ -53,7 +59,10 @@ def test_the_keyboard_is_enough(ada: Person) -> None:
     opener = ada.named("New collection")
     opener.send_keys(Keys.ENTER)
     ada.see("Description")
-    inside = "return document.activeElement.closest('dialog') !== null || document.activeElement === document.body"
+    inside = (
+        "return document.activeElement.closest('dialog') !== null || document.activeElement === "
+        "document.body"
+    )
     for _ in range(12):
         focused().send_keys(Keys.TAB)
         assert ada.browser.execute_script(inside)

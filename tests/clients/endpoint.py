@@ -1,4 +1,6 @@
-"""A real HTTP endpoint that answers a client as a test says, down to half an answer, and notes what came."""
+"""A real HTTP endpoint that answers a client as a test says, down to half an answer, and notes what
+came.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,19 @@ class Received:
 Act = Callable[[BaseHTTPRequestHandler], None]
 
 
-def answers(body: Any = None, status: int = 200, content_type: str = "application/json", **headers: str) -> Act:
+def answers(
+    body: Any = None, status: int = 200, content_type: str = "application/json", **headers: str
+) -> Act:
     """A whole answer; header names are written with underscores."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
 
     def act(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
-        for name, value in {"Content-Type": content_type, "Content-Length": str(len(content)), **headers}.items():
+        for name, value in {
+            "Content-Type": content_type,
+            "Content-Length": str(len(content)),
+            **headers,
+        }.items():
             handler.send_header(name.replace("_", "-"), value)
         handler.end_headers()
         handler.wfile.write(content)
@@ -39,9 +47,21 @@ def answers(body: Any = None, status: int = 200, content_type: str = "applicatio
     return act
 
 
-def refuses(status: int, code: str | None = None, message: str = "No.", kind: str = "server_error", **headers: str) -> Act:
+def refuses(
+    status: int,
+    code: str | None = None,
+    message: str = "No.",
+    kind: str = "server_error",
+    **headers: str,
+) -> Act:
     """The service's error envelope."""
-    error = {"message": message, "type": kind, "param": None, "status_code": status, "request_id": "req_1"}
+    error = {
+        "message": message,
+        "type": kind,
+        "param": None,
+        "status_code": status,
+        "request_id": "req_1",
+    }
     return answers({"error": error | ({"code": code} if code else {})}, status, **headers)
 
 
@@ -97,7 +117,9 @@ class Endpoint:
 
         self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
 
     def close(self) -> None:
         self._server.shutdown()

@@ -9,18 +9,16 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.clients.test_restart import free_port
-from tests.over_http import over_http
-from tests.served import Served, served
-from tests.upstream import refuses, says, upstream
+from tests.support import ROOT
+from tests.support.over_http import over_http
+from tests.support.served import Served, free_port
+from tests.support.upstream import refuses, says, upstream
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SECONDS_MAX = 120
@@ -29,19 +27,28 @@ CHANGES = re.compile(r"0\.\d\d|\d{4}-\d\d-\d\d|mem_[0-9a-z]{32}|^\d+(?= records)
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("client-readme") / "data") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def environment(service: Served) -> dict[str, str]:
     return {**os.environ, "MNEME_BASE_URL": service.url, "MNEME_API_KEY": service.register()}
 
 
-def output(command: list[str], environment: dict[str, str], cwd: Path, text: str | None = None, status: int = 0) -> str:
+def output(
+    command: list[str],
+    environment: dict[str, str],
+    cwd: Path,
+    text: str | None = None,
+    status: int = 0,
+) -> str:
     """Standard output of a command, and standard error after it."""
-    ended = subprocess.run(command, input=text, env=environment, cwd=cwd, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    ended = subprocess.run(
+        command,
+        input=text,
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=False,
+    )
     assert ended.returncode == status, ended.stderr
     return ended.stdout + ended.stderr
 
@@ -62,13 +69,25 @@ def test_the_commands_answer_as_printed(environment: dict[str, str], tmp_path: P
 
 
 @pytest.mark.slow
-def test_the_evaluation_measures_and_cleans_up(environment: dict[str, str], service: Served, tmp_path: Path) -> None:
+def test_the_evaluation_measures_and_cleans_up(
+    environment: dict[str, str], service: Served, tmp_path: Path
+) -> None:
     script = str(ROOT / "examples/evaluation.py")
     told = output([sys.executable, script, "--require", "0.8"], environment, tmp_path)
-    assert re.search(r"^answerable questions +7$", told, re.MULTILINE) and re.search(r"^others +2$", told, re.MULTILINE)
-    hard = {"memories": {"a": "Ada has a cat."}, "questions": [{"query": "What is the boiling point of lead?", "expects": ["a"]}]}
+    assert re.search(r"^answerable questions +7$", told, re.MULTILINE) and re.search(
+        r"^others +2$", told, re.MULTILINE
+    )
+    hard = {
+        "memories": {"a": "Ada has a cat."},
+        "questions": [{"query": "What is the boiling point of lead?", "expects": ["a"]}],
+    }
     (tmp_path / "hard.json").write_text(json.dumps(hard))
-    told = output([sys.executable, script, "--file", "hard.json", "--require", "0.8"], environment, tmp_path, status=1)
+    told = output(
+        [sys.executable, script, "--file", "hard.json", "--require", "0.8"],
+        environment,
+        tmp_path,
+        status=1,
+    )
     assert "not found: What is the boiling point of lead?" in told
     headers = {"Authorization": f"Bearer {environment['MNEME_API_KEY']}"}
     assert service.http.get("/v1/collections", headers=headers).json()["total_count"] == 1
@@ -77,8 +96,17 @@ def test_the_evaluation_measures_and_cleans_up(environment: dict[str, str], serv
 def test_the_chat_remembers_from_one_day_to_the_next(tmp_path: Path) -> None:
     with upstream() as model, over_http(tmp_path, llm__base_url=model.url) as service:
         model.will(says("What a fine name."), refuses(400, "Too long."), says("Ilse."))
-        command = [sys.executable, str(ROOT / "examples/chat_loop.py"), "--base-url", service.url, "--api-key", service.register()]
-        told = output(command, dict(os.environ), tmp_path, "My sister's name is Ilse.\n\nAnd so on.\n")
+        command = [
+            sys.executable,
+            str(ROOT / "examples/chat_loop.py"),
+            "--base-url",
+            service.url,
+            "--api-key",
+            service.register(),
+        ]
+        told = output(
+            command, dict(os.environ), tmp_path, "My sister's name is Ilse.\n\nAnd so on.\n"
+        )
         assert told.startswith("What a fine name. \n  [0 memories]\n(") and "Too long." in told
         service.settle()
         told = output(command, dict(os.environ), tmp_path, "What is my sister's name?\n")
@@ -89,12 +117,22 @@ def test_the_chat_remembers_from_one_day_to_the_next(tmp_path: Path) -> None:
 def test_the_receiver_hears_of_memories_and_of_nothing_forged(tmp_path: Path) -> None:
     with over_http(tmp_path, webhooks__allow_private_networks=True) as service:
         token = service.register()
-        command = [sys.executable, str(ROOT / "examples/webhook_receiver.py"), "--port", str(free_port())]
+        command = [
+            sys.executable,
+            str(ROOT / "examples/webhook_receiver.py"),
+            "--port",
+            str(free_port()),
+        ]
         command += ["--base-url", service.url, "--api-key", token]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 url = process.stdout.readline().split()[-1]
-                assert httpx.post(url, json={"event_type": "memory.created", "data": {"id": "mem_1"}}).status_code == 401
+                assert (
+                    httpx.post(
+                        url, json={"event_type": "memory.created", "data": {"id": "mem_1"}}
+                    ).status_code
+                    == 401
+                )
                 (memory_id,) = service.remember(token, "Ada eats no nuts.")
                 assert process.stdout.readline() == f"memory.created {memory_id}\n"
                 process.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ import pytest
 from mneme_client.__main__ import main
 
 from tests.clients.endpoint import answers, endpoint, hangs_up
-from tests.over_http import OverHttp, over_http
+from tests.support.over_http import OverHttp, over_http
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,21 @@ def surroundings(service: OverHttp, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_added_is_found_answered_and_exported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert main(["add", "Ada must not eat nuts.", "--user-id", "ada", "--tag", "food", "--tag", "health"]) == 0
+    assert (
+        main(
+            [
+                "add",
+                "Ada must not eat nuts.",
+                "--user-id",
+                "ada",
+                "--tag",
+                "food",
+                "--tag",
+                "health",
+            ]
+        )
+        == 0
+    )
     memory_id = capsys.readouterr().out.strip()
     assert main(["search", "Ada nuts", "--user-id", "ada", "--limit", "1"]) == 0
     score, _, content = capsys.readouterr().out.strip().partition("  ")
@@ -52,11 +66,16 @@ def test_what_is_added_is_found_answered_and_exported(
     file = tmp_path / "account.jsonl"
     assert main(["export", str(file)]) == 0
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert sum(record["kind"] == "memory" for record in records) == 2 and records[-1]["kind"] == "manifest"
+    assert (
+        sum(record["kind"] == "memory" for record in records) == 2
+        and records[-1]["kind"] == "manifest"
+    )
     assert capsys.readouterr().err == f"{len(records)} records in {file}\n"
     assert main(["export", str(file)]) == 1 and "exists" in capsys.readouterr().err
     assert main(["export"]) == 0
-    assert [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()] == [record["kind"] for record in records]
+    assert [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()] == [
+        record["kind"] for record in records
+    ]
 
 
 def test_a_failure_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +86,9 @@ def test_a_failure_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[st
     with endpoint(hangs_up) as silent:
         assert main(["search", "x", "--base-url", silent.url]) == 1
         assert "POST /v1/search got no answer" in capsys.readouterr().err
-    with endpoint(answers(b'{"kind": "memory", "record": {}}\n', content_type="application/x-ndjson")) as cut:
+    with endpoint(
+        answers(b'{"kind": "memory", "record": {}}\n', content_type="application/x-ndjson")
+    ) as cut:
         assert main(["export", "--base-url", cut.url]) == 1
         assert "ended before it was complete" in capsys.readouterr().err
 

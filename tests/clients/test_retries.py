@@ -54,7 +54,15 @@ def keys(service: Endpoint) -> set[str | None]:
         answers(b"<html>bad gateway</html>", 502, "text/html"),
         answers(b"Internal Server Error", 500, "text/plain"),
     ],
-    ids=["hangs up", "half an answer", "503", "429", "409 still running", "a proxy's 502", "a proxy's 500"],
+    ids=[
+        "hangs up",
+        "half an answer",
+        "503",
+        "429",
+        "409 still running",
+        "a proxy's 502",
+        "a proxy's 500",
+    ],
 )
 def test_a_write_is_sent_again_under_the_same_key(trouble: Act, calling: Any) -> None:
     with endpoint(trouble, trouble, answers(MEMORY, 201)) as service:
@@ -68,7 +76,10 @@ def test_each_call_has_a_key_of_its_own_unless_it_is_given_one(calling: Any) -> 
     with endpoint(answers(MEMORY, 201)) as service:
         calling(service.url, lambda client: client.memories.create(content="tea"))
         calling(service.url, lambda client: client.memories.create(content="tea"))
-        calling(service.url, lambda client: client.memories.create(content="tea", idempotency_key="mine"))
+        calling(
+            service.url,
+            lambda client: client.memories.create(content="tea", idempotency_key="mine"),
+        )
         assert len(keys(service)) == 3 and "mine" in keys(service)
 
 
@@ -110,7 +121,10 @@ def test_nobody_there_is_an_error_after_all_attempts(calling: Any) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(ConnectionFailed, match="POST /v1/memories got no answer") as raised:
-            calling(f"http://127.0.0.1:{unused.getsockname()[1]}", lambda client: client.memories.create(content="tea"))
+            calling(
+                f"http://127.0.0.1:{unused.getsockname()[1]}",
+                lambda client: client.memories.create(content="tea"),
+            )
     assert not raised.value.sent
 
 
@@ -124,17 +138,32 @@ def test_the_attempts_are_counted(calling: Any) -> None:
 @pytest.mark.parametrize("given", ["path", "bytes", "stream"])
 def test_a_file_is_sent_again_from_where_it_began(given: str, tmp_path: Path, calling: Any) -> None:
     path = tmp_path / "notes.txt"
-    path.write_bytes(b"skipped:The offsite is in Porto." if given == "stream" else b"The offsite is in Porto.")
-    with endpoint(refuses(503, **LATER), hangs_up, answers({"job_id": "job_1"}, 202)) as service, path.open("rb") as stream:
+    path.write_bytes(
+        b"skipped:The offsite is in Porto." if given == "stream" else b"The offsite is in Porto."
+    )
+    with (
+        endpoint(refuses(503, **LATER), hangs_up, answers({"job_id": "job_1"}, 202)) as service,
+        path.open("rb") as stream,
+    ):
         stream.seek(len(b"skipped:"))
         file: Any = {"path": path, "bytes": path.read_bytes(), "stream": stream}[given]
         name = "notes.txt" if given == "bytes" else None
-        calling(service.url, lambda client: client.documents.upload(file, filename=name, tags=["a", "b"], metadata={"year": 2026}))
+        calling(
+            service.url,
+            lambda client: client.documents.upload(
+                file, filename=name, tags=["a", "b"], metadata={"year": 2026}
+            ),
+        )
         assert not stream.closed
         assert len(service.received) == 3 and len(keys(service)) == 1
         for request in service.received:
-            assert b"\r\n\r\nThe offsite is in Porto.\r\n" in request.body and b'filename="notes.txt"' in request.body
-            assert b"\r\n\r\na,b\r\n" in request.body and b'\r\n\r\n{"year": 2026}\r\n' in request.body
+            assert (
+                b"\r\n\r\nThe offsite is in Porto.\r\n" in request.body
+                and b'filename="notes.txt"' in request.body
+            )
+            assert (
+                b"\r\n\r\na,b\r\n" in request.body and b'\r\n\r\n{"year": 2026}\r\n' in request.body
+            )
 
 
 def test_a_stream_that_does_not_rewind_is_sent_once(calling: Any) -> None:
@@ -148,7 +177,9 @@ def test_a_stream_that_does_not_rewind_is_sent_once(calling: Any) -> None:
 
 
 def test_waits_grow_spread_and_end() -> None:
-    patience = Retries(attempts_max=20, first_seconds=0.25, wait_seconds_max=8, retry_after_seconds_max=60)
+    patience = Retries(
+        attempts_max=20, first_seconds=0.25, wait_seconds_max=8, retry_after_seconds_max=60
+    )
     lost = ConnectionFailed("gone")
     for attempt in range(1, 20):
         longest = min(8, 0.25 * 2 ** (attempt - 1))

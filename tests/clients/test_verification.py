@@ -26,7 +26,9 @@ def only(form: str, signed: dict[str, str]) -> dict[str, str]:
 def test_what_is_signed_is_taken(form: str, secret: str) -> None:
     signed = only(form, headers("evt_1", BODY, [secret], NOW))
     assert verify_webhook(BODY, signed, secret, now=NOW)["data"]["id"] == "mem_1"
-    assert verify_webhook(BODY, {name.upper(): value for name, value in signed.items()}, secret, now=NOW + 300)
+    assert verify_webhook(
+        BODY, {name.upper(): value for name, value in signed.items()}, secret, now=NOW + 300
+    )
     assert verify_webhook(BODY, signed, [OF_OWN + "2", secret], now=NOW - 300)
 
 
@@ -50,10 +52,20 @@ def test_everything_else_is_refused(form: str) -> None:
         (BODY, signed, OLD, NOW),
         (BODY, signed, NEW, NOW + 301),
         (BODY, signed, NEW, NOW - 301),
-        (BODY, {**signed, "X-Webhook-Timestamp": str(NOW + 1), "webhook-timestamp": str(NOW + 1)}, NEW, NOW),
+        (
+            BODY,
+            {**signed, "X-Webhook-Timestamp": str(NOW + 1), "webhook-timestamp": str(NOW + 1)},
+            NEW,
+            NOW,
+        ),
         (BODY, {**signed, "X-Webhook-Timestamp": "١٢", "webhook-timestamp": "9" * 40}, NEW, NOW),
         (BODY, {**signed, "X-Webhook-Signature-256": "", "webhook-signature": ""}, NEW, NOW),
-        (BODY, {**signed, "X-Webhook-Signature-256": "sha256=ü", "webhook-signature": "v1,ü v2"}, NEW, NOW),
+        (
+            BODY,
+            {**signed, "X-Webhook-Signature-256": "sha256=ü", "webhook-signature": "v1,ü v2"},
+            NEW,
+            NOW,
+        ),
         (BODY, {}, NEW, NOW),
         (BODY, signed, [], NOW),
     ):

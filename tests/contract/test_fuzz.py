@@ -1,11 +1,13 @@
-"""The description against the service: Schemathesis makes requests from the one, and the other has to answer as described.
+"""The description against the service: Schemathesis makes requests from the one, and the other has
+to answer as described.
 
-Every operation gets what its schema allows and what it forbids, with an admin's key and without any. No answer may be a server
-error or have a status, a content type, a header or a shape that is not described; what the schema forbids is refused, and nobody
-gets in without the key. The requests are the same in every run.
+Every operation gets what its schema allows and what it forbids, with an admin's key and without
+any. No answer may be a server error or have a status, a content type, a header or a shape that is
+not described; what the schema forbids is refused, and nobody gets in without the key. The requests
+are the same in every run.
 
-Of Schemathesis's checks one is left out, that whatever fits the schema is accepted: what fields must be to each other, or that an id
-must exist, a schema does not say.
+Of Schemathesis's checks one is left out, that whatever fits the schema is accepted: what fields
+must be to each other, or that an id must exist, a schema does not say.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from schemathesis.config._checks import NegativeDataRejectionConfig
 from schemathesis.specs.openapi import checks
 
 import serve_app
-from runtime import openapi
-from tests import upstream
-from tests.served import Served, served
+from runtime.http import openapi
+from tests.support import upstream
+from tests.support.served import Served, served
 
 REQUESTS_PER_OPERATION = 5  # beside those on and beyond each bound
 REFUSED_REQUESTS_PER_OPERATION = 2
@@ -61,22 +63,48 @@ GENERATION = GenerationConfig(
     with_security_parameters=False,  # the tests bring or leave out the credential themselves
     allow_extra_parameters=False,  # unknown ones are ignored
 )
-# 409: the key of an earlier request. 414: an address that is too long is refused before anything in it is looked at. 415: so is a file
-# of a format that is not read, before the fields beside it.
-REFUSALS = NegativeDataRejectionConfig(expected_statuses=[400, 401, 403, 404, 405, 409, 414, 415, 422])
+# 409: the key of an earlier request. 414: an address that is too long is refused before anything in
+# it is looked at. 415: so is a file of a format that is not read, before the fields beside it.
+REFUSALS = NegativeDataRejectionConfig(
+    expected_statuses=[400, 401, 403, 404, 405, 409, 414, 415, 422]
+)
 
 
-def described(*, boundaries: bool) -> schemathesis.BaseSchema:
-    """All operations; with the values on and beyond each bound of their schemas, besides random ones, or without."""
+DOCUMENT = openapi.document(serve_app.registry(), "1.2.3")
+PATHS = list(DOCUMENT["paths"])
+
+
+def described(path: str, *, boundaries: bool) -> schemathesis.BaseSchema:
+    """The operations of a path; with the values on and beyond each bound of their schemas, besides
+    random ones, or without.
+    """
     phases = PhasesConfig(coverage=CoveragePhaseConfig(enabled=boundaries))
-    project = ProjectConfig(generation=GENERATION, phases=phases, checks=ChecksConfig(negative_data_rejection=REFUSALS))
+    project = ProjectConfig(
+        generation=GENERATION, phases=phases, checks=ChecksConfig(negative_data_rejection=REFUSALS)
+    )
     config = SchemathesisConfig(seed=SEED, projects=ProjectsConfig(default=project))
-    return schemathesis.openapi.from_dict(openapi.document(serve_app.registry(), "1.2.3"), config=config)
+    document = {**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}}
+    return schemathesis.openapi.from_dict(document, config=config)
+
+
+# Requests are made up when their test runs, which one worker does, and not when every worker lists
+# the tests.
+@pytest.fixture(params=PATHS)
+def with_boundaries(request: pytest.FixtureRequest) -> schemathesis.BaseSchema:
+    return described(request.param, boundaries=True)
+
+
+@pytest.fixture(params=PATHS)
+def without_boundaries(request: pytest.FixtureRequest) -> schemathesis.BaseSchema:
+    return described(request.param, boundaries=False)
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with upstream.upstream() as endpoint, served(tmp_path_factory.mktemp("fuzzed") / "data", llm__base_url=endpoint.url) as running:
+    with (
+        upstream.upstream() as endpoint,
+        served(tmp_path_factory.mktemp("fuzzed") / "data", llm__base_url=endpoint.url) as running,
+    ):
         yield running
 
 
@@ -87,17 +115,27 @@ def admin(service: Served) -> str:
     return service.http.post("/v1/auth/api-keys", json=body, headers=headers).json()["key"]
 
 
-@described(boundaries=True).parametrize()
-@settings(max_examples=REQUESTS_PER_OPERATION, deadline=None, suppress_health_check=list(HealthCheck))
+@schemathesis.pytest.from_fixture("with_boundaries").parametrize()
+@settings(
+    max_examples=REQUESTS_PER_OPERATION, deadline=None, suppress_health_check=list(HealthCheck)
+)
 def test_with_a_key(case: Case, service: Served, admin: str) -> None:
-    case.call_and_validate(base_url=service.url, headers={"Authorization": f"Bearer {admin}"}, checks=CHECKS)
+    case.call_and_validate(
+        base_url=service.url, headers={"Authorization": f"Bearer {admin}"}, checks=CHECKS
+    )
 
 
-@described(boundaries=False).parametrize()
-@settings(max_examples=REFUSED_REQUESTS_PER_OPERATION, deadline=None, suppress_health_check=list(HealthCheck))
+@schemathesis.pytest.from_fixture("without_boundaries").parametrize()
+@settings(
+    max_examples=REFUSED_REQUESTS_PER_OPERATION,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 def test_without_a_key(case: Case, service: Served) -> None:
     """Whatever the request looks like, it is not let in; only what is public answers at all."""
     answer = case.call(base_url=service.url)
-    case.validate_response(answer, checks=[check for check in CHECKS if check is not checks.ignored_auth])
+    case.validate_response(
+        answer, checks=[check for check in CHECKS if check is not checks.ignored_auth]
+    )
     if case.operation.definition.raw["security"]:
         assert answer.status_code in (401, 404, 405, 414), answer.text

@@ -1,4 +1,6 @@
-"""The declared operations against the specification: each endpoint has exactly one, and each says all that it has to say."""
+"""The declared operations against the specification: each endpoint has exactly one, and each says
+all that it has to say.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,10 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import serve_app
-from runtime import openapi
-from runtime.operation import Idempotency, Kind, Operation
+from runtime.api.operation import Idempotency, Kind, Operation
+from runtime.http import openapi
 from tests.contract.schemas import strict_schema
+from tests.contract.specification import PARTS
 
 # Specification part 4, by its headings.
 ENDPOINTS = {
@@ -171,7 +174,9 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 RATES = {"default", "search", "batch", "media", "register", "login"}
 
 OPERATIONS = list(serve_app.registry().operations.values())
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+each_operation = pytest.mark.parametrize(
+    "operation", OPERATIONS, ids=lambda operation: operation.name
+)
 
 
 def rows(table: str) -> list[tuple[str, str]]:
@@ -192,9 +197,13 @@ def document() -> dict[str, Any]:
     return openapi.document(serve_app.registry(), "1.2.3")
 
 
-@pytest.mark.parametrize(("method", "path"), [row for table in ENDPOINTS.values() for row in rows(table)])
+@pytest.mark.parametrize(
+    ("method", "path"), [row for table in ENDPOINTS.values() for row in rows(table)]
+)
 def test_each_endpoint_of_the_specification_has_one_operation(method: str, path: str) -> None:
-    found = [operation.name for operation in OPERATIONS if (method, shape(path)) in routes(operation)]
+    found = [
+        operation.name for operation in OPERATIONS if (method, shape(path)) in routes(operation)
+    ]
     assert len(found) == 1, f"{method} {path}: {found}"
 
 
@@ -206,7 +215,6 @@ def test_no_two_operations_share_a_route() -> None:
 @each_operation
 def test_an_operation_says_what_it_is(operation: Operation) -> None:
     assert operation.summary and not operation.summary.endswith(".")
-    assert re.match(r"part \d", operation.spec)
     assert operation.scope in ("public", "read", "write", "admin")
     assert operation.rate in RATES
     assert all(200 <= status < 300 for status in operation.statuses)
@@ -215,13 +223,29 @@ def test_an_operation_says_what_it_is(operation: Operation) -> None:
         assert re.findall(r"{\w+}", path) == re.findall(r"{\w+}", operation.path)
 
 
+def test_the_specification_asks_for_each_operation() -> None:
+    assert set(PARTS) == {operation.name for operation in OPERATIONS}
+    assert all(re.match(r"part \d", part) for part in PARTS.values())
+
+
 @each_operation
 def test_examples_are_true(operation: Operation) -> None:
     if operation.body is not None:
         assert operation.example is not None, "a body needs an example"
-        file = {"filename": "a.txt", "media_type": "text/plain", "size_bytes": 1, "sha256": "", "blob_name": "", "blob_key": b""}
-        read = operation.body.model_validate({**operation.example, **({"file": file} if operation.upload else {})})
-        assert set(operation.example) <= set(type(read).model_fields), "the example names a field the body does not have"
+        file = {
+            "filename": "a.txt",
+            "media_type": "text/plain",
+            "size_bytes": 1,
+            "sha256": "",
+            "blob_name": "",
+            "blob_key": b"",
+        }
+        read = operation.body.model_validate(
+            {**operation.example, **({"file": file} if operation.upload else {})}
+        )
+        assert set(operation.example) <= set(type(read).model_fields), (
+            "the example names a field the body does not have"
+        )
     if operation.response is None:
         assert operation.statuses == (204,)
         return
@@ -240,19 +264,34 @@ def test_what_changes_something_can_be_repeated(operation: Operation) -> None:
         assert operation.kind is not Kind.READ
     if operation.method == "GET":
         streams = operation.content_type == "application/x-ndjson"
-        assert (operation.kind, operation.body, operation.idempotency) == (Kind.FLOW if streams else Kind.READ, None, Idempotency.NONE)
+        assert (operation.kind, operation.body, operation.idempotency) == (
+            Kind.FLOW if streams else Kind.READ,
+            None,
+            Idempotency.NONE,
+        )
         assert operation.finish is None, "a GET leaves nothing behind"
 
 
 def test_canonical_are_the_writes_that_make_a_record() -> None:
-    installed = {operation.name: route for operation in OPERATIONS for route in routes(operation)[:1]}
-    declared = {route for name, route in installed.items() if serve_app.registry().operations[name].idempotency is Idempotency.CANONICAL}
-    assert declared == {(method, shape(path)) for method, path in rows(CANONICAL)} & set(installed.values())
+    installed = {
+        operation.name: route for operation in OPERATIONS for route in routes(operation)[:1]
+    }
+    declared = {
+        route
+        for name, route in installed.items()
+        if serve_app.registry().operations[name].idempotency is Idempotency.CANONICAL
+    }
+    assert declared == {(method, shape(path)) for method, path in rows(CANONICAL)} & set(
+        installed.values()
+    )
 
 
 @each_operation
 def test_an_operation_costs_what_was_agreed(operation: Operation) -> None:
-    prices = {(method, shape(path)): int(credits) for method, path, credits in (line.split() for line in CREDITS.strip().splitlines())}
+    prices = {
+        (method, shape(path)): int(credits)
+        for method, path, credits in (line.split() for line in CREDITS.strip().splitlines())
+    }
     credits = operation.credits
     if callable(credits):
         credits = credits(operation.body.model_validate(operation.example))
@@ -263,7 +302,9 @@ def test_an_operation_costs_what_was_agreed(operation: Operation) -> None:
 def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     if operation.internal or operation.scope == "public":
         return
-    destroys_everything = operation.method == "DELETE" and operation.path.endswith(("/all", "/account"))
+    destroys_everything = operation.method == "DELETE" and operation.path.endswith(
+        ("/all", "/account")
+    )
     rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
     rules_over_money = operation.path.startswith("/v1/billing") and operation.method != "GET"
     if destroys_everything or rules_over_keys or rules_over_money:
@@ -273,7 +314,10 @@ def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     elif operation.kind is Kind.READ or operation.name in READING_FLOWS:
         assert operation.scope == "read"
     elif operation.scope_of is not None:
-        assert (operation.scope, operation.scope_of(operation.body.model_validate(operation.example))) == ("read", "write")
+        assert (
+            operation.scope,
+            operation.scope_of(operation.body.model_validate(operation.example)),
+        ) == ("read", "write")
     else:
         assert operation.scope in ("write", "admin")
 
@@ -289,13 +333,23 @@ def test_an_operation_is_described(operation: Operation, document: dict[str, Any
             kind = "multipart/form-data" if operation.upload else "application/json"
             assert described["requestBody"]["content"][kind]["example"] == operation.example
         assert {str(status) for status in operation.statuses} <= set(described["responses"])
-        content = described["responses"][str(operation.statuses[0])].get("content", {"": {"example": None}})
-        assert next(iter(content.values()))["example"] == operation.example_reply
-        assert {parameter["name"] for parameter in described["parameters"] if parameter.get("in") == "path"} == set(
-            re.findall(r"{(\w+)}", path)
+        content = described["responses"][str(operation.statuses[0])].get(
+            "content", {"": {"example": None}}
         )
+        assert next(iter(content.values()))["example"] == operation.example_reply
+        assert {
+            parameter["name"]
+            for parameter in described["parameters"]
+            if parameter.get("in") == "path"
+        } == set(re.findall(r"{(\w+)}", path))
         assert {"401", "422"} & set(described["responses"]) or operation.scope == "public"
 
 
 def test_the_description_is_valid(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()
+
+
+def test_the_listed_jobs_are_of_the_kinds_that_the_document_names() -> None:
+    named = serve_app.registry().operations["memories.jobs.get"].response.model_json_schema()
+    listed = [job.name for job in serve_app.registry().jobs.values() if job.listed]
+    assert sorted(listed) == sorted(named["properties"]["kind"]["enum"])

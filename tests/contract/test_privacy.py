@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 import serve_app
-from runtime import auth
+from runtime.api import tenants
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.operation import Call
+from runtime.api.plugin import Plugin
 from runtime.inference import Models
-from runtime.operation import Call, ReadContext, WriteContext
-from runtime.plugin import Plugin
-from storage.blob_store import BlobStore
-from storage.table import Scope, Transaction
-from tests.plugins import Desk
-from tests.plugins.embedding import WordEmbedder
+from storage.blobs import BlobStore
+from storage.store import Scope, Transaction
+from tests.support.embedding import WordEmbedder
+from tests.support.shard_harness import ShardHarness
 
 STORING = [plugin for plugin in serve_app.PLUGINS if plugin.tables or plugin.indexes]
 
@@ -25,7 +26,8 @@ def test_a_plugin_that_stores_declares_both_hooks(plugin: Plugin) -> None:
     assert plugin.erase is not None and plugin.export is not None
 
 
-# Rows that lie open, and why they may. A row with anything a user wrote belongs into a sealed table; anything else is named here.
+# Rows that lie open, and why they may. A row with anything a user wrote belongs into a sealed
+# table; anything else is named here.
 OPEN_ROWS = {
     "counters": "numbers given out",
     "revoked_tokens": "nothing but their keys: times and random token ids",
@@ -98,108 +100,173 @@ def test_every_row_that_lies_open_has_a_reason() -> None:
 
 
 @pytest.fixture
-def lived_in(tmp_path: Path) -> Iterator[tuple[Desk, str]]:
-    """A desk whose account has used everything there is, and its token."""
-    desk = Desk(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
-    me = desk.register()
-    desk.shard.environment.outbound.allow_private_networks = True
-    hooked = {"url": "http://127.0.0.1:1024/hook", "events": ["memory.created", "memory.updated"], "description": "told of it all"}
-    desk("webhooks.create", hooked, who=me)
-    collection = desk("collections.create", {"name": "work"}, who=me).body["id"]
-    kept = desk("memories.create", {"content": "kept", "session_id": "s", "tags": ["a"], "expires_at": "2999-01-01"}, who=me, key="k").body[
-        "id"
-    ]
-    desk("memories.create", {"content": "also kept", "session_id": "s", "collection_id": collection}, who=me)
-    desk("memories.create_batch", {"memories": [{"content": "one of a batch"}]}, who=me, key="b")
-    desk("memories.update", {"content": "kept, and changed"}, who=me, id=kept)
-    gone = desk("memories.create", {"content": "not kept"}, who=me).body["id"]
-    desk("memories.delete", who=me, id=gone)
-    desk("auth.api_keys.create", {"name": "k"}, who=me)
-    body = {"policy_key": "p", "candidates": [{"action_key": "a"}], "context": {"why": "because"}, "user_id": "u"}
-    decision = desk("learning.decide", body, who=me).body["decision_id"]
-    desk("learning.report", {"success": True}, who=me, id=decision)
-    desk("decisions.log", {"decision_type": "t", "description": "d"}, who=me)
-    desk("corrections.create", {"corrected_content": "right", "correction_type": "factual"}, who=me)
-    desk("feedback.relevance", {"memory_id": kept, "query": "q", "is_relevant": True}, who=me)
+def lived_in(tmp_path: Path) -> Iterator[tuple[ShardHarness, str]]:
+    """A shard harness whose account has used everything there is, and its token."""
+    harness = ShardHarness(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
+    me = harness.register()
+    harness.shard.environment.outbound.allow_private_networks = True
+    hooked = {
+        "url": "http://127.0.0.1:1024/hook",
+        "events": ["memory.created", "memory.updated"],
+        "description": "told of it all",
+    }
+    harness("webhooks.create", hooked, who=me)
+    collection = harness("collections.create", {"name": "work"}, who=me).body["id"]
+    kept = harness(
+        "memories.create",
+        {"content": "kept", "session_id": "s", "tags": ["a"], "expires_at": "2999-01-01"},
+        who=me,
+        key="k",
+    ).body["id"]
+    harness(
+        "memories.create",
+        {"content": "also kept", "session_id": "s", "collection_id": collection},
+        who=me,
+    )
+    harness("memories.create_batch", {"memories": [{"content": "one of a batch"}]}, who=me, key="b")
+    harness("memories.update", {"content": "kept, and changed"}, who=me, id=kept)
+    gone = harness("memories.create", {"content": "not kept"}, who=me).body["id"]
+    harness("memories.delete", who=me, id=gone)
+    harness("auth.api_keys.create", {"name": "k"}, who=me)
+    body = {
+        "policy_key": "p",
+        "candidates": [{"action_key": "a"}],
+        "context": {"why": "because"},
+        "user_id": "u",
+    }
+    decision = harness("learning.decide", body, who=me).body["decision_id"]
+    harness("learning.report", {"success": True}, who=me, id=decision)
+    harness("decisions.log", {"decision_type": "t", "description": "d"}, who=me)
+    harness(
+        "corrections.create", {"corrected_content": "right", "correction_type": "factual"}, who=me
+    )
+    harness("feedback.relevance", {"memory_id": kept, "query": "q", "is_relevant": True}, who=me)
     for place in ("Lisbon", "Oslo"):
-        desk("graph.relationships.create", {"source": "Ada", "type": "lives_in", "target": place}, who=me)
+        harness(
+            "graph.relationships.create",
+            {"source": "Ada", "type": "lives_in", "target": place},
+            who=me,
+        )
     for said in ("I live in Rome.", "I moved to Bergen."):
-        job = desk("memories.process", {"content": said}, who=me).body["job_id"]
-        while desk("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
-            desk.breathe()
-    url = upload(desk, me, b"Kept in a file.")
-    desk.until(lambda: desk("documents.get", who=me, id=url.rpartition("/")[2]).body["status"] == "completed")
-    upload(desk, me, b"Not read yet.")
-    yield desk, me
-    desk.close()
+        job = harness("memories.process", {"content": said}, who=me).body["job_id"]
+        while harness("memories.jobs.get", who=me, job_id=job).body["status"] != "completed":
+            harness.breathe()
+    url = upload(harness, me, b"Kept in a file.")
+    harness.until(
+        lambda: (
+            harness("documents.get", who=me, id=url.rpartition("/")[2]).body["status"]
+            == "completed"
+        )
+    )
+    upload(harness, me, b"Not read yet.")
+    yield harness, me
+    harness.close()
 
 
-def upload(desk: Desk, me: str, content: bytes) -> str:
+def upload(harness: ShardHarness, me: str, content: bytes) -> str:
     """What the gateway makes of an upload; -> the document's path."""
-    owner = desk("auth.me", who=me).body["user_id"]
-    writer = BlobStore(desk.settings.data_dir / "blobs").writer(owner)
+    owner = harness("auth.me", who=me).body["user_id"]
+    writer = BlobStore(harness.settings.data_dir / "blobs").writer(owner)
     writer.write(content)
     blob = writer.finish()
-    file = {"filename": "a.txt", "media_type": "text/plain", "size_bytes": blob.size, "sha256": blob.sha256}
-    answer = desk("documents.upload", {"file": {**file, "blob_name": blob.name, "blob_key": blob.key}}, who=me)
+    file = {
+        "filename": "a.txt",
+        "media_type": "text/plain",
+        "size_bytes": blob.size,
+        "sha256": blob.sha256,
+    }
+    answer = harness(
+        "documents.upload", {"file": {**file, "blob_name": blob.name, "blob_key": blob.key}}, who=me
+    )
     assert answer.status == 202
     return answer.body["status_url"]
 
 
-def files(desk: Desk) -> list[Path]:
-    return [path for path in (desk.settings.data_dir / "blobs").rglob("*") if path.is_file()]
+def files(harness: ShardHarness) -> list[Path]:
+    return [path for path in (harness.settings.data_dir / "blobs").rglob("*") if path.is_file()]
 
 
 def rows(reader: Transaction, plugin: Plugin, scope: Scope) -> dict[str, int]:
     tables = [*plugin.tables, *(table for index in plugin.indexes for table in index.tables)]
-    return {table.name: reader.bind(table, scope).count() for table in tables if table.level == "tenant"}
+    return {
+        table.name: reader.bind(table, scope).count() for table in tables if table.level == "tenant"
+    }
 
 
-def test_a_text_in_a_key_is_a_digest_of_its_tenant(lived_in: tuple[Desk, str]) -> None:
-    desk, me = lived_in
-    other = desk.register("bob@example.com")
+def test_a_text_in_a_key_is_a_digest_of_its_tenant(lived_in: tuple[ShardHarness, str]) -> None:
+    harness, me = lived_in
+    other = harness.register("bob@example.com")
 
     def digest(who: str, label: str, text: str) -> bytes:
-        with desk.shard.store.snapshot() as snapshot:
-            scope = desk.scope_of(who)
-            principal, _ = auth.tenant(snapshot, scope.slot, scope.tenant)
-            ctx = ReadContext(snapshot, scope, Call("read", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
+        with harness.shard.store.snapshot() as snapshot:
+            scope = harness.scope_of(who)
+            principal, _ = tenants.tenant(snapshot, scope.slot, scope.tenant)
+            ctx = ReadContext(
+                snapshot,
+                scope,
+                Call("read", scope.slot, harness.now_ms, b"", "r"),
+                harness.shard.environment,
+                principal,
+            )
             return ctx.digest(label, text)
 
     first = digest(me, "name", "Lisbon")
     assert (
-        len(first) == 16 and len({first, digest(me, "name", "Porto"), digest(me, "alias", "Lisbon"), digest(other, "name", "Lisbon")}) == 4
+        len(first) == 16
+        and len(
+            {
+                first,
+                digest(me, "name", "Porto"),
+                digest(me, "alias", "Lisbon"),
+                digest(other, "name", "Lisbon"),
+            }
+        )
+        == 4
     )
-    desk.reopen()
+    harness.reopen()
     assert digest(me, "name", "Lisbon") == first
 
 
-def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[Desk, str]) -> None:
-    desk, me = lived_in
-    scope = desk.scope_of(me)
+def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[ShardHarness, str]) -> None:
+    harness, me = lived_in
+    scope = harness.scope_of(me)
 
     def erase(transaction: Transaction) -> dict[str, int]:
-        principal, _ = auth.tenant(transaction, scope.slot, scope.tenant)
-        call = Call("erase", scope.slot, desk.now_ms, b"s" * 32, "r")
-        before = {name: count for plugin in STORING for name, count in rows(transaction, plugin, scope).items()}
-        ctx = WriteContext(transaction, scope, call, desk.shard.environment, principal)
+        principal, _ = tenants.tenant(transaction, scope.slot, scope.tenant)
+        call = Call("erase", scope.slot, harness.now_ms, b"s" * 32, "r")
+        before = {
+            name: count
+            for plugin in STORING
+            for name, count in rows(transaction, plugin, scope).items()
+        }
+        ctx = WriteContext(transaction, scope, call, harness.shard.environment, principal)
         for plugin in reversed(STORING):
             assert all(count >= 0 for count in plugin.erase(ctx).values())
-        after = {name: count for plugin in STORING for name, count in rows(transaction, plugin, scope).items()}
+        after = {
+            name: count
+            for plugin in STORING
+            for name, count in rows(transaction, plugin, scope).items()
+        }
         assert sum(count > 0 for count in before.values()) >= 15, "the account was not lived in"
         return {name: count for name, count in after.items() if count}
 
-    assert len(files(desk)) == 2
-    assert desk.shard.store.write(erase).result == {}
-    assert files(desk) == []
+    assert len(files(harness)) == 2
+    assert harness.shard.store.write(erase).result == {}
+    assert files(harness) == []
 
 
-def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
-    desk, me = lived_in
-    scope = desk.scope_of(me)
-    with desk.shard.store.snapshot() as snapshot:
-        principal, _ = auth.tenant(snapshot, scope.slot, scope.tenant)
-        ctx = ReadContext(snapshot, scope, Call("export", scope.slot, desk.now_ms, b"", "r"), desk.shard.environment, principal)
+def test_an_export_holds_what_can_be_read(lived_in: tuple[ShardHarness, str]) -> None:
+    harness, me = lived_in
+    scope = harness.scope_of(me)
+    with harness.shard.store.snapshot() as snapshot:
+        principal, _ = tenants.tenant(snapshot, scope.slot, scope.tenant)
+        ctx = ReadContext(
+            snapshot,
+            scope,
+            Call("export", scope.slot, harness.now_ms, b"", "r"),
+            harness.shard.environment,
+            principal,
+        )
         records = [record[:2] for plugin in STORING for record in plugin.export(ctx)]
     contents = {record["content"] for kind, record in records if kind == "memory"}
     assert contents == {
@@ -211,14 +278,34 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[Desk, str]) -> None:
         "I moved to Bergen",
         "Kept in a file.",
     }
-    assert {kind for kind, _ in records} >= {"decision", "logged_decision", "correction", "feedback"}
+    assert {kind for kind, _ in records} >= {
+        "decision",
+        "logged_decision",
+        "correction",
+        "feedback",
+    }
     assert {record["object"] for kind, record in records if kind == "fact"} == {"Rome", "Bergen"}
-    assert {record["name"] for kind, record in records if kind == "entity"} == {"Ada", "user", "Lisbon", "Oslo", "Rome", "Bergen"}
-    assert [record["text"] for kind, record in records if kind == "document"] == ["Kept in a file.", ""]
+    assert {record["name"] for kind, record in records if kind == "entity"} == {
+        "Ada",
+        "user",
+        "Lisbon",
+        "Oslo",
+        "Rome",
+        "Bergen",
+    }
+    assert [record["text"] for kind, record in records if kind == "document"] == [
+        "Kept in a file.",
+        "",
+    ]
     assert {record["name"] for kind, record in records if kind == "collection"} >= {"work"}
-    assert [record["description"] for kind, record in records if kind == "webhook"] == ["told of it all"]
+    assert [record["description"] for kind, record in records if kind == "webhook"] == [
+        "told of it all"
+    ]
     told = [record["payload"] for kind, record in records if kind == "webhook_delivery"]
-    assert {payload["event_type"] for payload in told if payload is not None} == {"memory.created", "memory.updated"}
+    assert {payload["event_type"] for payload in told if payload is not None} == {
+        "memory.created",
+        "memory.updated",
+    }
     assert None in told, "a memory that was deleted is told of no more"
     assert "whsec_" not in repr(records)
     assert "argon2" not in repr(records), "a password hash is nobody's to take along"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from plugins.collections import limits
+from plugins.profile import store
+
 
 @pytest.fixture
 def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is put off so that it happens once for many changes happens soon: for tests that wait until all jobs are done."""
-    monkeypatch.setattr("runtime.limits.MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
-    monkeypatch.setattr("plugins.profile_store.PROFILE_REFRESH_DELAY_MS", 5)
+    """What is put off so that it happens once for many changes happens soon: for tests that wait
+    until all jobs are done.
+    """
+    monkeypatch.setattr(limits, "MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
+    monkeypatch.setattr(store, "PROFILE_REFRESH_DELAY_MS", 5)

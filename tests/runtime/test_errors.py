@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from plugins.collections import CollectionNotFound
 from runtime import errors
 
 
@@ -16,7 +17,7 @@ def every_error() -> list[errors.ApiError]:
         errors.PermissionDenied("m"),
         errors.FeatureNotAvailable({"error": "feature_not_available", "message": "m"}),
         errors.NotFound("m"),
-        errors.CollectionNotFound(),
+        CollectionNotFound(),
         errors.MethodNotAllowed(["GET", "POST"]),
         errors.NotAcceptable("m"),
         errors.Conflict("m", retry_after_seconds=1),
@@ -41,15 +42,22 @@ def test_an_error_pickles_whole(error: errors.ApiError) -> None:
 
 
 def test_only_the_thirteen_codes_exist() -> None:
-    codes = {error.code for error in every_error()} | {"invalid_api_key", "quota_exceeded", "rate_limit_exceeded"}
+    codes = {error.code for error in every_error()} | {
+        "invalid_api_key",
+        "quota_exceeded",
+        "rate_limit_exceeded",
+    }
     assert codes - {None} == {
-        "invalid_api_key", "missing_api_key", "invalid_request", "validation_error", "resource_not_found", "collection_not_found",
-        "rate_limit_exceeded", "quota_exceeded", "document_too_large", "unsupported_format", "permission_denied",
-        "feature_not_available", "internal_error",
+        "invalid_api_key", "missing_api_key", "invalid_request", "validation_error",
+        "resource_not_found", "collection_not_found", "rate_limit_exceeded", "quota_exceeded",
+        "document_too_large", "unsupported_format", "permission_denied", "feature_not_available",
+        "internal_error",
     }  # fmt: skip
 
 
 def test_challenges_and_ceilings_are_headers() -> None:
     assert errors.Unauthenticated("m").headers == {"WWW-Authenticate": "Bearer"}
     assert errors.MethodNotAllowed(["GET", "POST"]).headers == {"Allow": "GET, POST"}
-    assert errors.RateLimited("m", limit=60, retry_after_seconds=3).headers == {"X-RateLimit-Limit": "60"}
+    assert errors.RateLimited("m", limit=60, retry_after_seconds=3).headers == {
+        "X-RateLimit-Limit": "60"
+    }

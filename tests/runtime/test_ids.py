@@ -12,7 +12,11 @@ from runtime import ids
 SECRET = b"k" * 32
 
 
-@given(st.integers(0, 2**48 - 1), st.binary(min_size=4, max_size=4), st.binary(min_size=10, max_size=10))
+@given(
+    st.integers(0, 2**48 - 1),
+    st.binary(min_size=4, max_size=4),
+    st.binary(min_size=10, max_size=10),
+)
 def test_an_id_gives_back_its_tag(unix_ms: int, tag: bytes, random: bytes) -> None:
     text = ids.make_id("mem", unix_ms, tag, random)
     assert len(text) == 36 and ids.id_tag("mem", text) == tag
@@ -21,12 +25,23 @@ def test_an_id_gives_back_its_tag(unix_ms: int, tag: bytes, random: bytes) -> No
 
 @given(st.integers(0, 2**47), st.integers(1, 2**40))
 def test_ids_sort_by_time(unix_ms: int, later: int) -> None:
-    assert ids.make_id("mem", unix_ms, b"\xff" * 4, b"\xff" * 10) < ids.make_id("mem", unix_ms + later, b"\0" * 4, b"\0" * 10)
+    assert ids.make_id("mem", unix_ms, b"\xff" * 4, b"\xff" * 10) < ids.make_id(
+        "mem", unix_ms + later, b"\0" * 4, b"\0" * 10
+    )
 
 
 def test_malformed_ids_have_no_tag() -> None:
     good = ids.make_id("mem", 1, b"abcd", b"0123456789")
-    for bad in ("", "mem_", good[:-1], good + "0", good.upper(), good.replace("mem_", "mem-"), "mem_" + "u" * 32, good + "\n"):
+    for bad in (
+        "",
+        "mem_",
+        good[:-1],
+        good + "0",
+        good.upper(),
+        good.replace("mem_", "mem-"),
+        "mem_" + "u" * 32,
+        good + "\n",
+    ):
         assert ids.id_tag("mem", bad) is None
 
 

@@ -1,4 +1,6 @@
-"""Requests to addresses that users give, against real sockets: which are made, to whom, and for how long."""
+"""Requests to addresses that users give, against real sockets: which are made, to whom, and for how
+long.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,33 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from runtime.outbound import Answer, Outbound, Refused, parse
-from tests.receivers import receiver
+from runtime.limits import OUTBOUND_LOOKUP_THREADS_MAX, OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
+from runtime.outbound import Answer, Outbound, Refused, own_addresses, parse
+from tests.support.receivers import receiver
 
 SECONDS = 5
 PUBLIC = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "8.8.8.8", "1.1.1.1"]
-PRIVATE = ["127.0.0.1", "127.8.8.8", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "::1", "fc00::1", "fdff::1"]
+PRIVATE = [
+    "127.0.0.1",
+    "127.8.8.8",
+    "10.0.0.1",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.0.1",
+    "100.64.0.1",
+    "::1",
+    "fc00::1",
+    "fdff::1",
+]
 CLOSED = [
-    "0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.0.1", "168.63.129.16", "100.100.100.200", "192.0.0.1", "192.0.0.192", "192.0.2.1",
-    "192.88.99.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1",
-    "255.255.255.255", "::", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1", "64:ff9b::127.0.0.1",
-    "64:ff9b::8.8.8.8", "64:ff9b:1::1", "100::1", "2001::1", "2001:0:4136:e378::1", "2001:10::1", "2001:20::1", "2001:db8::1",
-    "2002:7f00:1::", "2002:808:808::", "3fff::1", "4000::1", "5f00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
+    "0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.0.1", "168.63.129.16", "100.100.100.200",
+    "192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.19.255.255",
+    "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
+    "::", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:127.0.0.1",
+    "64:ff9b::127.0.0.1", "64:ff9b::8.8.8.8", "64:ff9b:1::1", "100::1", "2001::1",
+    "2001:0:4136:e378::1", "2001:10::1", "2001:20::1", "2001:db8::1", "2002:7f00:1::",
+    "2002:808:808::", "3fff::1", "4000::1", "5f00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0",
+    "fec0::1", "ff02::1",
 ]  # fmt: skip
 
 
@@ -39,7 +56,9 @@ def named(*addresses: str) -> Callable:
     return resolve
 
 
-def is_refused(outbound: Outbound, url: str = "https://hooks.example.test/", seconds: float = SECONDS) -> bool:
+def is_refused(
+    outbound: Outbound, url: str = "https://hooks.example.test/", seconds: float = SECONDS
+) -> bool:
     try:
         asyncio.run(outbound.check(url, seconds))
     except Refused:
@@ -51,7 +70,7 @@ def post(outbound: Outbound, url: str, seconds: float = SECONDS) -> Answer:
     return asyncio.run(outbound.post(url, {"X-Test": "1"}, b"{}", seconds))
 
 
-# --- who may be asked -------------------------------------------------------------------------------------------------
+# --- who may be asked -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -71,12 +90,52 @@ def test_reserved_addresses_stay_closed(address: str) -> None:
         assert is_refused(Outbound(resolve=named(address), allow_private_networks=allowed))
 
 
+@pytest.mark.parametrize("address", PUBLIC)
+def test_the_machine_s_own_addresses_are_private(address: str) -> None:
+    """They pass no firewall. An address that an interface gets later counts too."""
+    has: list[str] = []
+    outbound = Outbound(resolve=named(address), own=lambda: frozenset(has))
+    assert not is_refused(outbound)
+    has.append(address)
+    assert is_refused(Outbound(resolve=named(address), own=lambda: frozenset(has)))
+    assert not is_refused(
+        Outbound(resolve=named(address), own=lambda: frozenset(has), allow_private_networks=True)
+    )
+
+
+def test_interfaces_are_known() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("127.0.0.1", 9))
+        assert probe.getsockname()[0] in own_addresses()
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "x.localhost", "a.b.localhost"])
+def test_names_of_loopback_are_refused_whatever_they_resolve_to(host: str) -> None:
+    for addresses in ([], PUBLIC):
+        assert is_refused(Outbound(resolve=named(*addresses)), f"http://{host}/")
+        assert not is_refused(
+            Outbound(resolve=named(*addresses), allow_private_networks=True), f"http://{host}/"
+        )
+    assert not is_refused(Outbound(resolve=named(*PUBLIC)), "http://notlocalhost.test/")
+
+
 def test_one_blocked_address_among_good_ones_is_enough() -> None:
     assert is_refused(Outbound(resolve=named(*PUBLIC, "127.0.0.1")))
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "localhost", "[::1]", "[::ffff:7f00:1]"]
+    "host",
+    [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "localhost",
+        "[::1]",
+        "[::ffff:7f00:1]",
+    ],
 )
 def test_any_spelling_of_loopback_is_loopback(host: str) -> None:
     """By the system's own resolver."""
@@ -86,9 +145,13 @@ def test_any_spelling_of_loopback_is_loopback(host: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "ftp://example.com/", "file:///etc/passwd", "example.com", "//example.com/", "http:///x", "http://", "", "http://a b/",
-        "http://user@example.com/", "http://user:secret@example.com/", "http://:@example.com@127.0.0.1/", "http://example.com:22/",
-        "http://example.com:0/", "http://example.com:65536/", "http://example.com:port/", "http://%6c/", "http://a%00b/", "http://[fe80::1%25lo]/",
+        "ftp://example.com/", "file:///etc/passwd", "example.com", "//example.com/", "http:///x",
+        "http://", "", "http://a b/",
+        "http://user@example.com/", "http://user:secret@example.com/",
+        "http://:@example.com@127.0.0.1/", "http://example.com:22/",
+        "http://example.com:0/", "http://example.com:65536/", "http://example.com:port/",
+        "http://%6c/", "http://a%00b/", "http://[fe80::1%25lo]/",
+        "http://localhost./", "http://example.com./", "https://127.0.0.1./",
         "http://exa\tmple.com/", "http://example.com\r\nHost: inside/", "http://a\\@inside/",
     ],
 )  # fmt: skip
@@ -100,8 +163,10 @@ def test_what_is_no_plain_url_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "host", "port"),
     [
-        ("http://example.com", "example.com", 80), ("https://example.com/x?y#z", "example.com", 443),
-        ("http://[2606::1]:8080/", "2606::1", 8080), ("https://exämple.com/", "xn--exmple-cua.com", 443),
+        ("http://example.com", "example.com", 80),
+        ("https://example.com/x?y#z", "example.com", 443),
+        ("http://[2606::1]:8080/", "2606::1", 8080),
+        ("https://exämple.com/", "xn--exmple-cua.com", 443),
     ],
 )  # fmt: skip
 def test_a_url_is_taken_apart_once(url: str, host: str, port: int) -> None:
@@ -123,11 +188,49 @@ def test_a_name_server_that_does_not_answer_costs_the_time_allowed_and_no_more()
     assert post(Outbound(resolve=never), "http://hooks.example.test/", 0.05).kind == "timeout"
 
 
-# --- how they are asked -----------------------------------------------------------------------------------------------
+def test_names_that_nobody_answers_for_hold_up_their_own_account(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The name server is a real function on real threads; it answers for `.example.test` alone,
+    and only when it is let go. A place is not free again before its thread has ended.
+    """
+    let_go, asked = threading.Event(), []
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple]:
+        asked.append(host)
+        if not host.endswith(".example.test"):
+            let_go.wait(SECONDS)
+        return [(0, 0, 0, "", (PUBLIC[0], port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+    async def both() -> None:
+        outbound = Outbound()
+        hanging = outbound.of("eve")
+        for _ in range(2):  # the time of the first ones is over, their threads are not
+            await asyncio.gather(
+                *(
+                    hanging.check(f"http://hang{number}.test/", 0.05)
+                    for number in range(OUTBOUND_LOOKUP_THREADS_MAX)
+                )
+            )
+        assert len(asked) == OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
+        await outbound.of("ada").check("http://hooks.example.test/", SECONDS)
+        assert asked[-1] == "hooks.example.test"
+        let_go.set()
+        await outbound.of("eve").check("http://mine.example.test/", SECONDS)
+        assert asked[-1] == "mine.example.test"
+
+    asyncio.run(both())
+
+
+# --- how they are asked ---------------------------------------------------------------------------
 
 
 def test_the_judged_address_is_the_one_connected_to() -> None:
-    """The name resolves once; what it would resolve to a moment later does not matter. Its own name stays in the Host header."""
+    """The name resolves once; what it would resolve to a moment later does not matter. Its own name
+    stays in the Host header.
+    """
     asked = []
 
     async def rebinding(host: str, port: int) -> list[str]:
@@ -136,11 +239,17 @@ def test_the_judged_address_is_the_one_connected_to() -> None:
 
     with receiver() as there:
         port = int(there.url.rpartition(":")[2].partition("/")[0])
-        answer = post(Outbound(resolve=rebinding, allow_private_networks=True), f"http://hooks.example.test:{port}/hook?a=b")
+        answer = post(
+            Outbound(resolve=rebinding, allow_private_networks=True),
+            f"http://hooks.example.test:{port}/hook?a=b",
+        )
         assert (answer.kind, answer.status, answer.body) == ("2xx", 200, b"ok")
         assert asked == [("hooks.example.test", port)]
         (received,) = there.received
-        assert (received.headers["host"], received.path) == (f"hooks.example.test:{port}", "/hook?a=b")
+        assert (received.headers["host"], received.path) == (
+            f"hooks.example.test:{port}",
+            "/hook?a=b",
+        )
 
 
 def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,11 +268,15 @@ def test_the_next_address_is_tried_when_one_refuses() -> None:
 
 def test_what_nobody_answers_is_a_failure_in_words() -> None:
     answer = post(Outbound(allow_private_networks=True), "http://127.0.0.1:1024/")
-    assert (answer.kind, answer.status) == ("failed", None) and answer.error.startswith("The connection failed: ")
+    assert (answer.kind, answer.status) == ("failed", None) and answer.error.startswith(
+        "The connection failed: "
+    )
 
 
 @contextmanager
-def raw_server(speak: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None) -> Iterator[int]:
+def raw_server(
+    speak: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None
+) -> Iterator[int]:
     """A socket that says what it is told to each caller; -> its port."""
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -174,7 +287,11 @@ def raw_server(speak: Callable[[socket.socket], None], tls: ssl.SSLContext | Non
             except OSError:
                 return
             try:
-                with connection if tls is None else tls.wrap_socket(connection, server_side=True) as talking:
+                with (
+                    connection
+                    if tls is None
+                    else tls.wrap_socket(connection, server_side=True) as talking
+                ):
                     speak(talking)
             except OSError:
                 continue
@@ -200,7 +317,10 @@ def whole_request(connection: socket.socket) -> bytes:
     return received
 
 
-@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Long: "])
+@pytest.mark.parametrize(
+    "head",
+    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Long: "],
+)
 def test_an_answer_that_drips_is_cut_off(head: bytes) -> None:
     stop = threading.Event()
 
@@ -264,7 +384,13 @@ def certificate(directory: Path, name: str) -> tuple[Path, Path]:
     )
     files = directory / "cert.pem", directory / "key.pem"
     files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    files[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
     return files
 
 
@@ -286,7 +412,9 @@ def test_tls_speaks_with_the_name_and_checks_it(tmp_path: Path) -> None:
     with raw_server(speak, tls) as port:
         assert ask("hooks.example.test", ssl.create_default_context(cafile=str(cert))).status == 204
         assert asked_for == ["hooks.example.test"] and b"Host: hooks.example.test:" in heard[0]
-        assert ask("other.example.test", ssl.create_default_context(cafile=str(cert))).kind == "failed", "another's certificate"
+        assert (
+            ask("other.example.test", ssl.create_default_context(cafile=str(cert))).kind == "failed"
+        ), "another's certificate"
         assert ask("hooks.example.test", None).kind == "failed", "nobody vouches for it"
     assert len(heard) == 1
 
@@ -302,5 +430,15 @@ def test_outcomes_are_counted_by_their_kind() -> None:
         await outbound.post("http://127.0.0.1:1024/", {}, b"", SECONDS)
 
     asyncio.run(ask())
-    expected = {"under_way": 0, "attempts": 6, "2xx": 1, "3xx": 1, "4xx": 1, "5xx": 1, "refused": 1, "timeout": 0, "failed": 1}
+    expected = {
+        "under_way": 0,
+        "attempts": 6,
+        "2xx": 1,
+        "3xx": 1,
+        "4xx": 1,
+        "5xx": 1,
+        "refused": 1,
+        "timeout": 0,
+        "failed": 1,
+    }
     assert outbound.stats() == expected

@@ -12,7 +12,10 @@ SECRET, BODY, NOW = "whsec_" + "A" * 43, b'{"id": "evt_1"}', 1_800_000_000
 
 def test_the_signature_is_the_specification_s() -> None:
     """A value computed elsewhere: printf '1.x' | openssl dgst -sha256 -hmac key."""
-    assert signature(b"x", "key", 1) == "sha256=fc4913c41a7bf793267e2a384f3261c9436ec2cd097bd745e7b0d99113f510ec"
+    assert (
+        signature(b"x", "key", 1)
+        == "sha256=fc4913c41a7bf793267e2a384f3261c9436ec2cd097bd745e7b0d99113f510ec"
+    )
 
 
 def test_the_previous_secret_passes_while_it_signs_as_well() -> None:
@@ -40,7 +43,9 @@ def test_what_was_changed_does_not_pass(changed: dict[str, str]) -> None:
         verify(BODY, {**signed, **changed}, SECRET, NOW)
 
 
-@pytest.mark.parametrize("age", [WEBHOOK_SIGNATURE_AGE_SECONDS_MAX + 1, -WEBHOOK_SIGNATURE_AGE_SECONDS_MAX - 1])
+@pytest.mark.parametrize(
+    "age", [WEBHOOK_SIGNATURE_AGE_SECONDS_MAX + 1, -WEBHOOK_SIGNATURE_AGE_SECONDS_MAX - 1]
+)
 def test_what_is_old_or_from_the_future_does_not_pass(age: int) -> None:
     signed = headers("evt_1", BODY, [SECRET], NOW)
     with pytest.raises(NotGenuine):

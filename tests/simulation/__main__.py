@@ -11,7 +11,10 @@ from tests.simulation.history import STEPS, run
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description="Random histories against a shard and its model.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation",
+        description="Random histories against a shard and its model.",
+    )
     parser.add_argument("--seeds", type=int, default=25, help="how many")
     parser.add_argument("--seed-start", type=int, default=1, help="the first")
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of each history")
@@ -25,7 +28,10 @@ def main() -> int:
         except AssertionError as error:
             failed += 1
             print(f"seed {seed}: {error}\n", flush=True)
-    print(f"{options.seeds} seeds, {crashes} crashes, {failed} failed, {time.monotonic() - started:.1f} s")
+    print(
+        f"{options.seeds} seeds, {crashes} crashes, {failed} failed, "
+        f"{time.monotonic() - started:.1f} s"
+    )
     return 1 if failed else 0
 
 

@@ -1,8 +1,10 @@
-"""One seed's history: each request is put to the shard and to the model, and the answers are held against each other.
+"""One seed's history: each request is put to the shard and to the model, and the answers are held
+against each other.
 
-After a crash, and every now and then, everything that can be seen is compared: each account's lists, page by page, its counts,
-and what searches find. When all jobs have run, the tables themselves are counted too, so that nothing deleted stays behind.
-What was acknowledged must be there. What got no answer must be there as a whole when its commit had reached the disk, and must
+After a crash, and every now and then, everything that can be seen is compared: each account's
+lists, page by page, its counts, and what searches find. When all jobs have run, the tables
+themselves are counted too, so that nothing deleted stays behind. What was acknowledged must be
+there. What got no answer must be there as a whole when its commit had reached the disk, and must
 not be there at all when it had not.
 """
 
@@ -18,34 +20,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from plugins.collections import COLLECTION_IDS, COLLECTIONS, DROPPED_COLLECTIONS
-from plugins.memory_chunks import CHUNK_OWNERS, CHUNK_RUNS, MEMORY_CHUNKS
-from plugins.memory_store import (
-    MEMORIES,
-    MEMORIES_HIDDEN,
-    MEMORY_EXPIRY,
-    MEMORY_FIELDS,
-    MEMORY_HISTORY,
-    MEMORY_IDS,
-    MEMORY_TEXT,
-    MEMORY_VECTORS,
-)
-from plugins.webhook_store import BODIES, DELIVERY_FIELDS, EVENT_KINDS, UNDER_WAY
-from runtime import metering, verification
-from runtime.auth import read_authorization, resolve
+from plugins.webhooks.store import BODIES, DELIVERY_FIELDS, EVENT_KINDS, UNDER_WAY
+from runtime.api.operation import Call, Idempotency
 from runtime.errors import ApiError
-from runtime.limits import PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX
-from runtime.operation import Call, Idempotency, ReadContext
-from storage.passages import passages
-from storage.table import Scope, Snapshot
-from tests.plugins import Answer
-from tests.simulation import guest
-from tests.simulation.guest import Guest
-from tests.simulation.model import Access, Account, Expected, Memory, Model, Request
+from tests.simulation import example_client
+from tests.simulation.audit import Audit
+from tests.simulation.example_client import ExampleClient
+from tests.simulation.model import Model
 from tests.simulation.mover import Mover
 from tests.simulation.scribe import Scribe
 from tests.simulation.script import HOUR_MS, MINUTE_MS, Script
+from tests.simulation.state import Access, Account, Expected, Memory, Request
 from tests.simulation.world import JOBS_MAX, SURVIVES, World
+from tests.support.shard_harness import Answer
 
 STEPS = 80
 SHOWN_LINES = 14
@@ -59,7 +46,9 @@ class Mismatch(AssertionError):
 
 
 class History:
-    """A world, a model of it, and the seed that drives both. `digest` sums up everything that was asked and answered."""
+    """A world, a model of it, and the seed that drives both. `digest` sums up everything that was
+    asked and answered.
+    """
 
     def __init__(self, directory: Path, seed: int):
         self._chance = random.Random(seed)
@@ -71,9 +60,10 @@ class History:
         self._digest = hashlib.sha256()
         self._access: list[Access] = []
         self._hooked: dict[Account, str] = {}
+        self._audit = Audit(self.world, self._hold)
         self._page: tuple[Request, str, Memory] | None = None
-        self._guest = Guest(self._chance, self.world.registry)
-        self._guest_token = ""
+        self._example_client = ExampleClient(self._chance, self.world.registry)
+        self._example_client_token = ""
 
     @property
     def digest(self) -> str:
@@ -81,15 +71,20 @@ class History:
 
     def run(self, steps: int) -> None:
         for email in ("ada@example.com", "grace@example.com"):
-            self._one(Request("auth.register", body={"email": email, "password": "correct horse", "full_name": "Somebody"}))
+            self._one(
+                Request(
+                    "auth.register",
+                    body={"email": email, "password": "correct horse", "full_name": "Somebody"},
+                )
+            )
             self._hook(self.model.accounts[email])
-        self._guest_token = self.world.register(guest.EMAIL, "Guest")
+        self._example_client_token = self.world.register(example_client.EMAIL, "Guest")
         self._scribe = Scribe(self.world, self._chance, self.script.word, self._note, self._hold)
         self._mover = Mover(self.world, self._chance, self._note, self._hold, self._recover_if_dead)
         self._look()
         actions = {
             self._request: 60,
-            self._guests: 12,
+            self._examples: 12,
             self._scribes: 10,
             self._scribe_is_heard: 2,
             self._moves: 0.7,
@@ -107,7 +102,7 @@ class History:
             self._chance.choices(list(actions), list(actions.values()))[0]()
         self._settle()
 
-    # --- actions ------------------------------------------------------------------------------------------------------
+    # --- actions ----------------------------------------------------------------------------------
 
     def _request(self) -> None:
         self._one(self.script.request(self._credentials()))
@@ -127,21 +122,26 @@ class History:
             self.world.arm(self._chance.choice([step for step in SURVIVES if step != "embedding"]))
         self._ask(requests)
 
-    def _guests(self) -> None:
+    def _examples(self) -> None:
         """Something that the model knows nothing of; sometimes the last thing the process does."""
         if self._chance.random() < 0.1:
             self.world.arm(self._chance.choice(list(SURVIVES)))
-        operation, body, path = self._guest.draw()
+        operation, body, path = self._example_client.draw()
         key = f"guest-{self._chance.randrange(1_000)}" if self._chance.random() < 0.5 else None
-        answer = self.world.ask([self.world.form(operation.name, body, who=self._guest_token, key=key, **path)])[0]
+        answer = self.world.ask(
+            [self.world.form(operation.name, body, who=self._example_client_token, key=key, **path)]
+        )[0]
         self.world.arm(None)
-        self._note(f"{operation.name} by the guest -> {'no answer' if answer is None else answer.status}", answer)
+        self._note(
+            f"{operation.name} by example -> {'no answer' if answer is None else answer.status}",
+            answer,
+        )
         if answer is not None:
-            self._hold(guest.is_sound(answer), "a fault", answer)
-            self._guest.learn(answer)
+            self._hold(example_client.is_sound(answer), "a fault", answer)
+            self._example_client.remember(answer)
         if answer is not None and answer.status == 401:
-            login = {"email": guest.EMAIL, "password": "correct horse"}
-            self._guest_token = self.world("auth.login", login).body["access_token"]
+            login = {"email": example_client.EMAIL, "password": "correct horse"}
+            self._example_client_token = self.world("auth.login", login).body["access_token"]
         if self._recover_if_dead():
             self._look()
 
@@ -179,7 +179,9 @@ class History:
             self.world.arm(self._chance.choice(list(SURVIVES)), writes=self._chance.randint(1, 4))
         count = self._chance.randint(1, 6)
         self._note(f"run {count} jobs, armed {self.world.armed}")
-        self._mode("down" if self._embedder_mode == "down" else "up")  # a job would wait for a late one as long as it takes
+        self._mode(
+            "down" if self._embedder_mode == "down" else "up"
+        )  # a job would wait for a late one as long as it takes
         self.world.run_jobs(count)
         self._after_jobs()
 
@@ -227,9 +229,13 @@ class History:
         self._embedder_mode = "up"
         self._mode("up")
         self._note("settle")
-        self.world.ears.willing = True
+        self.world.receivers.willing = True
         self._let_jobs_run()
-        while any(0 <= self.world.now_ms - (m.expires_at or 0) <= 2 * MINUTE_MS for a in self._accounts() for m in a.memories):
+        while any(
+            0 <= self.world.now_ms - (m.expires_at or 0) <= 2 * MINUTE_MS
+            for a in self._accounts()
+            for m in a.memories
+        ):
             self.world.now_ms += 3 * MINUTE_MS
         self.world.run_jobs(JOBS_MAX)
         for account in self._accounts():
@@ -239,12 +245,12 @@ class History:
         for account in self._accounts():
             self._search_all(account)
             self._look_at_profiles(account)
-            self._count_rows(account)
+            self._audit.rows(account, self._session(account))
         for account, url in self._hooked.items():
             self._compare_heard(account, url)
         self._scribe.look()
         self._mover.look()
-        self.world.ears.willing = False
+        self.world.receivers.willing = False
 
     def _let_jobs_run(self) -> None:
         """Every job that waits, and those that these leave."""
@@ -252,47 +258,70 @@ class History:
             self.world.now_ms += 2 * MINUTE_MS
             self.world.run_jobs(JOBS_MAX)
 
-    # --- webhooks -----------------------------------------------------------------------------------------------------
+    # --- webhooks ---------------------------------------------------------------------------------
 
     def _hook(self, account: Account) -> None:
-        """The account wants to hear of every write, from the beginning. (What a read tells may be lost.)"""
+        """The account wants to hear of every write, from the beginning. (What a read tells may be
+        lost.)
+        """
         url = self._hooked[account] = f"http://{len(self._hooked)}.example.test/"
         answer = self.world(
-            "webhooks.create", {"url": url, "events": [k for k in EVENT_KINDS if k != "search.completed"]}, who=self._session(account).text
+            "webhooks.create",
+            {"url": url, "events": [k for k in EVENT_KINDS if k != "search.completed"]},
+            who=self._session(account).text,
         )
         self._hold(answer.status == 201, "webhook", answer)
-        self.world.ears.secrets[url] = answer.body["signing_secret"]
+        self.world.receivers.secrets[url] = answer.body["signing_secret"]
 
     def _compare_heard(self, account: Account, url: str) -> None:
-        """Every committed change was told, nothing else was, and nothing that was deleted is still on record."""
-        told: dict[str, set[str]] = {"memory.created": set(), "memory.updated": set(), "memory.deleted": set()}
-        for event in self.world.ears.events(url):
+        """Every committed change was told, nothing else was, and nothing that was deleted is still
+        on record.
+        """
+        told: dict[str, set[str]] = {
+            "memory.created": set(),
+            "memory.updated": set(),
+            "memory.deleted": set(),
+        }
+        for event in self.world.receivers.events(url):
             if event["event_type"] in told:
                 told[event["event_type"]].add(event["data"].get("content") or event["data"]["id"])
         created = {memory.versions[0][1] for memory in account.memories}
         updated = {content for memory in account.memories for _, content in memory.versions[1:]}
         for kind, contents in (("memory.created", created), ("memory.updated", updated)):
-            self._hold(told[kind] == contents, f"{account.email}: {kind} differs in {told[kind] ^ contents}")
+            self._hold(
+                told[kind] == contents,
+                f"{account.email}: {kind} differs in {told[kind] ^ contents}",
+            )
         gone = sum(memory.is_gone for memory in account.memories)
-        self._hold(len(told["memory.deleted"]) == gone, f"{account.email}: {len(told['memory.deleted'])} of {gone} deletions were told")
+        self._hold(
+            len(told["memory.deleted"]) == gone,
+            f"{account.email}: {len(told['memory.deleted'])} of {gone} deletions were told",
+        )
         with self.world.shard.store.snapshot() as snapshot:
-            scope = self._scope_of(account, snapshot)
+            scope = self._audit.resolved(self._session(account), snapshot)[1]
             under_way = DELIVERY_FIELDS.bind(snapshot, scope).any_of("status", UNDER_WAY)
             bodies = [json.loads(row.body) for _, row in snapshot.bind(BODIES, scope).scan()]
         kept = {body["data"]["id"] for body in bodies if "content" in body["data"]}
         alive = {memory.id for memory in account.readable(self.world.now_ms)}
-        self._hold(not under_way and kept <= alive, f"{account.email}: {len(under_way)} under way, {kept - alive} still told of")
+        self._hold(
+            not under_way and kept <= alive,
+            f"{account.email}: {len(under_way)} under way, {kept - alive} still told of",
+        )
 
     def _look_at_profiles(self, account: Account) -> None:
-        """Every memory has been read by now: the profiles say what the memories say, and name them."""
+        """Every memory has been read by now: the profiles say what the memories say, and name
+        them.
+        """
         for user in account.profiles:
-            answer = self._one(Request("profile.get", self._session(account), query={"user_id": user}))
+            answer = self._one(
+                Request("profile.get", self._session(account), query={"user_id": user})
+            )
             facts = [fact for fact in answer.body["static"] if fact["key"] == "lives_in"]
             shown = [(fact["value"], *fact["evidence_memory_ids"]) for fact in facts]
-            wanted = self.model.home_of(account, user, self.world.now_ms)
+            wanted = account.home_of(user, self.world.now_ms)
             self._hold(shown == wanted, f"{account.email}: {user} lives in {shown}, not {wanted}")
 
-    # --- asking and comparing -----------------------------------------------------------------------------------------
+    # --- asking and comparing ---------------------------------------------------------------------
 
     def _accounts(self) -> list[Account]:
         return list(self.model.accounts.values())
@@ -301,7 +330,9 @@ class History:
         """A working session of each account, and others that may work or not."""
         self.script.now = self.world.now_ms
         sessions = [self._session(account) for account in self._accounts()]
-        keys = [key for account in self._accounts() for key in account.keys[-4:] if key.text is not None]
+        keys = [
+            key for account in self._accounts() for key in account.keys[-4:] if key.text is not None
+        ]
         return [*sessions, *sessions, *sessions, *keys, *self._access[-3:]]
 
     def _session(self, account: Account) -> Access:
@@ -309,14 +340,18 @@ class History:
         for access in self._access:
             if access.account is account and not access.is_gone and access.expires_at > soon:
                 return access
-        self._one(Request("auth.login", body={"email": account.email, "password": account.password}))
+        self._one(
+            Request("auth.login", body={"email": account.email, "password": account.password})
+        )
         return self._access[-1]
 
     def _one(self, request: Request) -> Answer | None:
         return self._ask([request])[0]
 
     def _ask(self, requests: list[Request]) -> list[Answer | None]:
-        """Put them to both sides, in one commit if there are several; recover and look at everything if the shard died of it."""
+        """Put them to both sides, in one commit if there are several; recover and look at
+        everything if the shard died of it.
+        """
         step = self.world.armed
         if step is not None:
             self._note(f"armed: {step}")
@@ -324,7 +359,9 @@ class History:
         answers = self.world.ask(calls)
         self.world.arm(None)
         for request, call, answer in zip(requests, calls, answers, strict=True):
-            self._note(f"{_told(request)} -> {'no answer' if answer is None else answer.status}", answer)
+            self._note(
+                f"{_told(request)} -> {'no answer' if answer is None else answer.status}", answer
+            )
             now = self.world.now_ms if isinstance(call, ApiError) else call.now_ms
             expected = self._expected(request, now)
             if answer is not None:
@@ -337,10 +374,21 @@ class History:
 
     def _call(self, request: Request, is_one_of_many: bool) -> Call | ApiError:
         request.in_time = self._embedder_is_prompt() and "respond-async" not in request.prefer
-        if is_one_of_many and request.operation in ("memories.update", "memory_tools.replace", "memory_tools.rethink"):
+        if is_one_of_many and request.operation in (
+            "memories.update",
+            "memory_tools.replace",
+            "memory_tools.rethink",
+        ):
             request.in_time = None
         who = None if request.who is None else request.who.text
-        call = self.world.form(request.operation, request.body, who=who, key=request.key, query=request.query, **request.path)
+        call = self.world.form(
+            request.operation,
+            request.body,
+            who=who,
+            key=request.key,
+            query=request.query,
+            **request.path,
+        )
         if isinstance(call, Call):
             call.if_match, call.prefer = request.if_match, request.prefer
         return call
@@ -350,20 +398,34 @@ class History:
 
     def _expected(self, request: Request, now: int) -> Expected:
         declared = self.world.registry.operations[request.operation]
-        return self.model.expect(request, declared.scope, declared.idempotency is not Idempotency.NONE, now)
+        return self.model.expect(
+            request, declared.scope, declared.idempotency is not Idempotency.NONE, now
+        )
 
     def _compare(self, request: Request, expected: Expected, answer: Answer) -> None:
         """Hold one answer against the promise, then let the model learn from it."""
         if request.in_time is None and min(answer.status, *expected.statuses) >= 400:
             return  # one of several in a commit may be refused for what it saw before the others
-        self._hold(answer.status in expected.statuses, f"status {answer.status}, not {expected.statuses}", answer)
+        self._hold(
+            answer.status in expected.statuses,
+            f"status {answer.status}, not {expected.statuses}",
+            answer,
+        )
         if answer.status >= 300:
             return
         difference = _difference(expected.fields, answer.body) if expected.fields else None
         self._hold(difference is None, f"{difference}", answer)
         if expected.is_replay:
-            self._hold(answer.headers.get("X-Idempotent-Replay") == "true", "a replay that does not say so", answer)
-            self._hold(expected.body is None or expected.body == answer.body, f"the first answer was {expected.body}", answer)
+            self._hold(
+                answer.headers.get("X-Idempotent-Replay") == "true",
+                "a replay that does not say so",
+                answer,
+            )
+            self._hold(
+                expected.body is None or expected.body == answer.body,
+                f"the first answer was {expected.body}",
+                answer,
+            )
         if expected.found is not None:
             self._compare_found(expected, answer, request.who.account)
         if expected.apply is not None:
@@ -380,10 +442,20 @@ class History:
         found = set(answer.body["evidence_ids"])
         missing, too_much = expected.found - found, found - expected.found - expected.also
         contents = [
-            f"{m.content} ({'searchable' if m.is_searchable else 'pending'})" for m in account.memories if m.id in missing | too_much
+            f"{m.content} ({'searchable' if m.is_searchable else 'pending'})"
+            for m in account.memories
+            if m.id in missing | too_much
         ]
-        self._hold(not missing and not too_much, f"missing {missing}, too much {too_much}: {contents}", answer)
-        self._hold(answer.body["total"] == len(found), f"a total of {answer.body['total']} for {len(found)} results", answer)
+        self._hold(
+            not missing and not too_much,
+            f"missing {missing}, too much {too_much}: {contents}",
+            answer,
+        )
+        self._hold(
+            answer.body["total"] == len(found),
+            f"a total of {answer.body['total']} for {len(found)} results",
+            answer,
+        )
 
     def _compare_page(self, request: Request, below: Memory) -> Answer:
         """A page after the first: its place is the model's to know, not the request's."""
@@ -391,21 +463,33 @@ class History:
         answer = self.world.ask([call])[0]
         assert answer is not None  # nothing is armed for a list
         self._note(f"{_told(request)} -> {answer.status}", answer)
-        first = Request("memories.list", request.who, query={name: value for name, value in request.query.items() if name != "cursor"})
+        first = Request(
+            "memories.list",
+            request.who,
+            query={name: value for name, value in request.query.items() if name != "cursor"},
+        )
         expected = self._expected(first, self.world.now_ms)
         if expected.statuses == (200,):
-            expected = self.model.memories_list(request.who.account, first, self.world.now_ms, below)
-        self._hold(answer.status in expected.statuses, f"status {answer.status}, not {expected.statuses}", answer)
+            expected = self.model.memories_list(
+                request.who.account, first, self.world.now_ms, below
+            )
+        self._hold(
+            answer.status in expected.statuses,
+            f"status {answer.status}, not {expected.statuses}",
+            answer,
+        )
         difference = _difference(expected.fields, answer.body) if answer.status == 200 else None
         self._hold(difference is None, f"{difference}", answer)
         return answer
 
     def _remember_page(self, request: Request, answer: Answer) -> None:
         if answer.body["has_more"]:
-            last = next(m for m in request.who.account.memories if m.id == answer.body["items"][-1]["id"])
+            last = next(
+                m for m in request.who.account.memories if m.id == answer.body["items"][-1]["id"]
+            )
             self._page = request, answer.body["next_cursor"], last
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- looking ----------------------------------------------------------------------------------
 
     def _recover_if_dead(self) -> bool:
         died = self.world.crashed
@@ -423,44 +507,33 @@ class History:
             who = self._session(account)
             memories = self._all("memories.list", who)
             known = account.readable(self.world.now_ms)[::-1]
-            told = f"{account.email}: {[m['content'] for m in memories]} are listed, not {[m.content for m in known]}"
+            told = (
+                f"{account.email}: {[m['content'] for m in memories]} are listed, not "
+                f"{[m.content for m in known]}"
+            )
             self._hold([m["content"] for m in memories] == [m.content for m in known], told)
             for memory, shown in zip(known, memories, strict=True):
                 self._learn(memory, shown, settled)
             keys = [key for key in account.keys if not key.is_gone][::-1]
             listed = self._all("auth.api_keys.list", who)
-            self._hold([key.name for key in keys] == [key["name"] for key in listed], f"keys {listed}")
+            self._hold(
+                [key.name for key in keys] == [key["name"] for key in listed], f"keys {listed}"
+            )
             for key, shown in zip(keys, listed, strict=True):
                 key.id = shown["id"]
             self._look_at_collections(account, who, settled)
-            self._look_at_usage(account)
-        self._verify()
-
-    def _look_at_usage(self, account: Account) -> None:
-        """Every write that took effect was charged once, and all ways to count agree. A crash may lose charges of searches."""
-        world = self.world
-        credential, slot = read_authorization(f"Bearer {self._session(account).text}", world.secrets, world.now_ms)
-        with world.shard.store.snapshot() as snapshot:
-            principal, scope = resolve(snapshot, slot, credential, world.now_ms, world.secrets)
-            ctx = ReadContext(snapshot, scope, Call("look", slot, world.now_ms, b"", "r"), world.shard.environment, principal)
-            audits = [metering.audit(ctx, period) for (period,), _ in ctx[metering.USAGE_PERIODS].scan()]
-            shares = [(name, row.credits) for (_, kind, name), row in ctx[metering.USAGE_SHARES].scan() if kind == "operation"]
-        self._hold(all(audit["consistent"] for audit in audits), f"{account.email}: usage {audits}")
-        spent = sum(credits for name, credits in shares if not name.startswith("search."))
-        self._hold(spent == account.spent, f"{account.email}: writes cost {spent}, not {account.spent}")
-
-    def _verify(self) -> None:
-        """Every check that a plugin or the runtime declares holds, whatever was going on when the process ended."""
-        shard = self.world.shard
-        with shard.store.snapshot() as snapshot:
-            for account in verification.accounts(snapshot):
-                found = verification.examine(snapshot, shard.environment, account, self.world.now_ms)
-                self._hold(not found, f"{account}: " + "; ".join(f"{finding.table}: {finding.what}" for finding in found))
+            self._audit.usage(account, self._session(account))
+        self._audit.verify()
 
     def _look_at_collections(self, account: Account, who: Access, settled: bool) -> None:
-        collections = [collection for collection in account.collections if not collection.is_gone][::-1]
+        collections = [collection for collection in account.collections if not collection.is_gone][
+            ::-1
+        ]
         listed = self._all("collections.list", who)
-        self._hold(len(collections) == len(listed), f"{account.email}: collections {listed}, not {collections}")
+        self._hold(
+            len(collections) == len(listed),
+            f"{account.email}: collections {listed}, not {collections}",
+        )
         for collection, shown in zip(collections, listed, strict=True):
             collection.id = collection.id or shown["id"]
             difference = _difference(self.model.collection_view(account, collection), shown)
@@ -471,7 +544,9 @@ class History:
 
     def _learn(self, memory: Memory, shown: dict[str, Any], settled: bool) -> None:
         memory.id = memory.id or shown["id"]
-        self._hold(shown["searchable"] or not memory.is_searchable, f"{shown} was searchable before")
+        self._hold(
+            shown["searchable"] or not memory.is_searchable, f"{shown} was searchable before"
+        )
         self._hold(shown["searchable"] or not settled, f"{shown} should be searchable by now")
         memory.is_searchable = shown["searchable"]
         difference = _difference(memory.view(), shown)
@@ -486,7 +561,10 @@ class History:
             self._hold(answer.status == 200, operation, answer)
             items += answer.body["items"]
             if not answer.body["has_more"]:
-                self._hold(len(items) == answer.body["total_count"], f"{operation} counts {answer.body['total_count']} of {len(items)}")
+                self._hold(
+                    len(items) == answer.body["total_count"],
+                    f"{operation} counts {answer.body['total_count']} of {len(items)}",
+                )
                 return items
             cursor = {"cursor": answer.body["next_cursor"]}
 
@@ -494,42 +572,30 @@ class History:
         """Every memory by its own word, and all of them by meaning; histories too."""
         who = self._session(account)
         for memory in account.readable(self.world.now_ms)[-12:]:
-            asked = {"query": memory.content.split()[0], "limit": 100, "include_low_confidence": True}
+            asked = {
+                "query": memory.content.split()[0],
+                "limit": 100,
+                "include_low_confidence": True,
+            }
             for kind in ("bm25", "hybrid"):
                 self._one(Request("search.search", who, body={**asked, "search_type": kind}))
-            self._one(Request("memories.history", who, path={"id": memory.id}, query={"limit": PAGE}))
+            self._one(
+                Request("memories.history", who, path={"id": memory.id}, query={"limit": PAGE})
+            )
         self._one(
-            Request("search.search", who, body={"query": "harbour", "search_type": "vector", "limit": 100, "include_low_confidence": True})
+            Request(
+                "search.search",
+                who,
+                body={
+                    "query": "harbour",
+                    "search_type": "vector",
+                    "limit": 100,
+                    "include_low_confidence": True,
+                },
+            )
         )
 
-    def _count_rows(self, account: Account) -> None:
-        """With nothing left to do, the tables hold what can be seen and nothing else."""
-        alive = account.readable(self.world.now_ms)
-        with self.world.shard.store.snapshot() as snapshot:
-            scope = self._scope_of(account, snapshot)
-            rows = {table.name: snapshot.bind(table, scope).count() for table in (MEMORIES, MEMORY_IDS, MEMORIES_HIDDEN, MEMORY_EXPIRY)}
-            rows |= {table.name: snapshot.bind(table, scope).count() for table in (MEMORY_HISTORY, DROPPED_COLLECTIONS)}
-            rows["text"] = MEMORY_TEXT.bind(snapshot, scope).stats().documents
-            rows["vectors"] = MEMORY_VECTORS.bind(snapshot, scope).count(self.world.embedder.space)
-            rows["chunks"] = MEMORY_CHUNKS.bind(snapshot, scope).count(self.world.embedder.space)
-            rows |= {index.name: snapshot.bind(index.records, scope).count() for index in (CHUNK_RUNS, CHUNK_OWNERS)}
-            rows["live"] = len(MEMORY_FIELDS.bind(snapshot, scope).of("live", 1))
-            rows["pending"] = len(MEMORY_FIELDS.bind(snapshot, scope).of("pending", 1))
-            ids, collections = snapshot.bind(COLLECTION_IDS, scope).count(), snapshot.bind(COLLECTIONS, scope).count()
-        expected = dict.fromkeys(("memories", "memory_ids", "text", "vectors", "live"), len(alive))
-        further = [len(passages(memory.content, PASSAGE_TOKENS_MAX, PASSAGES_PER_MEMORY_MAX)) - 1 for memory in alive]
-        expected |= dict.fromkeys(("chunks", "memory_chunk_owners"), sum(further)) | {"memory_chunk_runs": sum(map(bool, further))}
-        expected |= dict.fromkeys(("memories_hidden", "dropped_collections", "pending"), 0)
-        expected["memory_expiry"] = sum(memory.expires_at is not None for memory in alive)
-        expected["memory_history"] = sum(len(memory.versions) - 1 for memory in alive)
-        self._hold(rows == expected, f"{account.email}: rows {rows}, not {expected}")
-        self._hold(ids == collections, f"{account.email}: {ids} collection ids for {collections} collections")
-
-    def _scope_of(self, account: Account, snapshot: Snapshot) -> Scope:
-        credential, slot = read_authorization(f"Bearer {self._session(account).text}", self.world.secrets, self.world.now_ms)
-        return resolve(snapshot, slot, credential, self.world.now_ms, self.world.secrets)[1]
-
-    # --- the trace ----------------------------------------------------------------------------------------------------
+    # --- the trace --------------------------------------------------------------------------------
 
     def _note(self, line: str, answer: Answer | None = None) -> None:
         self.lines.append(line)
@@ -544,8 +610,18 @@ class History:
 
 
 def _told(request: Request) -> str:
-    who = "" if request.who is None else f" by {request.who.account.email}{' ' + request.who.name if request.who.name else ''}"
-    parts = {"body": request.body, "query": request.query, "path": request.path, "key": request.key, "if_match": request.if_match}
+    who = (
+        ""
+        if request.who is None
+        else f" by {request.who.account.email}{' ' + request.who.name if request.who.name else ''}"
+    )
+    parts = {
+        "body": request.body,
+        "query": request.query,
+        "path": request.path,
+        "key": request.key,
+        "if_match": request.if_match,
+    }
     parts["prefer"] = request.prefer
     return f"{request.operation}{who} { ({name: value for name, value in parts.items() if value}) }"
 
@@ -554,18 +630,32 @@ def _difference(expected: Any, found: Any) -> str | None:
     """What `found` lacks of `expected`: dicts may hold more, lists may not."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name, value in expected.items():
-            inner = _difference(value, found.get(name, "nothing")) if name != "metadata" else _difference([value], [found.get(name)])
+            inner = (
+                _difference(value, found.get(name, "nothing"))
+                if name != "metadata"
+                else _difference([value], [found.get(name)])
+            )
             if inner is not None:
                 return f"{name}: {inner}"
         return None
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        return next((inner for one, other in zip(expected, found, strict=True) if (inner := _difference(one, other)) is not None), None)
+        return next(
+            (
+                inner
+                for one, other in zip(expected, found, strict=True)
+                if (inner := _difference(one, other)) is not None
+            ),
+            None,
+        )
     return None if expected == found else f"{found!r}, not {expected!r}"
 
 
 def run(seed: int, steps: int = STEPS) -> History:
-    """Run one seed in a directory of its own. Raises AssertionError with the way to run it again and the end of its trace."""
-    # A disk of memory saves the fsyncs; what survives is decided by the copy of the files, not by the disk.
+    """Run one seed in a directory of its own. Raises AssertionError with the way to run it again
+    and the end of its trace.
+    """
+    # A disk of memory saves the fsyncs; what survives is decided by the copy of the files, not by
+    # the disk.
     disk = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="mneme-simulation-", dir=disk) as directory:
         history = History(Path(directory), seed)
@@ -574,7 +664,9 @@ def run(seed: int, steps: int = STEPS) -> History:
         except BaseException as error:
             trace = "\n  ".join(history.lines)
             again = f"python -m tests.simulation --seeds 1 --seed-start {seed} --steps {steps}"
-            with suppress(Exception):  # a shard that did not open again cannot be closed either, and that is not the news
+            with suppress(
+                Exception
+            ):  # a shard that did not open again cannot be closed either, and that is not the news
                 history.world.close()
             raise AssertionError(f"{error!r}\n\n  {trace}\n\nAgain: {again}") from error
         history.world.close()

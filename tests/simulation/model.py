@@ -1,204 +1,48 @@
 """What the answers must be, in plain Python objects.
 
-For each operation that changes or shows something there is one method: it says which answer the documentation promises for a
-request in the present state, and what the request changes. It never looks at the service; ids, which it cannot know, it takes
-from answers, or after a crash, when there was none, from what the lists show then.
+For each operation that changes or shows something there is one method: it says which answer the
+documentation promises for a request in the present state, and what the request changes. It never
+looks at the service; ids, which it cannot know, it takes from answers, or after a crash, when there
+was none, from what the lists show then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 from runtime.timestamps import iso, parse
+from tests.simulation.state import (
+    CLEARED,
+    DAY_MS,
+    SHOWN,
+    Access,
+    Account,
+    Collection,
+    Decision,
+    Expected,
+    Memory,
+    Record,
+    Refused,
+    Request,
+)
 
-DAY_MS = 24 * 3600 * 1000
-IMPLIED = {"read": {"read"}, "write": {"read", "write"}, "admin": {"read", "write", "admin"}}
-CANONICAL = {"memories.create", "memories.create_raw", "memories.create_batch", "memory_tools.insert", "learning.decide", "learning.report"}
+CANONICAL = {
+    "memories.create",
+    "memories.create_raw",
+    "memories.create_batch",
+    "memory_tools.insert",
+    "learning.decide",
+    "learning.report",
+}
 COST_ONE = {"memories.update", "memory_tools.replace", "memory_tools.rethink", "learning.decide"}
-SHOWN = ("title", "tags", "metadata", "importance", "user_id", "session_id", "speaker")
-CLEARED = {"tags": [], "metadata": {}}
-
-
-@dataclass(eq=False)
-class Collection:
-    name: str
-    created_at: int
-    id: str | None = None
-    description: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-    version: int = 1
-    updated_at: int = 0
-    is_default: bool = False
-    is_gone: bool = False
-
-
-@dataclass(eq=False)
-class Memory:
-    """is_searchable None: not known since a crash. versions: (event, content) of each."""
-
-    content: str
-    collection: Collection
-    created_at: int
-    is_searchable: bool | None
-    fields: dict[str, Any]
-    expires_at: int | None = None
-    id: str | None = None
-    updated_at: int = 0
-    is_gone: bool = False
-    versions: list[tuple[str, str]] = field(default_factory=list)
-
-    def readable(self, now: int) -> bool:
-        return not self.is_gone and (self.expires_at is None or self.expires_at > now)
-
-    def view(self) -> dict[str, Any]:
-        """What the API shows of it, as far as it is known."""
-        shown = {name: self.fields.get(name, CLEARED.get(name)) for name in SHOWN} | {
-            "content": self.content,
-            "version": len(self.versions),
-            "created_at": iso(self.created_at),
-            "updated_at": iso(self.updated_at),
-            "expires_at": None if self.expires_at is None else iso(self.expires_at),
-        }
-        shown |= {name: value for name, value in (("id", self.id), ("collection_id", self.collection.id)) if value is not None}
-        if self.is_searchable is not None:
-            shown |= {"searchable": self.is_searchable, "processing_status": "completed" if self.is_searchable else "processing"}
-        return shown
-
-
-@dataclass(eq=False)
-class Decision:
-    """outcomes: what was reported, in order; the last one counts."""
-
-    chosen: str
-    id: str | None = None
-    outcomes: list[bool] = field(default_factory=list)
-
-    def view(self) -> dict[str, Any]:
-        """What the API shows of it."""
-        shown = {"chosen_action_key": self.chosen, "action_probability": 0.5, "propensity_source": "client"}
-        shown |= {"status": "final" if self.outcomes else "pending", "outcomes": [{"value": float(value)} for value in self.outcomes]}
-        return shown | {"composite_reward": float(self.outcomes[-1]) if self.outcomes else None}
-
-
-@dataclass(eq=False)
-class Access:
-    """A session (no name) or an API key. text None: it was minted in a crash, and nobody has seen it."""
-
-    account: Account
-    text: str | None
-    scopes: tuple[str, ...]
-    expires_at: int | None
-    name: str = ""
-    id: str | None = None
-    is_gone: bool = False
-
-    @property
-    def rights(self) -> set[str]:
-        return set().union(*(IMPLIED[scope] for scope in self.scopes))
-
-
-@dataclass(eq=False)
-class Record:
-    """What an Idempotency-Key is bound to. A crash may have hidden the reply: then `statuses` are those it can have, and body is None.
-
-    memories: of a canonical one
-    """
-
-    request: Request
-    expires_at: int | None
-    statuses: tuple[int, ...]
-    body: Any
-    memories: list[Memory]
-
-
-@dataclass(eq=False)
-class Profile:
-    """since: how many memories there were when it was last deleted; those do not count. is_set: by a caller, and not deleted since."""
-
-    bio: str | None = None
-    since: int = 0
-    is_set: bool = False
-
-
-@dataclass(eq=False)
-class Account:
-    email: str
-    password: str
-    id: str | None = None
-    collections: list[Collection] = field(default_factory=list)
-    memories: list[Memory] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    keys: list[Access] = field(default_factory=list)
-    records: dict[str, Record] = field(default_factory=dict)
-    spent: int = 0  # credits of writes
-    profiles: dict[str, Profile] = field(default_factory=lambda: {user: Profile() for user in ("ada", "bob")})
-
-    def readable(self, now: int) -> list[Memory]:
-        return [memory for memory in self.memories if memory.readable(now)]
-
-    def matching(self, asked: dict[str, Any], now: int) -> list[Memory]:
-        """The readable ones that pass these filters, in order of arrival."""
-        wanted = {name: value for name, value in asked.items() if name in ("collection_id", "user_id", "session_id", "tag")}
-        return [memory for memory in self.readable(now) if all(_passes(memory, *item) for item in wanted.items())]
-
-
-@dataclass(eq=False)
-class Request:
-    """One request. in_time: whether its text is embedded before the answer; None where others in its commit decide that."""
-
-    operation: str
-    who: Access | None = None
-    body: Any = None
-    query: dict[str, Any] = field(default_factory=dict)
-    path: dict[str, str] = field(default_factory=dict)
-    key: str | None = None
-    if_match: str | None = None
-    prefer: dict[str, str] = field(default_factory=dict)
-    in_time: bool | None = True
-
-    @property
-    def meaning(self) -> tuple[Any, ...]:
-        return self.operation, repr(self.body), repr(self.query), repr(self.path)
-
-
-@dataclass
-class Expected:
-    """statuses: any of them. fields: what the body must say. apply(body, status): what changes; body None: the answer was lost.
-
-    is_replay: `body` is to come again, word for word, unless it is None. found: ids a search must find; `also`: ids it may find too.
-    credits: what the write costs when it takes effect.
-    """
-
-    statuses: tuple[int, ...]
-    fields: dict[str, Any] = field(default_factory=dict)
-    apply: Callable[[Any, int | None], list[Memory] | None] | None = None
-    body: Any = None
-    is_replay: bool = False
-    found: set[str] | None = None
-    also: set[str] = field(default_factory=set)
-    credits: int = 0
-
-
-class Refused(Exception):
-    def __init__(self, status: int):
-        self.status = status
-
-
-def _passes(memory: Memory, name: str, value: Any) -> bool:
-    if name == "collection_id":
-        return memory.collection.id == value
-    if name == "tag":
-        return value in memory.fields.get("tags", ())
-    return memory.fields.get(name) == value
 
 
 class Model:
     def __init__(self) -> None:
         self.accounts: dict[str, Account] = {}
 
-    # --- the stations of a request ------------------------------------------------------------------------------------
+    # --- the stations of a request ----------------------------------------------------------------
 
     def expect(self, request: Request, scope: str, idempotent: bool, now: int) -> Expected:
         """The promised answer. `scope` and `idempotent` are the operation's."""
@@ -241,7 +85,13 @@ class Model:
         if not left and record.memories:
             raise Refused(404)
         known = all(memory.is_searchable is not None for memory in left)
-        statuses = (201, 202) if not known else (201,) if all(memory.is_searchable for memory in left) else (202,)
+        statuses = (
+            (201, 202)
+            if not known
+            else (201,)
+            if all(memory.is_searchable for memory in left)
+            else (202,)
+        )
         is_batch = request.operation == "memories.create_batch"
         if len(record.memories) == 1 and not is_batch:
             return Expected(statuses, left[0].view())
@@ -249,7 +99,9 @@ class Model:
 
         def apply(body: Any, status: int | None) -> None:
             """A crash may have hidden the ids until now."""
-            for memory, memory_id in zip(named, [] if body is None else body["memory_ids"], strict=body is not None):
+            for memory, memory_id in zip(
+                named, [] if body is None else body["memory_ids"], strict=body is not None
+            ):
                 memory.id = memory.id or memory_id
 
         ids = [memory.id for memory in named]
@@ -272,12 +124,14 @@ class Model:
         def apply(body: Any, status: int | None) -> list[Memory] | None:
             made = change(body, status) if change else None
             expires_at = None if canonical else now + DAY_MS
-            account.records[request.key] = Record(request, expires_at, (status,) if status else expected.statuses, body, made or [])
+            account.records[request.key] = Record(
+                request, expires_at, (status,) if status else expected.statuses, body, made or []
+            )
             return made
 
         expected.apply = apply
 
-    # --- who is meant -------------------------------------------------------------------------------------------------
+    # --- who is meant -----------------------------------------------------------------------------
 
     def collection(self, account: Account, collection_id: str | None) -> Collection:
         if collection_id is None:
@@ -301,7 +155,7 @@ class Model:
                         return memory
         raise Refused(404)
 
-    # --- accounts -----------------------------------------------------------------------------------------------------
+    # --- accounts ---------------------------------------------------------------------------------
 
     def auth_register(self, _: None, request: Request, now: int) -> Expected:
         email = request.body["email"]
@@ -320,7 +174,9 @@ class Model:
         account = self.accounts.get(request.body["email"])
         if account is None or account.password != request.body["password"]:
             raise Refused(401)
-        return Expected((200,), {"email": account.email} | ({"user_id": account.id} if account.id else {}))
+        return Expected(
+            (200,), {"email": account.email} | ({"user_id": account.id} if account.id else {})
+        )
 
     def auth_logout(self, account: Account, request: Request, now: int) -> Expected:
         if request.who.name:
@@ -346,15 +202,23 @@ class Model:
 
     def auth_api_keys_list(self, account: Account, request: Request, now: int) -> Expected:
         keys = [key for key in account.keys if not key.is_gone][::-1]
-        return Expected((200,), {"total_count": len(keys), "items": [{"name": key.name} for key in keys[: request.query["limit"]]]})
+        return Expected(
+            (200,),
+            {
+                "total_count": len(keys),
+                "items": [{"name": key.name} for key in keys[: request.query["limit"]]],
+            },
+        )
 
     def auth_api_keys_delete(self, account: Account, request: Request, now: int) -> Expected:
-        key = next((key for key in account.keys if key.id == request.path["id"] and not key.is_gone), None)
+        key = next(
+            (key for key in account.keys if key.id == request.path["id"] and not key.is_gone), None
+        )
         if key is None:
             raise Refused(404)
         return Expected((204,), apply=lambda body, status: setattr(key, "is_gone", True))
 
-    # --- collections --------------------------------------------------------------------------------------------------
+    # --- collections ------------------------------------------------------------------------------
 
     def collection_view(self, account: Account, collection: Collection) -> dict[str, Any]:
         shown = {
@@ -370,11 +234,17 @@ class Model:
 
     def memory_counts(self, account: Account, collection: Collection, now: int) -> range:
         """What memory_count may be: what has expired counts until it is swept."""
-        members = [memory for memory in account.memories if memory.collection is collection and not memory.is_gone]
+        members = [
+            memory
+            for memory in account.memories
+            if memory.collection is collection and not memory.is_gone
+        ]
         return range(sum(memory.readable(now) for memory in members), len(members) + 1)
 
     def collections_create(self, account: Account, request: Request, now: int) -> Expected:
-        made = Collection(request.body["name"], now, None, request.body.get("description"), updated_at=now)
+        made = Collection(
+            request.body["name"], now, None, request.body.get("description"), updated_at=now
+        )
 
         def apply(body: Any, status: int | None) -> None:
             made.id = None if body is None else body["id"]
@@ -383,52 +253,99 @@ class Model:
         return Expected((201,), self.collection_view(account, made), apply)
 
     def collections_get(self, account: Account, request: Request, now: int) -> Expected:
-        return Expected((200,), self.collection_view(account, self.collection(account, request.path["id"])))
+        return Expected(
+            (200,), self.collection_view(account, self.collection(account, request.path["id"]))
+        )
 
     def collections_get_default(self, account: Account, request: Request, now: int) -> Expected:
         return Expected((200,), self.collection_view(account, account.collections[0]))
 
     def collections_list(self, account: Account, request: Request, now: int) -> Expected:
-        found = [c for c in account.collections if not c.is_gone and request.query.get("name") in (None, c.name)][::-1]
-        page = [self.collection_view(account, collection) for collection in found[: request.query["limit"]]]
-        return Expected((200,), {"total_count": len(found), "items": page, "has_more": len(found) > len(page)})
+        found = [
+            c
+            for c in account.collections
+            if not c.is_gone and request.query.get("name") in (None, c.name)
+        ][::-1]
+        page = [
+            self.collection_view(account, collection)
+            for collection in found[: request.query["limit"]]
+        ]
+        return Expected(
+            (200,), {"total_count": len(found), "items": page, "has_more": len(found) > len(page)}
+        )
 
     def collections_update(self, account: Account, request: Request, now: int) -> Expected:
         collection = self.collection(account, request.path["id"])
-        sent = {**request.body, **({"metadata": request.body["metadata"] or {}} if "metadata" in request.body else {})}
-        changes = {name: value for name, value in sent.items() if getattr(collection, name) != value}
-        after = {"version": collection.version + bool(changes), "updated_at": now if changes else collection.updated_at, **changes}
+        sent = {
+            **request.body,
+            **({"metadata": request.body["metadata"] or {}} if "metadata" in request.body else {}),
+        }
+        changes = {
+            name: value for name, value in sent.items() if getattr(collection, name) != value
+        }
+        after = {
+            "version": collection.version + bool(changes),
+            "updated_at": now if changes else collection.updated_at,
+            **changes,
+        }
 
         def apply(body: Any, status: int | None) -> None:
             for name, value in after.items():
                 setattr(collection, name, value)
 
-        return Expected((200,), self.collection_view(account, collection) | {**after, "updated_at": iso(after["updated_at"])}, apply)
+        return Expected(
+            (200,),
+            self.collection_view(account, collection)
+            | {**after, "updated_at": iso(after["updated_at"])},
+            apply,
+        )
 
     def collections_delete(self, account: Account, request: Request, now: int) -> Expected:
         collection = self.collection(account, request.path["id"])
         if collection.is_default:
             raise Refused(400)
-        return Expected((200,), {"id": collection.id, "deleted": True}, lambda body, status: self._drop(account, [collection]))
+        return Expected(
+            (200,),
+            {"id": collection.id, "deleted": True},
+            lambda body, status: self._drop(account, [collection]),
+        )
 
     def collections_bulk_delete(self, account: Account, request: Request, now: int) -> Expected:
         doomed, results = [], []
         for collection_id in request.body["ids"]:
             try:
                 collection = self.collection(account, collection_id)
-                status = "forbidden" if collection.is_default else "not_found" if collection in doomed else "deleted"
+                status = (
+                    "forbidden"
+                    if collection.is_default
+                    else "not_found"
+                    if collection in doomed
+                    else "deleted"
+                )
             except Refused as refused:
                 status = "forbidden" if refused.status == 403 else "not_found"
             if status == "deleted":
                 doomed.append(collection)
             results.append({"id": collection_id, "status": status})
-        return Expected((200,), {"deleted": len(doomed), "results": results}, lambda body, status: self._drop(account, doomed))
+        return Expected(
+            (200,),
+            {"deleted": len(doomed), "results": results},
+            lambda body, status: self._drop(account, doomed),
+        )
 
     def collections_delete_all(self, account: Account, request: Request, now: int) -> Expected:
         if "confirm" not in request.query:
             raise Refused(400)
-        doomed = [collection for collection in account.collections if not collection.is_gone and not collection.is_default]
-        return Expected((200,), {"deleted": len(doomed)}, lambda body, status: self._drop(account, [*doomed, account.collections[0]]))
+        doomed = [
+            collection
+            for collection in account.collections
+            if not collection.is_gone and not collection.is_default
+        ]
+        return Expected(
+            (200,),
+            {"deleted": len(doomed)},
+            lambda body, status: self._drop(account, [*doomed, account.collections[0]]),
+        )
 
     def _drop(self, account: Account, doomed: Iterable[Collection]) -> None:
         for collection in doomed:
@@ -436,7 +353,7 @@ class Model:
             for memory in account.memories:
                 memory.is_gone |= memory.collection is collection
 
-    # --- decisions ----------------------------------------------------------------------------------------------------
+    # --- decisions --------------------------------------------------------------------------------
 
     def decision(self, account: Account, decision_id: str) -> Decision:
         for owner in self.accounts.values():
@@ -454,21 +371,35 @@ class Model:
             made.id = None if body is None else body["decision_id"]
             account.decisions.append(made)
 
-        return Expected((201,), {"chosen_action_key": made.chosen, "action_probability": 0.5, "replayed": False}, apply)
+        return Expected(
+            (201,),
+            {"chosen_action_key": made.chosen, "action_probability": 0.5, "replayed": False},
+            apply,
+        )
 
     def learning_report(self, account: Account, request: Request, now: int) -> Expected:
         decision = self.decision(account, request.path["id"])
         success = request.body["success"]
-        told = {"status": "final", "composite_reward": float(success), "outcome_count": len(decision.outcomes) + 1, "replayed": False}
+        told = {
+            "status": "final",
+            "composite_reward": float(success),
+            "outcome_count": len(decision.outcomes) + 1,
+            "replayed": False,
+        }
         return Expected((201,), told, lambda body, status: decision.outcomes.append(success))
 
     def learning_get(self, account: Account, request: Request, now: int) -> Expected:
         return Expected((200,), self.decision(account, request.path["id"]).view())
 
-    # --- memories: made -----------------------------------------------------------------------------------------------
+    # --- memories: made ---------------------------------------------------------------------------
 
     def _made(
-        self, sent: dict[str, Any], collection: Collection, request: Request, now: int, shared: dict[str, Any] | None = None
+        self,
+        sent: dict[str, Any],
+        collection: Collection,
+        request: Request,
+        now: int,
+        shared: dict[str, Any] | None = None,
     ) -> Memory:
         fields = {name: sent[name] for name in SHOWN if sent.get(name) is not None}
         if shared and shared.get("user_id"):
@@ -476,9 +407,20 @@ class Model:
         fields.setdefault("importance", 0.5)
         expires_at = parse(sent["expires_at"]) if sent.get("expires_at") else None
         ready = request.in_time
-        return Memory(sent["content"], collection, now, ready, fields, expires_at, updated_at=now, versions=[("ADD", sent["content"])])
+        return Memory(
+            sent["content"],
+            collection,
+            now,
+            ready,
+            fields,
+            expires_at,
+            updated_at=now,
+            versions=[("ADD", sent["content"])],
+        )
 
-    def _store(self, account: Account, made: list[Memory], fields: dict[str, Any], request: Request) -> Expected:
+    def _store(
+        self, account: Account, made: list[Memory], fields: dict[str, Any], request: Request
+    ) -> Expected:
         def apply(body: Any, status: int | None) -> list[Memory]:
             ids = [None] * len(made) if body is None else body.get("memory_ids", [body.get("id")])
             assert len(ids) == len(made), (ids, made)
@@ -489,10 +431,14 @@ class Model:
             account.memories += made
             return made
 
-        return Expected(_statuses(201, request.in_time if made else True), fields, apply, credits=len(made))
+        return Expected(
+            _statuses(201, request.in_time if made else True), fields, apply, credits=len(made)
+        )
 
     def memories_create_raw(self, account: Account, request: Request, now: int) -> Expected:
-        made = self._made(request.body, self.collection(account, request.body.get("collection_id")), request, now)
+        made = self._made(
+            request.body, self.collection(account, request.body.get("collection_id")), request, now
+        )
         return self._store(account, [made], made.view(), request)
 
     memory_tools_insert = memories_create_raw
@@ -501,7 +447,10 @@ class Model:
         if "messages" not in request.body:
             return self.memories_create_raw(account, request, now)
         collection = self.collection(account, request.body.get("collection_id"))
-        texts = [{**request.body, "content": said["content"], "speaker": said["role"]} for said in request.body["messages"]]
+        texts = [
+            {**request.body, "content": said["content"], "speaker": said["role"]}
+            for said in request.body["messages"]
+        ]
         made = [self._made(text, collection, request, now) for text in texts]
         return self._store(account, made, {"created_count": len(made)}, request)
 
@@ -511,28 +460,44 @@ class Model:
         made = []
         for item in sent["memories"]:
             try:
-                collection = self.collection(account, item.get("collection_id") or sent.get("collection_id"))
+                collection = self.collection(
+                    account, item.get("collection_id") or sent.get("collection_id")
+                )
             except Refused as refused:
                 if refused.status == 403:
                     raise
                 continue
             made.append(self._made(item, collection, request, now, shared=sent))
-        return self._store(account, made, {"created": len(made), "failed": len(sent["memories"]) - len(made)}, request)
+        return self._store(
+            account,
+            made,
+            {"created": len(made), "failed": len(sent["memories"]) - len(made)},
+            request,
+        )
 
-    # --- memories: changed --------------------------------------------------------------------------------------------
+    # --- memories: changed ------------------------------------------------------------------------
 
     def memories_update(self, account: Account, request: Request, now: int) -> Expected:
         memory = self.memory(account, request.path["id"], now)
-        if request.if_match is not None and request.if_match != "*" and request.if_match != f'"{len(memory.versions)}"':
+        if (
+            request.if_match is not None
+            and request.if_match != "*"
+            and request.if_match != f'"{len(memory.versions)}"'
+        ):
             raise Refused(412)
-        wanted = {name: CLEARED.get(name) if value is None else value for name, value in request.body.items()}
+        wanted = {
+            name: CLEARED.get(name) if value is None else value
+            for name, value in request.body.items()
+        }
         before = memory.view()
         changes = {name: value for name, value in wanted.items() if before[name] != value}
         if not changes:
             return Expected((200,), before)
         return self._changed(memory, changes, request, now)
 
-    def _changed(self, memory: Memory, changes: dict[str, Any], request: Request, now: int) -> Expected:
+    def _changed(
+        self, memory: Memory, changes: dict[str, Any], request: Request, now: int
+    ) -> Expected:
         """A new version with these fields, unless there are none."""
         rewritten = "content" in changes
         ready = request.in_time if rewritten else memory.is_searchable
@@ -563,7 +528,9 @@ class Model:
         if memory.content != request.body["old_content"]:
             raise Refused(409)
         same = request.body["new_content"] == memory.content
-        return self._changed(memory, {} if same else {"content": request.body["new_content"]}, request, now)
+        return self._changed(
+            memory, {} if same else {"content": request.body["new_content"]}, request, now
+        )
 
     def memory_tools_rethink(self, account: Account, request: Request, now: int) -> Expected:
         memory = self.memory(account, request.body["memory_id"], now)
@@ -571,15 +538,25 @@ class Model:
         def apply(body: Any, status: int | None) -> None:
             memory.is_searchable = request.in_time if body is None else status != 202
 
-        return Expected(_statuses(200, request.in_time), {"id": memory.id, "version": len(memory.versions)}, apply)
+        return Expected(
+            _statuses(200, request.in_time),
+            {"id": memory.id, "version": len(memory.versions)},
+            apply,
+        )
 
-    # --- memories: gone -----------------------------------------------------------------------------------------------
+    # --- memories: gone ---------------------------------------------------------------------------
 
     def memories_delete(self, account: Account, request: Request, now: int) -> Expected:
         memory = self.memory(account, request.path["id"], now)
-        if request.if_match is not None and request.if_match != "*" and request.if_match != f'"{len(memory.versions)}"':
+        if (
+            request.if_match is not None
+            and request.if_match != "*"
+            and request.if_match != f'"{len(memory.versions)}"'
+        ):
             raise Refused(412)
-        return Expected((200,), {"id": memory.id, "deleted": True}, lambda body, status: _forget([memory]))
+        return Expected(
+            (200,), {"id": memory.id, "deleted": True}, lambda body, status: _forget([memory])
+        )
 
     def memories_bulk_delete(self, account: Account, request: Request, now: int) -> Expected:
         doomed, results = [], []
@@ -592,7 +569,11 @@ class Model:
             if status == "deleted":
                 doomed.append(memory)
             results.append({"id": memory_id, "status": status})
-        return Expected((200,), {"deleted": len(doomed), "results": results}, lambda body, status: _forget(doomed))
+        return Expected(
+            (200,),
+            {"deleted": len(doomed), "results": results},
+            lambda body, status: _forget(doomed),
+        )
 
     def memories_delete_all(self, account: Account, request: Request, now: int) -> Expected:
         if "confirm" not in request.query:
@@ -602,45 +583,83 @@ class Model:
         doomed = account.matching(request.query, now)
         return Expected((200,), {"deleted": len(doomed)}, lambda body, status: _forget(doomed))
 
-    # --- memories: read -----------------------------------------------------------------------------------------------
+    # --- memories: read ---------------------------------------------------------------------------
 
     def memories_get(self, account: Account, request: Request, now: int) -> Expected:
         return Expected((200,), self.memory(account, request.path["id"], now).view())
 
     def memories_history(self, account: Account, request: Request, now: int) -> Expected:
         memory = self.memory(account, request.path["id"], now)
-        versions = [{"version": n, "event": event, "content": text} for n, (event, text) in enumerate(memory.versions, 1)]
-        return Expected((200,), {"total_count": len(versions), "items": versions[: request.query["limit"]]})
+        versions = [
+            {"version": n, "event": event, "content": text}
+            for n, (event, text) in enumerate(memory.versions, 1)
+        ]
+        return Expected(
+            (200,), {"total_count": len(versions), "items": versions[: request.query["limit"]]}
+        )
 
-    def memories_list(self, account: Account, request: Request, now: int, below: Memory | None = None) -> Expected:
+    def memories_list(
+        self, account: Account, request: Request, now: int, below: Memory | None = None
+    ) -> Expected:
         """One page. below: the last memory of the page before."""
         if "collection_id" in request.query:
             self.collection(account, request.query["collection_id"])
         found = account.matching(request.query, now)[::-1]
         place = -1 if below is None else account.memories.index(below)
-        rest = found if below is None else [memory for memory in found if account.memories.index(memory) < place]
+        rest = (
+            found
+            if below is None
+            else [memory for memory in found if account.memories.index(memory) < place]
+        )
         page = [memory.view() for memory in rest[: request.query["limit"]]]
-        return Expected((200,), {"total_count": len(found), "items": page, "has_more": len(rest) > len(page)})
+        return Expected(
+            (200,), {"total_count": len(found), "items": page, "has_more": len(rest) > len(page)}
+        )
 
     def search_search(self, account: Account, request: Request, now: int) -> Expected:
-        """Weak results are asked for, so that vectors find everything there is and words exactly what has them."""
+        """Weak results are asked for, so that vectors find everything there is and words exactly
+        what has them.
+        """
         asked = request.body
         if "collection_id" in asked:
             self.collection(account, asked["collection_id"])
-        everything = {memory.id: memory for memory in account.matching(asked, now) if memory.is_searchable}
-        worded = {memory_id for memory_id, memory in everything.items() if set(asked["query"].split()) & set(memory.content.split())}
+        everything = {
+            memory.id: memory for memory in account.matching(asked, now) if memory.is_searchable
+        }
+        worded = {
+            memory_id
+            for memory_id, memory in everything.items()
+            if set(asked["query"].split()) & set(memory.content.split())
+        }
         by_meaning = asked["search_type"] != "bm25"
-        found = set(everything) if by_meaning and request.in_time else set() if asked["search_type"] == "vector" else worded
+        found = (
+            set(everything)
+            if by_meaning and request.in_time
+            else set()
+            if asked["search_type"] == "vector"
+            else worded
+        )
         # A hybrid search adds what was said beside a match.
         also = set(everything) if asked["search_type"] == "hybrid" else set()
-        return Expected((200,), {"degraded": by_meaning and not request.in_time, "no_match": not found}, found=found, also=also)
+        return Expected(
+            (200,),
+            {"degraded": by_meaning and not request.in_time, "no_match": not found},
+            found=found,
+            also=also,
+        )
 
-    # --- profiles -----------------------------------------------------------------------------------------------------
+    # --- profiles ---------------------------------------------------------------------------------
 
     def profile_get(self, account: Account, request: Request, now: int) -> Expected:
         """Facts come a little later; they are looked at when everything has settled (`home_of`)."""
         user = request.query["user_id"]
-        return Expected((200,), {"bio": account.profiles[user].bio, "memory_count": len(account.matching({"user_id": user}, now))})
+        return Expected(
+            (200,),
+            {
+                "bio": account.profiles[user].bio,
+                "memory_count": len(account.matching({"user_id": user}, now)),
+            },
+        )
 
     def profile_update(self, account: Account, request: Request, now: int) -> Expected:
         profile = account.profiles[request.query["user_id"]]
@@ -652,26 +671,22 @@ class Model:
         return Expected((200,), {"bio": bio}, apply)
 
     def profile_delete(self, account: Account, request: Request, now: int) -> Expected:
-        """Where nothing is left that could make a profile, facts that were once derived may still have left one to delete."""
+        """Where nothing is left that could make a profile, facts that were once derived may still
+        have left one to delete.
+        """
         user = request.query["user_id"]
         profile = account.profiles[user]
-        counted = [memory for memory in account.memories[profile.since :] if memory.fields.get("user_id") == user]
+        counted = [
+            memory
+            for memory in account.memories[profile.since :]
+            if memory.fields.get("user_id") == user
+        ]
         exists = profile.is_set or any(memory.readable(now) for memory in counted)
 
         def apply(body: Any, status: int | None) -> None:
             profile.bio, profile.is_set, profile.since = None, False, len(account.memories)
 
         return Expected((200,) if exists else (200, 404) if counted else (404,), {}, apply)
-
-    def home_of(self, account: Account, user: str, now: int) -> list[tuple[str, str | None]]:
-        """(place, memory id) of what the user's memories say last of where they live; [] when they do not say."""
-        said = []
-        for order, memory in enumerate(account.memories[account.profiles[user].since :]):
-            place = memory.content.partition(" I live in ")[2]
-            own = memory.fields.get("user_id") == user and memory.fields.get("speaker") != "assistant"  # whose "I" is somebody else
-            if place and own and memory.readable(now):
-                said.append((memory.created_at, order, place, memory.id))
-        return [max(said)[2:]] if said else []
 
 
 def _statuses(ready: int, in_time: bool | None) -> tuple[int, ...]:

@@ -1,9 +1,11 @@
-"""An account that is told things and draws a graph; what it knows once all jobs have run is foretold.
+"""An account that is told things and draws a graph; what it knows once all jobs have run is
+foretold.
 
-People say where they live, the same again in other words, and what they love; entities and edges are asked for beside that; memories
-and edges are deleted. Each sentence is new, so a text names a memory, and nobody speaks twice before the first sentence has settled.
-Of a person's homes the last one holds, of a home the first sentence stands; all the others are superseded and come back when what
-stands before them is deleted.
+People say where they live, the same again in other words, and what they love; entities and edges
+are asked for beside that; memories and edges are deleted. Each sentence is new, so a text names a
+memory, and nobody speaks twice before the first sentence has settled. Of a person's homes the last
+one holds, of a home the first sentence stands; all the others are superseded and come back when
+what stands before them is deleted.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from runtime.timestamps import iso
-from tests.plugins import Answer
 from tests.simulation.world import SURVIVES, World
+from tests.support.shard_harness import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,14 +30,26 @@ DOOM = 0.25
 
 
 class Scribe:
-    """hold(whether it is so, what is wrong, answer) raises; note(line, answer) goes into the trace; word() was never said before."""
+    """hold(whether it is so, what is wrong, answer) raises; note(line, answer) goes into the trace;
+    word() was never said before.
+    """
 
-    def __init__(self, world: World, chance: random.Random, word: Callable[[], str], note: Any, hold: Any):
-        self._world, self._chance, self._word, self._note, self._hold = world, chance, word, note, hold
+    def __init__(
+        self, world: World, chance: random.Random, word: Callable[[], str], note: Any, hold: Any
+    ):
+        self._world, self._chance, self._word, self._note, self._hold = (
+            world,
+            chance,
+            word,
+            note,
+            hold,
+        )
         self._token = world.register(EMAIL, "Scribe")
         self._began_at = world.now_ms - HISTORY_DAYS * DAY_MS
         self._told = 0
-        self._homes: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)  # (place, its sentences, the one that stands first)
+        self._homes: dict[str, list[tuple[str, list[str]]]] = defaultdict(
+            list
+        )  # (place, its sentences, the one that stands first)
         self._loved: dict[str, dict[str, str]] = defaultdict(dict)  # sentence -> thing
         self._asked: set[str] = set()
         self._edges: dict[tuple[str, str], str | None] = {}  # ends -> id
@@ -47,7 +61,7 @@ class Scribe:
         actions = {self._tell: 5, self._draw: 1.5, self._forget: 2, self._rub_out: 1}
         self._chance.choices(list(actions), list(actions.values()))[0]()
 
-    # --- what is asked ------------------------------------------------------------------------------------------------
+    # --- what is asked ----------------------------------------------------------------------------
 
     def _tell(self) -> None:
         person = self._chance.choice(PEOPLE)
@@ -55,18 +69,25 @@ class Scribe:
             return
         homes, kind = self._homes[person], self._chance.random()
         if kind < 0.3 and homes and homes[-1][1] == [f"I live in {homes[-1][0]}"]:
-            self._say(person, text := f"I am living in {homes[-1][0]}", lambda: homes[-1][1].append(text))
+            self._say(
+                person, text := f"I am living in {homes[-1][0]}", lambda: homes[-1][1].append(text)
+            )
         elif kind < 0.7:
             place = self._word().capitalize()
             self._say(person, text := f"I live in {place}", lambda: homes.append((place, [text])))
         else:
             thing = self._word()
-            self._say(person, text := f"I love {thing}", lambda: self._loved[person].update({text: thing}))
+            self._say(
+                person, text := f"I love {thing}", lambda: self._loved[person].update({text: thing})
+            )
 
     def _say(self, person: str, text: str, heard: Callable[[], Any]) -> None:
         self._told += 1
         at = iso(self._began_at + self._told * DAY_MS)
-        body = {"messages": [{"role": "user", "name": person, "content": text + "."}], "occurred_at": at}
+        body = {
+            "messages": [{"role": "user", "name": person, "content": text + "."}],
+            "occurred_at": at,
+        }
         if self._ask("memories.process", body)[0]:
             heard()
             self._waiting.add(person)
@@ -78,7 +99,9 @@ class Scribe:
             if self._ask("graph.entities.create", {"name": source, "type": "thing"})[0]:
                 self._asked.add(source)
             return
-        done, answer = self._ask("graph.relationships.create", {"source": source, "target": target, "type": "knows"})
+        done, answer = self._ask(
+            "graph.relationships.create", {"source": source, "target": target, "type": "knows"}
+        )
         if done:
             self._asked |= {source, target}
             self._edges[source, target] = None if answer is None else answer.body["id"]
@@ -92,7 +115,13 @@ class Scribe:
 
     def _forget(self) -> None:
         """Delete a memory, whether it stands or not, of somebody who has no sentence waiting."""
-        known = [(who, text) for who in PEOPLE if who not in self._waiting for text in self._texts(who) if text in self._ids]
+        known = [
+            (who, text)
+            for who in PEOPLE
+            if who not in self._waiting
+            for text in self._texts(who)
+            if text in self._ids
+        ]
         if not known:
             return
         person, text = self._chance.choice(known)
@@ -110,16 +139,22 @@ class Scribe:
         self._world.arm(step)
         answer = self._world.ask([self._world.form(operation, body, who=self._token, **path)])[0]
         self._world.arm(None)
-        self._note(f"{operation} {body or path} by the scribe, armed {step} -> {'no answer' if answer is None else answer.status}", answer)
+        self._note(
+            f"{operation} {body or path} by the scribe, armed {step} -> "
+            f"{'no answer' if answer is None else answer.status}",
+            answer,
+        )
         if answer is None:
             return SURVIVES[step], None
         if answer.status == 401:
-            self._token = self._world("auth.login", {"email": EMAIL, "password": "correct horse"}).body["access_token"]
+            self._token = self._world(
+                "auth.login", {"email": EMAIL, "password": "correct horse"}
+            ).body["access_token"]
             return False, answer
         self._hold(answer.status < 300, "the scribe was refused", answer)
         return True, answer
 
-    # --- what is to be seen -------------------------------------------------------------------------------------------
+    # --- what is to be seen -----------------------------------------------------------------------
 
     def _texts(self, person: str) -> list[str]:
         return [*(text for _, texts in self._homes[person] for text in texts), *self._loved[person]]
@@ -127,35 +162,71 @@ class Scribe:
     def look(self) -> None:
         """All jobs have run: memories, claims, entities and figures are those that are foretold."""
         self._waiting.clear()
-        self._token = self._world("auth.login", {"email": EMAIL, "password": "correct horse"}).body["access_token"]
+        self._token = self._world("auth.login", {"email": EMAIL, "password": "correct horse"}).body[
+            "access_token"
+        ]
         listed = self._every("memories.list", include_superseded=True)
         self._ids = {item["content"]: item["id"] for item in listed}
-        standing = {text for who in PEOPLE for text in [*self._loved[who], *(texts[0] for _, texts in self._homes[who][-1:])]}
+        standing = {
+            text
+            for who in PEOPLE
+            for text in [*self._loved[who], *(texts[0] for _, texts in self._homes[who][-1:])]
+        }
         every = sorted(text for who in PEOPLE for text in self._texts(who))
         self._same("memories", sorted(item["content"] for item in listed), every)
-        self._same("standing memories", {item["content"] for item in listed if item["conflict_status"] == "none"}, standing)
+        self._same(
+            "standing memories",
+            {item["content"] for item in listed if item["conflict_status"] == "none"},
+            standing,
+        )
         for who in PEOPLE:
-            self._same(f"home of {who}", self._targets(who, "lives_in"), {place for place, _ in self._homes[who][-1:]})
-            self._same(f"what {who} loves", self._targets(who, "likes"), set(self._loved[who].values()))
+            self._same(
+                f"home of {who}",
+                self._targets(who, "lives_in"),
+                {place for place, _ in self._homes[who][-1:]},
+            )
+            self._same(
+                f"what {who} loves", self._targets(who, "likes"), set(self._loved[who].values())
+            )
         places = {place for who in PEOPLE for place, _ in self._homes[who]}
         things = {thing for who in PEOPLE for thing in self._loved[who].values()}
         entities = {item["name"] for item in self._every("graph.entities.list")}
-        self._same("entities", entities, {who for who in PEOPLE if self._texts(who)} | places | things | self._asked)
+        self._same(
+            "entities",
+            entities,
+            {who for who in PEOPLE if self._texts(who)} | places | things | self._asked,
+        )
         stats = self._world("graph.stats", who=self._token).body
-        self._same("relationships", stats["relationships"], len(places) + len(things) + len(self._edges))
+        self._same(
+            "relationships", stats["relationships"], len(places) + len(things) + len(self._edges)
+        )
         self._same("contradictions", stats["contradictions"], 0)
-        drawn = self._world("graph.query", {"relation_type": "knows", "limit": 100}, who=self._token).body["relationships"]
-        self._edges = {(edge["source"]["name"], edge["target"]["name"]): edge["id"] for edge in drawn} if self._edges else {}
+        drawn = self._world(
+            "graph.query", {"relation_type": "knows", "limit": 100}, who=self._token
+        ).body["relationships"]
+        self._edges = (
+            {(edge["source"]["name"], edge["target"]["name"]): edge["id"] for edge in drawn}
+            if self._edges
+            else {}
+        )
         self._same("edges", len(drawn), len(self._edges))
 
     def _targets(self, person: str, kind: str) -> set[str]:
-        answer = self._world("graph.query", {"entity": person, "relation_type": kind, "limit": 100}, who=self._token)
-        return set() if answer.status == 404 else {found["target"]["name"] for found in answer.body["relationships"]}
+        answer = self._world(
+            "graph.query", {"entity": person, "relation_type": kind, "limit": 100}, who=self._token
+        )
+        return (
+            set()
+            if answer.status == 404
+            else {found["target"]["name"] for found in answer.body["relationships"]}
+        )
 
     def _every(self, operation: str, **query: Any) -> list[dict[str, Any]]:
         items, cursor = [], {}
         while True:
-            page = self._world(operation, who=self._token, query={"limit": 100, **query, **cursor}).body
+            page = self._world(
+                operation, who=self._token, query={"limit": 100, **query, **cursor}
+            ).body
             items += page["items"]
             if not page["has_more"]:
                 return items

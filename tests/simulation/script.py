@@ -1,4 +1,6 @@
-"""Which requests a seed makes: mostly sensible ones on what is there, some on what is gone, foreign or never was."""
+"""Which requests a seed makes: mostly sensible ones on what is there, some on what is gone, foreign
+or never was.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.timestamps import iso
-from tests.simulation.model import Access, Account, Model, Request
+from tests.simulation.model import Model
+from tests.simulation.state import Access, Account, Request
 
 SHARED_WORDS = ("harbour", "lantern", "violin", "meadow", "copper", "orchard")
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtv" for vowel in "aou"]
@@ -43,18 +46,32 @@ class Script:
             "collections.delete": (0.7, self._collections_delete),
             "collections.bulk_delete": (0.3, self._collections_bulk_delete),
             "collections.delete_all": (0.15, self._collections_delete_all),
-            "profile.update": (0.5, lambda account: Request("profile.update", body={"bio": self.word()}, query=self._user())),
+            "profile.update": (
+                0.5,
+                lambda account: Request(
+                    "profile.update", body={"bio": self.word()}, query=self._user()
+                ),
+            ),
             "profile.delete": (0.4, lambda account: Request("profile.delete", query=self._user())),
             "learning.decide": (1, self._decide),
             "learning.report": (1.5, self._report),
         }
         self.others: dict[str, tuple[float, Callable[[Account], Request]]] = {
-            "memories.get": (2, lambda account: Request("memories.get", path={"id": self._memory(account)})),
+            "memories.get": (
+                2,
+                lambda account: Request("memories.get", path={"id": self._memory(account)}),
+            ),
             "memories.history": (1, self._history),
             "memories.list": (2, self._list),
             "search.search": (5, self._search),
-            "learning.get": (0.7, lambda account: Request("learning.get", path={"id": self._decision(account)})),
-            "collections.get": (1, lambda account: Request("collections.get", path={"id": self._collection(account)})),
+            "learning.get": (
+                0.7,
+                lambda account: Request("learning.get", path={"id": self._decision(account)}),
+            ),
+            "collections.get": (
+                1,
+                lambda account: Request("collections.get", path={"id": self._collection(account)}),
+            ),
             "collections.get_default": (0.3, lambda account: Request("collections.get_default")),
             "collections.list": (1, self._collections_list),
             "profile.get": (1, lambda account: Request("profile.get", query=self._user())),
@@ -63,17 +80,26 @@ class Script:
             "auth.login": (1, self._login),
             "auth.logout": (0.5, lambda account: Request("auth.logout")),
             "auth.api_keys.create": (1, self._mint),
-            "auth.api_keys.list": (0.5, lambda account: Request("auth.api_keys.list", query={"limit": self._chance.randint(1, 5)})),
+            "auth.api_keys.list": (
+                0.5,
+                lambda account: Request(
+                    "auth.api_keys.list", query={"limit": self._chance.randint(1, 5)}
+                ),
+            ),
             "auth.api_keys.delete": (0.5, self._unmint),
         }
 
     def request(self, credentials: list[Access], *, writes_only: bool = False) -> Request:
-        """The next request, by one of these credentials; idempotent where it may be, and sometimes one that was sent before."""
+        """The next request, by one of these credentials; idempotent where it may be, and sometimes
+        one that was sent before.
+        """
         if self._sent and self._chance.random() < 0.12 and not writes_only:
             return self._again()
         menu = self.writes if writes_only else {**self.writes, **self.others}
         who = self._chance.choice(credentials)
-        make = self._chance.choices([make for _, make in menu.values()], [weight for weight, _ in menu.values()])[0]
+        make = self._chance.choices(
+            [make for _, make in menu.values()], [weight for weight, _ in menu.values()]
+        )[0]
         request = make(who.account)
         request.who = None if request.operation in ("auth.register", "auth.login") else who
         if request.who is not None and self._chance.random() < 0.4:
@@ -92,12 +118,20 @@ class Script:
     def _again(self) -> Request:
         """An earlier request under its key: the same, or another one."""
         before = self._chance.choice(self._sent[-25:])
-        again = Request(before.operation, before.who, before.body, before.query, before.path, before.key, before.if_match)
+        again = Request(
+            before.operation,
+            before.who,
+            before.body,
+            before.query,
+            before.path,
+            before.key,
+            before.if_match,
+        )
         if self._chance.random() < 0.2 and isinstance(again.body, dict) and "content" in again.body:
             again.body = {**again.body, "content": self.text()}
         return again
 
-    # --- words and things ---------------------------------------------------------------------------------------------
+    # --- words and things -------------------------------------------------------------------------
 
     def _number(self) -> int:
         self._numbers += 1
@@ -114,7 +148,10 @@ class Script:
     def text(self) -> str:
         home = f" I live in {self.word().capitalize()}" if self._chance.random() < 0.15 else ""
         more = " yonder" * 150 if self._chance.random() < 0.05 else ""  # longer than one passage
-        return f"{self.word()} {self._chance.choice(SHARED_WORDS)} {self._chance.choice(SHARED_WORDS)}{more}{home}"
+        return (
+            f"{self.word()} {self._chance.choice(SHARED_WORDS)} "
+            f"{self._chance.choice(SHARED_WORDS)}{more}{home}"
+        )
 
     def _user(self) -> Body:
         return {"user_id": self._chance.choice(USERS)}
@@ -123,7 +160,9 @@ class Script:
         return value if self._chance.random() < share else None
 
     def _foreign(self, account: Account) -> Account:
-        return self._chance.choice([other for other in self._model.accounts.values() if other is not account] or [account])
+        return self._chance.choice(
+            [other for other in self._model.accounts.values() if other is not account] or [account]
+        )
 
     def _memory(self, account: Account) -> str:
         """Mostly one of the newest, which are mostly alive; often one that is not indexed yet."""
@@ -134,7 +173,11 @@ class Script:
         waiting = [memory for memory in alive if not memory.is_searchable]
         choice = alive if alive and self._chance.random() < 0.9 else known
         choice = waiting if waiting and self._chance.random() < 0.4 else choice
-        return self._chance.choice(choice[-20:]).id if choice and self._chance.random() > 0.03 else NOWHERE["mem"]
+        return (
+            self._chance.choice(choice[-20:]).id
+            if choice and self._chance.random() > 0.03
+            else NOWHERE["mem"]
+        )
 
     def _collection(self, account: Account) -> str:
         if self._chance.random() < 0.04:
@@ -142,13 +185,21 @@ class Script:
         known = [collection for collection in account.collections if collection.id is not None]
         alive = [collection for collection in known if not collection.is_gone]
         choice = alive if alive and self._chance.random() < 0.93 else known
-        return self._chance.choice(choice[-6:]).id if choice and self._chance.random() > 0.03 else NOWHERE["col"]
+        return (
+            self._chance.choice(choice[-6:]).id
+            if choice and self._chance.random() > 0.03
+            else NOWHERE["col"]
+        )
 
     def _decision(self, account: Account) -> str:
         if self._chance.random() < 0.06:
             account = self._foreign(account)
         known = [decision.id for decision in account.decisions if decision.id is not None]
-        return self._chance.choice(known[-6:]) if known and self._chance.random() > 0.03 else NOWHERE["dec"]
+        return (
+            self._chance.choice(known[-6:])
+            if known and self._chance.random() > 0.03
+            else NOWHERE["dec"]
+        )
 
     def _moment(self) -> str:
         """Soon after, or sometimes before, now."""
@@ -177,30 +228,62 @@ class Script:
         }
         return {name: value for name, value in drawn.items() if value is not None}
 
-    # --- requests -----------------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def _decide(self, account: Account) -> Request:
-        body = {"policy_key": "p", "candidates": [{"action_key": "a"}, {"action_key": "b"}], "mode": "observe"}
-        return Request("learning.decide", body={**body, "chosen_action_key": self._chance.choice("ab"), "action_probability": 0.5})
+        body = {
+            "policy_key": "p",
+            "candidates": [{"action_key": "a"}, {"action_key": "b"}],
+            "mode": "observe",
+        }
+        return Request(
+            "learning.decide",
+            body={
+                **body,
+                "chosen_action_key": self._chance.choice("ab"),
+                "action_probability": 0.5,
+            },
+        )
 
     def _report(self, account: Account) -> Request:
-        return Request("learning.report", body={"success": self._chance.random() < 0.5}, path={"id": self._decision(account)})
+        return Request(
+            "learning.report",
+            body={"success": self._chance.random() < 0.5},
+            path={"id": self._decision(account)},
+        )
 
     def _create(self, account: Account) -> Request:
         return Request("memories.create", body={"content": self.text(), **self._fields(account)})
 
     def _raw(self, account: Account) -> Request:
-        return Request("memories.create_raw", body={"content": self.text(), **self._fields(account)})
+        return Request(
+            "memories.create_raw", body={"content": self.text(), **self._fields(account)}
+        )
 
     def _insert(self, account: Account) -> Request:
-        return Request("memory_tools.insert", body={"content": self.text(), **self._fields(account)})
+        return Request(
+            "memory_tools.insert", body={"content": self.text(), **self._fields(account)}
+        )
 
     def _messages(self, account: Account) -> Request:
-        said = [{"role": role, "content": self.text()} for role in ("user", "assistant", "user")[: self._chance.randint(1, 3)]]
-        return Request("memories.create", body={**self._fields(account), "session_id": self._chance.choice(SESSIONS), "messages": said})
+        said = [
+            {"role": role, "content": self.text()}
+            for role in ("user", "assistant", "user")[: self._chance.randint(1, 3)]
+        ]
+        return Request(
+            "memories.create",
+            body={
+                **self._fields(account),
+                "session_id": self._chance.choice(SESSIONS),
+                "messages": said,
+            },
+        )
 
     def _batch(self, account: Account) -> Request:
-        items = [{"content": self.text(), **self._fields(account)} for _ in range(self._chance.randint(1, 5))]
+        items = [
+            {"content": self.text(), **self._fields(account)}
+            for _ in range(self._chance.randint(1, 5))
+        ]
         return Request("memories.create_batch", body={"memories": items, **self._filters(account)})
 
     def _update(self, account: Account) -> Request:
@@ -215,36 +298,57 @@ class Script:
         if self._chance.random() < 0.2:
             body[self._chance.choice(("title", "metadata", "tags", "expires_at"))] = None
         match = self._now_and_then(0.3, self._chance.choice(('"1"', '"2"', "*")))
-        return Request("memories.update", body=body, path={"id": self._memory(account)}, if_match=match)
+        return Request(
+            "memories.update", body=body, path={"id": self._memory(account)}, if_match=match
+        )
 
     def _text_of(self, account: Account, memory_id: str) -> str:
-        return next((memory.content for memory in account.memories if memory.id == memory_id), "nothing")
+        return next(
+            (memory.content for memory in account.memories if memory.id == memory_id), "nothing"
+        )
 
     def _replace(self, account: Account) -> Request:
         memory_id = self._memory(account)
         old = self._text_of(account, memory_id) if self._chance.random() < 0.85 else "another text"
         new = self.text() if self._chance.random() < 0.9 else old
-        return Request("memory_tools.replace", body={"memory_id": memory_id, "old_content": old, "new_content": new})
+        return Request(
+            "memory_tools.replace",
+            body={"memory_id": memory_id, "old_content": old, "new_content": new},
+        )
 
     def _rethink(self, account: Account) -> Request:
         return Request("memory_tools.rethink", body={"memory_id": self._memory(account)})
 
     def _delete(self, account: Account) -> Request:
-        return Request("memories.delete", path={"id": self._memory(account)}, if_match=self._now_and_then(0.1, '"1"'))
+        return Request(
+            "memories.delete",
+            path={"id": self._memory(account)},
+            if_match=self._now_and_then(0.1, '"1"'),
+        )
 
     def _bulk_delete(self, account: Account) -> Request:
-        return Request("memories.bulk_delete", body={"ids": [self._memory(account) for _ in range(self._chance.randint(1, 4))]})
+        return Request(
+            "memories.bulk_delete",
+            body={"ids": [self._memory(account) for _ in range(self._chance.randint(1, 4))]},
+        )
 
     def _delete_all(self, account: Account) -> Request:
         confirm = {"confirm": "delete-all-memories"} if self._chance.random() < 0.8 else {}
         return Request("memories.delete_all", query={**self._filters(account), **confirm})
 
     def _history(self, account: Account) -> Request:
-        return Request("memories.history", path={"id": self._memory(account)}, query={"limit": self._chance.randint(1, 4)})
+        return Request(
+            "memories.history",
+            path={"id": self._memory(account)},
+            query={"limit": self._chance.randint(1, 4)},
+        )
 
     def _list(self, account: Account) -> Request:
         tag = {"tag": self._chance.choice(TAGS)} if self._chance.random() < 0.2 else {}
-        return Request("memories.list", query={"limit": self._chance.randint(1, 6), **self._filters(account), **tag})
+        return Request(
+            "memories.list",
+            query={"limit": self._chance.randint(1, 6), **self._filters(account), **tag},
+        )
 
     def _search(self, account: Account) -> Request:
         texts = [memory.content for memory in account.memories] or ["nothing"]
@@ -255,7 +359,13 @@ class Script:
         return Request("search.search", body={**asked, **self._filters(account)})
 
     def _collections_create(self, account: Account) -> Request:
-        return Request("collections.create", body={"name": self._chance.choice(("travel", "work", "default")), "description": self.word()})
+        return Request(
+            "collections.create",
+            body={
+                "name": self._chance.choice(("travel", "work", "default")),
+                "description": self.word(),
+            },
+        )
 
     def _collections_update(self, account: Account) -> Request:
         drawn = {
@@ -271,10 +381,16 @@ class Script:
         return Request("collections.delete", path={"id": self._collection(account)})
 
     def _collections_bulk_delete(self, account: Account) -> Request:
-        return Request("collections.bulk_delete", body={"ids": [self._collection(account) for _ in range(self._chance.randint(1, 3))]})
+        return Request(
+            "collections.bulk_delete",
+            body={"ids": [self._collection(account) for _ in range(self._chance.randint(1, 3))]},
+        )
 
     def _collections_delete_all(self, account: Account) -> Request:
-        return Request("collections.delete_all", query={"confirm": "delete-all-collections"} if self._chance.random() < 0.8 else {})
+        return Request(
+            "collections.delete_all",
+            query={"confirm": "delete-all-collections"} if self._chance.random() < 0.8 else {},
+        )
 
     def _collections_list(self, account: Account) -> Request:
         name = {"name": "travel"} if self._chance.random() < 0.4 else {}
@@ -283,18 +399,27 @@ class Script:
     def _register(self, account: Account) -> Request:
         is_taken = self._chance.random() < 0.3 or len(self._model.accounts) >= 4
         email = account.email if is_taken else f"new{self._number()}@example.com"
-        return Request("auth.register", body={"email": email, "password": "correct horse", "full_name": "Somebody"})
+        return Request(
+            "auth.register",
+            body={"email": email, "password": "correct horse", "full_name": "Somebody"},
+        )
 
     def _login(self, account: Account) -> Request:
         password = account.password if self._chance.random() < 0.9 else "wrong horse"
         return Request("auth.login", body={"email": account.email, "password": password})
 
     def _mint(self, account: Account) -> Request:
-        body: Body = {"name": f"key {self._number()}", "scopes": [self._chance.choice(("read", "write", "admin"))]}
+        body: Body = {
+            "name": f"key {self._number()}",
+            "scopes": [self._chance.choice(("read", "write", "admin"))],
+        }
         if self._chance.random() < 0.4:
             body["expires_at"] = self._moment()
         return Request("auth.api_keys.create", body=body)
 
     def _unmint(self, account: Account) -> Request:
         known = [key.id for key in account.keys if key.id is not None]
-        return Request("auth.api_keys.delete", path={"id": self._chance.choice(known) if known else "key_nowhere"})
+        return Request(
+            "auth.api_keys.delete",
+            path={"id": self._chance.choice(known) if known else "key_nowhere"},
+        )

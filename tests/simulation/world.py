@@ -1,7 +1,9 @@
-"""The shard under simulation: everything random or timed is the seed's, and the process can die at each step of a commit.
+"""The shard under simulation: everything random or timed is the seed's, and the process can die at
+each step of a commit.
 
-Death is taken from the disk: at the moment of the crash the directory's files are copied, all of the old shard is thrown away,
-and a new one opens the copy. What the old one still had in memory is lost as it would be with its process. The steps:
+Death is taken from the disk: at the moment of the crash the directory's files are copied, all of
+the old shard is thrown away, and a new one opens the copy. What the old one still had in memory is
+lost as it would be with its process. The steps:
 
     before     nothing of the write transaction has happened
     inside     its work has run, the commit has not begun
@@ -30,23 +32,22 @@ from unittest.mock import patch
 
 import numpy as np
 
-import runtime.shard
+import runtime.shard.shard
 import serve_app
-from plugins.memory_store import MEMORY_VECTORS
-from runtime import job_loop, jobs
+from plugins.memories import MEMORY_VECTORS
+from runtime.api import jobs
+from runtime.api.operation import Call, Reply
 from runtime.errors import ApiError
 from runtime.inference import Models
-from runtime.job_loop import JobLoop
-from runtime.operation import Call, Reply
-from runtime.secrets import Secrets
-from runtime.settings import Settings
-from runtime.shard import Shard
-from runtime.write_lane import Outcome, StorageFailed
-from storage.directory import DATA_FILE, LOCK_FILE
-from storage.table import Committed, Identity, Transaction
-from tests.plugins import CHEAP, Answer, Desk, _answer
-from tests.plugins.embedding import WordEmbedder
-from tests.simulation.ears import Ears
+from runtime.installation import Secrets
+from runtime.shard import Shard, job_loop
+from runtime.shard.job_loop import JobLoop
+from runtime.shard.writer import Outcome, StorageFailed
+from serve_app import Settings
+from storage.store import DATA_FILE, LOCK_FILE, Committed, Identity, Transaction
+from tests.simulation.recording_receivers import RecordingReceivers
+from tests.support.embedding import WordEmbedder
+from tests.support.shard_harness import CHEAP, Answer, ShardHarness, _answer
 
 START_MS = 1_790_000_000_000
 TIMES = {
@@ -55,7 +56,14 @@ TIMES = {
     "auth": {**CHEAP["auth"], "token_seconds": 3 * 24 * 3600},
     "webhooks": {"disable_after_seconds": 366 * 24 * 3600},
 }
-SURVIVES = {"before": False, "inside": False, "torn": False, "committed": True, "fed": True, "embedding": False}
+SURVIVES = {
+    "before": False,
+    "inside": False,
+    "torn": False,
+    "committed": True,
+    "fed": True,
+    "embedding": False,
+}
 META_BYTES = 2 * 4096  # LMDB's two meta pages
 JOBS_MAX = 500
 
@@ -65,15 +73,17 @@ class SimulatedCrash(BaseException):
 
 
 class SteppedJobs(JobLoop):
-    """The shard's jobs, each run when `step` is awaited. Ids they make come from the seed of the simulation."""
+    """The shard's jobs, each run when `step` is awaited. Ids they make come from the seed of the
+    simulation.
+    """
 
     def start(self, owns: Callable[[int], bool]) -> None:
-        with self._snapshot() as snapshot:
+        with self._parts.store.snapshot() as snapshot:
             self.add(jobs.unfinished(snapshot, filter(owns, snapshot.slots())))
 
     async def step(self) -> bool:
         """Run the most overdue job; False when none is due."""
-        if not self._heap or self._heap[0][0] > self._now_ms():
+        if not self._heap or self._heap[0][0] > self._parts.now_ms():
             return False
         due = heapq.heappop(self._heap)
         await self._run_one(due.slot, due.tenant, due.job_id)
@@ -87,13 +97,15 @@ class MortalShard(Shard):
         super().__init__(*arguments)
         self._world = world
         self._dies_when_fed = False
-        self._usage._set_alarm = lambda: None  # usage is written when an operation asks for it, not by the clock
+        self._usage._set_alarm = lambda: (
+            None
+        )  # usage is written when an operation asks for it, not by the clock
 
     async def open(self, *, create: bool) -> None:
-        with patch.object(runtime.shard, "JobLoop", SteppedJobs):
+        with patch.object(runtime.shard.shard, "JobLoop", SteppedJobs):
             await super().open(create=create)
-        self._commit, self._learn = self.store.write, self._lane._feed
-        self.store.write, self._lane._feed = self._write_or_die, self._feed_or_die
+        self._commit, self._learn = self.store.write, self._writer._feed
+        self.store.write, self._writer._feed = self._write_or_die, self._feed_or_die
 
     def _now_ms(self) -> int:
         return self._world.now_ms
@@ -137,8 +149,10 @@ class MortalEmbedder(WordEmbedder):
             self.waiting -= 1
 
 
-class World(Desk):
-    """A Desk over a shard that dies and comes back. `crashed` says that the last thing asked of it was too much."""
+class World(ShardHarness):
+    """A ShardHarness over a shard that dies and comes back. `crashed` says that the last thing
+    asked of it was too much.
+    """
 
     def __init__(self, directory: Path, seed: int, vectors_exact_max: int):
         self._chance = random.Random(f"world {seed}")
@@ -146,17 +160,23 @@ class World(Desk):
         self._lives = 0
         self._seeds = 0
         self.settings = Settings.load({**CHEAP, **TIMES})
-        self.secrets = Secrets(self._chance.randbytes(32), self._chance.randbytes(32), "mem_op_" + self._chance.randbytes(20).hex())
+        self.secrets = Secrets(
+            self._chance.randbytes(32),
+            self._chance.randbytes(32),
+            "mem_op_" + self._chance.randbytes(20).hex(),
+        )
         self.registry = serve_app.registry()
         self.now_ms = START_MS
         self.embedder = MortalEmbedder(self)
-        self.ears = Ears(self, random.Random(f"ears {seed}"))
+        self.receivers = RecordingReceivers(self, random.Random(f"ears {seed}"))
         self._models = Models(self.embedder)
         self.arm(None)
         self.crashed = False
         self._held: asyncio.Task | None = None
         self._patches = ExitStack()
-        self._patches.enter_context(patch.object(job_loop, "os", SimpleNamespace(urandom=self._chance.randbytes)))
+        self._patches.enter_context(
+            patch.object(job_loop, "os", SimpleNamespace(urandom=self._chance.randbytes))
+        )
         self._patches.enter_context(patch.object(job_loop, "random", self._chance))
         self._patches.enter_context(patch.object(MEMORY_VECTORS, "exact_max", vectors_exact_max))
         self._runner = asyncio.Runner()
@@ -165,8 +185,16 @@ class World(Desk):
 
     def _open(self, *, create: bool) -> None:
         identity = Identity("", 0, 1, 4096, 1)
-        self.shard = MortalShard(self, self._directory, self.registry, self.settings, self._models, identity, self.secrets)
-        self.shard.environment = replace(self.shard.environment, outbound=self.ears)
+        self.shard = MortalShard(
+            self,
+            self._directory,
+            self.registry,
+            self.settings,
+            self._models,
+            identity,
+            self.secrets,
+        )
+        self.shard.environment = replace(self.shard.environment, outbound=self.receivers)
         self._runner.run(self.shard.open(create=create))
 
     def close(self) -> None:
@@ -174,11 +202,16 @@ class World(Desk):
         self._runner.close()
         self._patches.close()
 
-    # --- asking -------------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def ask(self, calls: list[Call | ApiError]) -> list[Answer | None]:
-        """The answers; None for a call that the crash left without one. Writes among several calls share one commit."""
-        return [None if reply is None else _answer(reply) for reply in self._runner.run(self._ask(calls))]
+        """The answers; None for a call that the crash left without one. Writes among several calls
+        share one commit.
+        """
+        return [
+            None if reply is None else _answer(reply)
+            for reply in self._runner.run(self._ask(calls))
+        ]
 
     async def _ask(self, calls: list[Call | ApiError]) -> list[Reply | None]:
         if len(calls) == 1:
@@ -186,12 +219,16 @@ class World(Desk):
         else:
             replies = await self._ask_at_once(calls)
         for reply in replies:
-            if isinstance(reply, BaseException) and not (self.crashed and isinstance(reply, StorageFailed | SimulatedCrash)):
+            if isinstance(reply, BaseException) and not (
+                self.crashed and isinstance(reply, StorageFailed | SimulatedCrash)
+            ):
                 raise reply
         return [None if isinstance(reply, BaseException) else reply for reply in replies]
 
     async def _ask_at_once(self, calls: list[Call | ApiError]) -> list[Any]:
-        """Hold the writer until every call has reached it, so that they form one group whatever the threads do."""
+        """Hold the writer until every call has reached it, so that they form one group whatever the
+        threads do.
+        """
         begun, go_on = threading.Event(), threading.Event()
 
         def plug(transaction: Transaction) -> Outcome:
@@ -200,17 +237,17 @@ class World(Desk):
             return Outcome(Reply())
 
         armed, self.armed = self.armed, None
-        plugged = asyncio.create_task(self.shard._lane.submit(plug, "plug"))
+        plugged = asyncio.create_task(self.shard._writer.submit(plug, "plug"))
         await asyncio.to_thread(begun.wait)
         self.armed = armed
         asked = [asyncio.create_task(self._reply(call)) for call in calls]
-        while sum(task.done() for task in asked) + self.shard._lane.depth < len(asked) + 1:
+        while sum(task.done() for task in asked) + self.shard._writer.depth < len(asked) + 1:
             await asyncio.sleep(0)
         go_on.set()
         await plugged
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    # --- jobs ---------------------------------------------------------------------------------------------------------
+    # --- jobs -------------------------------------------------------------------------------------
 
     def run_jobs(self, count: int) -> None:
         """Run at most so many due jobs; a crash ends it."""
@@ -226,7 +263,9 @@ class World(Desk):
                 raise
 
     def hold_job(self) -> None:
-        """Run due jobs up to the first one that embeds, which then waits in its embedding until `release_job`."""
+        """Run due jobs up to the first one that embeds, which then waits in its embedding until
+        `release_job`.
+        """
         self.embedder.late = True
         self._runner.run(self._hold_job())
 
@@ -241,7 +280,7 @@ class World(Desk):
         if held is not None:
             self._runner.run(_ended(held))
 
-    # --- dying --------------------------------------------------------------------------------------------------------
+    # --- dying ------------------------------------------------------------------------------------
 
     def step_of_write(self) -> str | None:
         """The step at which the write that begins now is to end."""
@@ -272,7 +311,9 @@ class World(Desk):
             self._runner.run(_ended(self._held))
             self._held = None
         self.embedder.late = False
-        self._runner.run(self.shard.close())  # it may do as it likes: nobody opens its directory again
+        self._runner.run(
+            self.shard.close()
+        )  # it may do as it likes: nobody opens its directory again
         shutil.rmtree(self._directory)
         self._directory = self._root / str(self._lives)
         self.crashed = False

@@ -1,4 +1,6 @@
-"""python -m tests.upgrade.keep: make the store of the present format, which later releases must be able to open."""
+"""python -m tests.upgrade.keep: make the store of the present format, which later releases must be
+able to open.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,43 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from runtime.layout import FORMAT_VERSION
-from tests.upgrade.house import EMAIL, PASSWORD, House
+from runtime.installation import FORMAT_VERSION
+from tests.upgrade.house import EMAIL, PASSWORD, UpgradeHarness
 
 STORES = Path(__file__).parent / "stores"
 
 
-def live(house: House) -> None:
+def live(house: UpgradeHarness) -> None:
     """Leave a trace in every table."""
     house("auth.register", {"email": EMAIL, "password": PASSWORD, "full_name": "Ada Lovelace"})
     me = house.login()
     house("auth.api_keys.create", {"name": "kept"}, who=me, key="a cached key")
-    work = house("collections.create", {"name": "work", "metadata": {"team": "blue"}}, who=me).body["id"]
+    work = house("collections.create", {"name": "work", "metadata": {"team": "blue"}}, who=me).body[
+        "id"
+    ]
     gone = house("collections.create", {"name": "gone"}, who=me).body["id"]
     house("memories.create", {"content": "a violin, kept under a key"}, who=me, key="kept")
     said = [{"role": "user", "content": f"The harbour has {number} cranes"} for number in range(3)]
     house("memories.create", {"messages": said, "session_id": "monday", "user_id": "bob"}, who=me)
-    items = [{"content": f"copper meadow {number}", "tags": ["a", "b"], "importance": 0.9} for number in range(3)]
-    house("memories.create_batch", {"memories": items, "collection_id": work}, who=me, key="a batch")
-    changed = house("memories.create", {"content": "first words", "collection_id": work}, who=me).body["id"]
-    house("memories.update", {"content": "violin words, rewritten", "metadata": {"n": 1}}, who=me, id=changed)
-    house("memories.create", {"content": "in a collection that goes", "collection_id": gone}, who=me)
+    items = [
+        {"content": f"copper meadow {number}", "tags": ["a", "b"], "importance": 0.9}
+        for number in range(3)
+    ]
+    house(
+        "memories.create_batch", {"memories": items, "collection_id": work}, who=me, key="a batch"
+    )
+    changed = house(
+        "memories.create", {"content": "first words", "collection_id": work}, who=me
+    ).body["id"]
+    house(
+        "memories.update",
+        {"content": "violin words, rewritten", "metadata": {"n": 1}},
+        who=me,
+        id=changed,
+    )
+    house(
+        "memories.create", {"content": "in a collection that goes", "collection_id": gone}, who=me
+    )
     house("collections.delete", who=me, id=gone)
     house("memories.create", {"content": "a far end", "expires_at": "2999-01-01"}, who=me)
 
@@ -36,10 +54,9 @@ def live(house: House) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         data_dir = Path(scratch) / "data"
-        house = House(data_dir)
+        house = UpgradeHarness(data_dir)
         live(house)
-        while house.shard._jobs._running or house.shard._jobs.oldest_age_ms():
-            house("auth.login", {"email": EMAIL, "password": PASSWORD})
+        house.settle()
         (data_dir / "seen.json").write_text(json.dumps(house.seen(), indent=1))
         house.shard.store.backup(Path(scratch) / "compact")
         house.close()

@@ -1,4 +1,6 @@
-"""A store of an older format opens, as a whole or not at all, and says what it said; a newer one is refused with a sentence."""
+"""A store of an older format opens, as a whole or not at all, and says what it said; a newer one is
+refused with a sentence.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,12 @@ from typing import Any
 import pytest
 
 import serve_app
-from plugins.memory_store import MEMORY_FIELDS
-from runtime import jobs, outbox
-from runtime.layout import FORMAT_VERSION, Layout, LayoutError, shard_directory
-from runtime.secrets import Secrets
-from storage.directory import StoreMismatch, StoreTooNew
-from storage.environment import figures
-from storage.table import Identity, Store
-from tests.served import refusal
-from tests.upgrade.house import House
+from plugins.memories import MEMORY_FIELDS
+from runtime.api import jobs, outbox
+from runtime.installation import FORMAT_VERSION, Layout, LayoutError, Secrets, shard_directory
+from storage.store import Identity, Store, StoreMismatch, StoreTooNew, figures
+from tests.support.served import refusal
+from tests.upgrade.house import UpgradeHarness
 from tests.upgrade.keep import STORES
 
 COUNTED = {"access_count", "last_accessed_at"}
@@ -39,9 +38,15 @@ def format_of(data_dir: Path) -> int:
 
 
 def shown_then(now: Any, then: Any) -> Any:
-    """What is seen now, without the fields that replies have got since, and without what looking counts."""
+    """What is seen now, without the fields that replies have got since, and without what looking
+    counts.
+    """
     if isinstance(then, dict) and isinstance(now, dict):
-        return {name: then[name] if name in COUNTED else shown_then(value, then[name]) for name, value in now.items() if name in then}
+        return {
+            name: then[name] if name in COUNTED else shown_then(value, then[name])
+            for name, value in now.items()
+            if name in then
+        }
     if isinstance(then, list) and isinstance(now, list) and len(now) == len(then):
         return [shown_then(one, other) for one, other in zip(now, then, strict=True)]
     return now
@@ -55,14 +60,29 @@ def test_a_store_of_every_format_so_far_is_kept() -> None:
 def test_a_kept_store_opens_and_says_what_it_said(version: int, tmp_path: Path) -> None:
     seen = unpacked(version, tmp_path)
     for _ in range(2):
-        house = House(tmp_path)
+        house = UpgradeHarness(tmp_path)
         said, wrong = house.seen(), house.findings()
         house.close()
         assert (shown_then(said, seen), wrong) == (seen, [])
         assert Layout.load(tmp_path).format_version == format_of(tmp_path) == FORMAT_VERSION
 
 
-# --- the next format, made up -----------------------------------------------------------------------------------------
+def test_a_store_of_every_kind_of_record_is_exported_as_it_was(tmp_path: Path) -> None:
+    """The store was written, and exported, by the release before files moved to their packages."""
+    with tarfile.open(Path(__file__).with_name("exported.tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    house = UpgradeHarness(tmp_path)
+    now, wrong = house.exported(), house.findings()
+    house.close()
+    then = json.loads((tmp_path / "exported.json").read_text())
+
+    def kept(records: list[dict]) -> list[dict]:  # to look is counted
+        return [each for each in records if each["kind"] not in ("usage_day", "usage_month")]
+
+    assert (shown_then(kept(now), kept(then)), wrong) == (kept(then), [])
+
+
+# --- the next format, made up ---------------------------------------------------------------------
 
 NEXT_JOBS = replace(jobs.JOBS, version=jobs.JOBS.version + 1)
 
@@ -73,7 +93,14 @@ def migrate(data_dir: Path, step: Callable[[dict], dict]) -> None:
     identity = replace(figures(directory).identity, format_version=FORMAT_VERSION + 1)
     migrations = {(NEXT_JOBS.name, jobs.JOBS.version): step}
     service_key = Secrets.load(data_dir / "secrets", create=False).service
-    Store.open(directory, (NEXT_JOBS,), identity=identity, create=False, migrations=migrations, service_key=service_key).close()
+    Store.open(
+        directory,
+        (NEXT_JOBS,),
+        identity=identity,
+        create=False,
+        migrations=migrations,
+        service_key=service_key,
+    ).close()
 
 
 def test_a_store_becomes_one_of_the_next_format_and_stays_it(tmp_path: Path) -> None:
@@ -99,7 +126,7 @@ def test_an_upgrade_that_breaks_off_leaves_the_store_as_it_was(tmp_path: Path) -
     with pytest.raises(KeyError):
         migrate(tmp_path, step)
     assert format_of(tmp_path) == FORMAT_VERSION
-    house = House(tmp_path)
+    house = UpgradeHarness(tmp_path)
     said, wrong = house.seen(), house.findings()
     house.close()
     assert (shown_then(said, seen), wrong) == (seen, [])
@@ -118,10 +145,16 @@ def test_derived_rows_that_cannot_be_made_again_leave_the_store_as_it_was(tmp_pa
     rebuild = {MEMORY_FIELDS.tables[0].name: fails}
     with pytest.raises(KeyError):
         Store.open(
-            directory, tables, identity=identity, create=False, migrations=outbox.MIGRATIONS, rebuild=rebuild, service_key=service_key
+            directory,
+            tables,
+            identity=identity,
+            create=False,
+            migrations=outbox.MIGRATIONS,
+            rebuild=rebuild,
+            service_key=service_key,
         )
     assert format_of(tmp_path) == 1
-    house = House(tmp_path)
+    house = UpgradeHarness(tmp_path)
     said, wrong = house.seen(), house.findings()
     house.close()
     assert (shown_then(said, seen), wrong) == (seen, [])
@@ -137,7 +170,7 @@ def test_a_reader_leaves_an_older_store_alone(tmp_path: Path) -> None:
     assert (tmp_path / "shards/0000/data.mdb").read_bytes() == before
 
 
-# --- from the future --------------------------------------------------------------------------------------------------
+# --- from the future ------------------------------------------------------------------------------
 
 
 def test_a_newer_store_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -146,14 +179,18 @@ def test_a_newer_store_is_refused_with_a_sentence(tmp_path: Path) -> None:
     newer = Identity(**{**vars(identity), "format_version": FORMAT_VERSION + 1})
     Store.open(tmp_path / "shards/0000", (), identity=newer, create=False).close()
     with pytest.raises(StoreTooNew):
-        House(tmp_path)
-    assert f"has format {FORMAT_VERSION + 1}; this release knows {FORMAT_VERSION}" in refusal(tmp_path)
+        UpgradeHarness(tmp_path)
+    assert f"has format {FORMAT_VERSION + 1}; this release knows {FORMAT_VERSION}" in refusal(
+        tmp_path
+    )
 
 
 def test_a_newer_layout_is_refused_with_a_sentence(tmp_path: Path) -> None:
     unpacked(FORMAT_VERSION, tmp_path)
     told = json.loads((tmp_path / "layout.json").read_text())
-    (tmp_path / "layout.json").write_text(json.dumps({**told, "format_version": FORMAT_VERSION + 1}))
+    (tmp_path / "layout.json").write_text(
+        json.dumps({**told, "format_version": FORMAT_VERSION + 1})
+    )
     with pytest.raises(LayoutError, match="newer version"):
         Layout.load(tmp_path)
     assert f"newer version of this service (format {FORMAT_VERSION + 1})" in refusal(tmp_path)

@@ -7,7 +7,8 @@
     python -m mneme_client ask "What must Ada not eat?" --json
     python -m mneme_client export account.jsonl
 
-With --json the answer is printed as the service gave it. A failure is one sentence on standard error, and status 1.
+With --json the answer is printed as the service gave it. A failure is one sentence on standard
+error, and status 1.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ PATIENCE = Retries(attempts_max=3)  # somebody is watching
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser("python -m mneme_client", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(
+        "python -m mneme_client",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--base-url", help=f"default: ${BASE_URL_VARIABLE}, else {BASE_URL}")
     shared.add_argument("--api-key", help=f"default: ${API_KEY_VARIABLE}")
@@ -40,21 +45,31 @@ def parser() -> argparse.ArgumentParser:
     scoped.add_argument("--collection-id", help="in this collection")
     commands = made.add_subparsers(required=True, metavar="COMMAND")
 
-    add = commands.add_parser("add", parents=[shared, scoped], help="store a memory, and wait until searches find it")
+    add = commands.add_parser(
+        "add", parents=[shared, scoped], help="store a memory, and wait until searches find it"
+    )
     add.add_argument("content", help="its text; - reads standard input")
     add.add_argument("--tag", action="append", dest="tags", help="a label; may be repeated")
     add.set_defaults(run=run_add)
 
-    search = commands.add_parser("search", parents=[shared, scoped], help="find memories, best first")
+    search = commands.add_parser(
+        "search", parents=[shared, scoped], help="find memories, best first"
+    )
     search.add_argument("query")
     search.add_argument("--limit", type=int, default=10)
     search.set_defaults(run=run_search)
 
-    ask = commands.add_parser("ask", parents=[shared, scoped], help="answer a question from memories, with quotations")
+    ask = commands.add_parser(
+        "ask", parents=[shared, scoped], help="answer a question from memories, with quotations"
+    )
     ask.add_argument("query")
     ask.set_defaults(run=run_ask)
 
-    export = commands.add_parser("export", parents=[shared], help="write everything the account holds, one JSON object a line")
+    export = commands.add_parser(
+        "export",
+        parents=[shared],
+        help="write everything the account holds, one JSON object a line",
+    )
     export.add_argument("file", nargs="?", default="-", help="default: standard output")
     export.set_defaults(run=run_export)
     return made
@@ -63,18 +78,27 @@ def parser() -> argparse.ArgumentParser:
 def run_add(client: Mneme, options: argparse.Namespace) -> None:
     content = sys.stdin.read() if options.content == "-" else options.content
     scope = {"user_id": options.user_id, "collection_id": options.collection_id}
-    memory = client.memories.create(content=content, tags=options.tags, wait_for_index=True, **scope)
+    memory = client.memories.create(
+        content=content, tags=options.tags, wait_for_index=True, **scope
+    )
     told(memory, options, memory["memory_ids"][0])
 
 
 def run_search(client: Mneme, options: argparse.Namespace) -> None:
-    found = client.search(options.query, limit=options.limit, user_id=options.user_id, collection_id=options.collection_id)
+    found = client.search(
+        options.query,
+        limit=options.limit,
+        user_id=options.user_id,
+        collection_id=options.collection_id,
+    )
     lines = [f"{hit['normalized_score']:.2f}  {hit['content']}" for hit in found["results"]]
     told(found, options, *(lines or ["nothing stored answers this"]))
 
 
 def run_ask(client: Mneme, options: argparse.Namespace) -> None:
-    answer = client.search.reason(options.query, user_id=options.user_id, collection_id=options.collection_id)
+    answer = client.search.reason(
+        options.query, user_id=options.user_id, collection_id=options.collection_id
+    )
     quotes = [f"  {citation['memory_id']}: {citation['quote']}" for citation in answer["citations"]]
     told(answer, options, answer["answer"] or "nothing stored answers this", *quotes)
 

@@ -4,14 +4,17 @@
         client.memories.create(content="Ada eats no nuts.")
         client.search("What must Ada not eat?")["results"]
 
-Every operation of the service is a method of theirs, by its name: `memories.create` is `client.memories.create(…)`. What a path
-names, and the only required field, may be given by position; the rest is named. Answers are plain dictionaries, typed (models.py).
+Every operation of the service is a method of theirs, by its name: `memories.create` is
+`client.memories.create(…)`. What a path names, and the only required field, may be given by
+position; the rest is named. Answers are plain dictionaries, typed (models.py).
 
-Two arguments are the same everywhere. `idempotency_key` names a call that changes something: however often it is sent, it takes
-effect once; each call has a new one unless you give yours, which is worth it where the same call may be made again by another
-process. `timeout` is in seconds, for connecting and between two pieces of the answer.
+Two arguments are the same everywhere. `idempotency_key` names a call that changes something:
+however often it is sent, it takes effect once; each call has a new one unless you give yours, which
+is worth it where the same call may be made again by another process. `timeout` is in seconds, for
+connecting and between two pieces of the answer.
 
-A client is safe to share between threads, or between tasks, and keeps its connections open until it is closed.
+A client is safe to share between threads, or between tasks, and keeps its connections open until it
+is closed.
 """
 
 from __future__ import annotations
@@ -70,26 +73,42 @@ class Mneme(Operations):
     def __enter__(self) -> Mneme:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
         """End the connections."""
         self.transport.close()
 
-    def wait_ready(self, memory: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS) -> Memory:
+    def wait_ready(
+        self, memory: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> Memory:
         """The memory, once searches find it; given by its id or by what a create answered.
 
-        Raises DeadlineExceeded and ProcessingFailed. For a batch, or several messages, wait_job does the same.
+        Raises DeadlineExceeded and ProcessingFailed. For a batch, or several messages, wait_job
+        does the same.
         """
         return cast(Memory, wait(self.transport, address(memory, MEMORIES), deadline_seconds))
 
-    def wait_job(self, job: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS) -> JobView:
-        """The job, once it is completed; given by its id or by an answer that names it. Raises as wait_ready."""
+    def wait_job(
+        self, job: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> JobView:
+        """The job, once it is completed; given by its id or by an answer that names it. Raises as
+        wait_ready.
+        """
         return cast(JobView, wait(self.transport, address(job, JOBS), deadline_seconds))
 
-    def wait_document(self, document: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS) -> Document:
-        """The document, once its chunks are found; given by its id or by what the upload answered. Raises as wait_ready."""
+    def wait_document(
+        self, document: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> Document:
+        """The document, once its chunks are found; given by its id or by what the upload answered.
+        Raises as wait_ready.
+        """
         return cast(Document, wait(self.transport, address(document, DOCUMENTS), deadline_seconds))
 
 
@@ -106,30 +125,53 @@ class AsyncMneme(AsyncOperations):
         http: httpx.AsyncClient | None = None,
     ):
         key = api_key or os.environ.get(API_KEY_VARIABLE)
-        self.transport = AsyncTransport(_base_url(base_url), key, timeout, retries or Retries(), http)
+        self.transport = AsyncTransport(
+            _base_url(base_url), key, timeout, retries or Retries(), http
+        )
         super().__init__(self.transport)
 
     async def __aenter__(self) -> AsyncMneme:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()
 
     async def close(self) -> None:
         """End the connections."""
         await self.transport.close()
 
-    async def wait_ready(self, memory: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS) -> Memory:
+    async def wait_ready(
+        self, memory: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> Memory:
         """The memory, once searches find it; given by its id or by what a create answered.
 
-        Raises DeadlineExceeded and ProcessingFailed. For a batch, or several messages, wait_job does the same.
+        Raises DeadlineExceeded and ProcessingFailed. For a batch, or several messages, wait_job
+        does the same.
         """
-        return cast(Memory, await wait_async(self.transport, address(memory, MEMORIES), deadline_seconds))
+        return cast(
+            Memory, await wait_async(self.transport, address(memory, MEMORIES), deadline_seconds)
+        )
 
-    async def wait_job(self, job: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS) -> JobView:
-        """The job, once it is completed; given by its id or by an answer that names it. Raises as wait_ready."""
+    async def wait_job(
+        self, job: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> JobView:
+        """The job, once it is completed; given by its id or by an answer that names it. Raises as
+        wait_ready.
+        """
         return cast(JobView, await wait_async(self.transport, address(job, JOBS), deadline_seconds))
 
-    async def wait_document(self, document: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS) -> Document:
-        """The document, once its chunks are found; given by its id or by what the upload answered. Raises as wait_ready."""
-        return cast(Document, await wait_async(self.transport, address(document, DOCUMENTS), deadline_seconds))
+    async def wait_document(
+        self, document: str | Mapping[str, Any], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> Document:
+        """The document, once its chunks are found; given by its id or by what the upload answered.
+        Raises as wait_ready.
+        """
+        return cast(
+            Document,
+            await wait_async(self.transport, address(document, DOCUMENTS), deadline_seconds),
+        )

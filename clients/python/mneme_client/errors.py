@@ -53,7 +53,8 @@ class MnemeError(Exception):
 
 
 class ConnectionFailed(MnemeError):
-    """The service could not be reached, or the connection ended before the answer did. `__cause__` is httpx's own error.
+    """The service could not be reached, or the connection ended before the answer did. `__cause__`
+    is httpx's own error.
 
     sent  whether the request may have reached the service
     """
@@ -80,7 +81,9 @@ class ProcessingFailed(MnemeError):
 
 
 class NotGenuine(MnemeError):
-    """A webhook request that was not signed with this secret, or too long ago; the message says which."""
+    """A webhook request that was not signed with this secret, or too long ago; the message says
+    which.
+    """
 
 
 class ApiError(MnemeError):
@@ -114,12 +117,25 @@ class ApiError(MnemeError):
         body: Any = None,
     ):
         super().__init__(message)
-        self.message, self.status, self.code, self.type, self.param = message, status, code, type, param
-        self.details, self.request_id, self.retry_after, self.body = details, request_id, retry_after, body
+        self.message, self.status, self.code, self.type, self.param = (
+            message,
+            status,
+            code,
+            type,
+            param,
+        )
+        self.details, self.request_id, self.retry_after, self.body = (
+            details,
+            request_id,
+            retry_after,
+            body,
+        )
 
     def __str__(self) -> str:
         named = f"{self.status} {self.code}" if self.code else str(self.status)
-        return f"{self.message} ({named}{f', request {self.request_id}' if self.request_id else ''})"
+        return (
+            f"{self.message} ({named}{f', request {self.request_id}' if self.request_id else ''})"
+        )
 
     @property
     def from_service(self) -> bool:
@@ -148,7 +164,9 @@ class PermissionDenied(ApiError):
 
 
 class FeatureNotAvailable(PermissionDenied):
-    """The account's tier lacks the feature; `body` has `feature`, `current_tier`, `required_tier` and `upgrade_url`."""
+    """The account's tier lacks the feature; `body` has `feature`, `current_tier`, `required_tier`
+    and `upgrade_url`.
+    """
 
     codes = ("feature_not_available",)
 
@@ -170,7 +188,9 @@ class NotAcceptable(ApiError):
 
 
 class Conflict(ApiError):
-    """The Idempotency-Key belongs to another request, or what is stored is not what the request takes it for."""
+    """The Idempotency-Key belongs to another request, or what is stored is not what the request
+    takes it for.
+    """
 
     statuses = (409,)
 
@@ -245,12 +265,18 @@ def _kinds(kind: type[ApiError] = ApiError) -> Iterator[type[ApiError]]:
         yield from _kinds(derived)
 
 
-BY_CODE: dict[str, type[ApiError]] = {code: kind for kind in _kinds() for code in vars(kind).get("codes", ())}
-BY_STATUS: dict[int, type[ApiError]] = {status: kind for kind in _kinds() for status in vars(kind).get("statuses", ())}
+BY_CODE: dict[str, type[ApiError]] = {
+    code: kind for kind in _kinds() for code in vars(kind).get("codes", ())
+}
+BY_STATUS: dict[int, type[ApiError]] = {
+    status: kind for kind in _kinds() for status in vars(kind).get("statuses", ())
+}
 
 
 def kind_of(status: int, code: str | None) -> type[ApiError]:
-    """The class of an answer with this status and code. The status decides: a code known from elsewhere does not change it."""
+    """The class of an answer with this status and code. The status decides: a code known from
+    elsewhere does not change it.
+    """
     general = BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
     exact = BY_CODE.get(code or "", general)
     return exact if issubclass(exact, general) else general
@@ -266,7 +292,9 @@ def of_response(response: httpx.Response) -> ApiError:
 
 
 def of_body(status: int, body: Any, headers: Mapping[str, str]) -> ApiError:
-    """The error of a status and a decoded body: the service's envelope, its flat body of a missing feature, or anything else."""
+    """The error of a status and a decoded body: the service's envelope, its flat body of a missing
+    feature, or anything else.
+    """
     said = body.get("error") if isinstance(body, dict) else None
     if isinstance(body, dict) and isinstance(said, str):
         said = {"code": said, "message": body.get("message"), "type": "permission_error"}
@@ -274,7 +302,8 @@ def of_body(status: int, body: Any, headers: Mapping[str, str]) -> ApiError:
         said = {}
     code = said.get("code")
     return kind_of(status, code)(
-        said.get("message") or f"The answer was {status} {httpx.codes.get_reason_phrase(status)}".strip() + ".",
+        said.get("message")
+        or f"The answer was {status} {httpx.codes.get_reason_phrase(status)}".strip() + ".",
         status=status,
         code=code,
         type=said.get("type"),
@@ -300,7 +329,9 @@ def of_event(data: str) -> ApiError | None:
 
 
 def seconds_of(retry_after: str | None) -> float | None:
-    """The seconds a Retry-After header asks for, given as a number or as a date; None where there are none."""
+    """The seconds a Retry-After header asks for, given as a number or as a date; None where there
+    are none.
+    """
     if not retry_after:
         return None
     if retry_after.isdecimal():

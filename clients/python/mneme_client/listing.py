@@ -1,8 +1,8 @@
 """Lists that come in pages, read as if they were whole.
 
-A listing asks for nothing until it is looked at. Iterating over it walks all its pages, each fetched when the one before is used
-up; an item that is there throughout is met exactly once, whatever is written meanwhile. `limit` of the operation is the size of a
-page, not of the list.
+A listing asks for nothing until it is looked at. Iterating over it walks all its pages, each
+fetched when the one before is used up; an item that is there throughout is met exactly once,
+whatever is written meanwhile. `limit` of the operation is the size of a page, not of the list.
 
     for memory in client.memories.list(user_id="ada"): ...
     newest = client.memories.list(limit=10).page()["items"]
@@ -36,7 +36,11 @@ class Page(TypedDict, Generic[T]):
 def after(request: Request, page: Page[T]) -> Request | None:
     """The request of the page after this one; None where this is the last."""
     cursor = page["next_cursor"]
-    return replace(request, query={**request.query, "cursor": cursor}) if page["has_more"] and cursor else None
+    return (
+        replace(request, query={**request.query, "cursor": cursor})
+        if page["has_more"] and cursor
+        else None
+    )
 
 
 class Listing(Generic[T]):

@@ -132,7 +132,7 @@ class BatchCreated(TypedDict):
     processing_status: Literal["processing", "completed", "failed"]
     """`completed` when they are."""
     status_url: str | None
-    """Where to ask again; null when nothing was created."""
+    """The job's path; null when nothing was created."""
     outbox_event_id: str | None
     """The event of the first memory; null when nothing was created."""
 
@@ -453,6 +453,8 @@ class Created(TypedDict):
     """The session it was said in."""
     speaker: NotRequired[str | None]
     """Who said it."""
+    role: NotRequired[Literal["user", "assistant", "system", "tool"] | None]
+    """As what it was said in a chat with an assistant."""
     occurred_at: NotRequired[str]
     """When what it tells happened (ISO 8601)."""
     created_at: NotRequired[str]
@@ -559,6 +561,8 @@ class CreatedMemory(TypedDict):
     """The session it was said in."""
     speaker: str | None
     """Who said it."""
+    role: Literal["user", "assistant", "system", "tool"] | None
+    """As what it was said in a chat with an assistant."""
     occurred_at: str
     """When what it tells happened (ISO 8601)."""
     created_at: str
@@ -790,7 +794,9 @@ class Delivery(TypedDict):
     ]
     """The kind of event."""
     status: Literal["pending", "retrying", "delivered", "failed", "skipped"]
-    """pending: not tried yet; retrying: between attempts; failed: a dead letter; skipped: the webhook was disabled."""
+    """pending: not tried yet; retrying: between attempts; failed: a dead letter; skipped: the
+    webhook was disabled.
+    """
     idempotency_key: str
     """The same in every attempt and replay; receivers deduplicate by it."""
     attempt_count: int
@@ -829,7 +835,9 @@ class DeliveryDetail(TypedDict):
     ]
     """The kind of event."""
     status: Literal["pending", "retrying", "delivered", "failed", "skipped"]
-    """pending: not tried yet; retrying: between attempts; failed: a dead letter; skipped: the webhook was disabled."""
+    """pending: not tried yet; retrying: between attempts; failed: a dead letter; skipped: the
+    webhook was disabled.
+    """
     idempotency_key: str
     """The same in every attempt and replay; receivers deduplicate by it."""
     attempt_count: int
@@ -924,7 +932,9 @@ class DocumentChanged(TypedDict):
 
 class DocumentError(TypedDict):
     reason: str
-    """A word for programs, such as `encrypted`, `damaged`, `no_text`, `transcription_unavailable`."""
+    """A word for programs, such as `encrypted`, `damaged`, `no_text`,
+    `transcription_unavailable`.
+    """
     message: str
     """A sentence for people."""
 
@@ -1297,7 +1307,9 @@ class IngestionEvent(TypedDict):
     previous_memory_id: NotRequired[str | None]
     """UPDATE, DELETE: the memory that it supersedes."""
     merged_memory_id: NotRequired[str | None]
-    """NOOP: where its words are kept, superseded by `memory_id`; restoring that undoes the merge."""
+    """NOOP: where its words are kept, superseded by `memory_id`; restoring that undoes the
+    merge.
+    """
     evidence: list[EvidenceSpan]
     """Where it was said."""
     reason: str
@@ -1334,7 +1346,9 @@ class Insights(TypedDict):
     """Actions known; those taken most often are shown."""
     actions: list[ActionInsight]
     overlap: float
-    """Least effective sample size of an action shown, as a share of the decisions that could take it."""
+    """Least effective sample size of an action shown, as a share of the decisions that could
+    take it.
+    """
     max_weight: float
     """Largest 1 / propensity seen."""
     missingness: float
@@ -1354,7 +1368,9 @@ class Invoice(TypedDict):
     kind: Literal["invoice", "credit_note"]
     """A credit note takes back what an invoice charged; its amounts are negative."""
     status: Literal["open", "paid", "void", "issued"]
-    """Of an invoice: open, paid, or void when credit notes took all of it back. Of a credit note: issued."""
+    """Of an invoice: open, paid, or void when credit notes took all of it back. Of a credit
+    note: issued.
+    """
     currency: str
     """ISO 4217 code."""
     billed_to: dict[str, str]
@@ -1430,9 +1446,11 @@ class Line(TypedDict):
     description: str
     """What is charged."""
     quantity: float
-    """How much of it: credits, or months (a share of one, when prorated)."""
-    unit_cents: float
-    """Price of one, in cents; metered credits cost fractions of a cent."""
+    """How much of it: credits, thousands of credits where one costs a fraction of a cent, or
+    months (a share of one, when prorated).
+    """
+    unit_cents: int
+    """Price of one, in cents."""
     amount_cents: int
     """Quantity times price, rounded once."""
     period_start: str
@@ -1512,6 +1530,8 @@ class Memory(TypedDict):
     """The session it was said in."""
     speaker: str | None
     """Who said it."""
+    role: Literal["user", "assistant", "system", "tool"] | None
+    """As what it was said in a chat with an assistant."""
     occurred_at: str
     """When what it tells happened (ISO 8601)."""
     created_at: str
@@ -1852,6 +1872,8 @@ class RawMemory(TypedDict):
     """The session it was said in; run_id when absent."""
     speaker: NotRequired[str | None]
     """Who said it."""
+    role: NotRequired[Literal["user", "assistant", "system", "tool"] | None]
+    """As what it was said in a chat with an assistant; a message's own role."""
     occurred_at: NotRequired[datetime | str | None]
     """When what it tells happened; now when absent."""
     expires_at: NotRequired[datetime | str | None]
@@ -1879,7 +1901,15 @@ class ReasonReply(TypedDict):
     no_match: bool
     abstain_recommended: bool
     abstain_reason: NotRequired[
-        Literal["no_match", "weak_evidence", "subject_conflict", "low_confidence", "no_answer_found", "unsupported"] | None
+        Literal[
+            "no_match",
+            "weak_evidence",
+            "subject_conflict",
+            "low_confidence",
+            "no_answer_found",
+            "unsupported",
+        ]
+        | None
     ]
     query_confidence: float
     grounding: Grounding
@@ -2236,7 +2266,9 @@ class Stored(TypedDict):
     documents: int
     """Documents."""
     bytes: int
-    """Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many."""
+    """Bytes of the memories, without indexes, and of the documents' files; estimated where
+    there are very many.
+    """
 
 
 class StudentParameters(TypedDict):
@@ -2342,11 +2374,6 @@ class TierChanged(TypedDict):
     """The tier it is in now."""
     previous_tier: str
     """The tier it came from."""
-
-
-class Tiers(TypedDict):
-    items: list[Tier]
-    """All tiers, the lowest first."""
 
 
 class TokenUsage(TypedDict):

@@ -11,7 +11,18 @@ from typing import Any, Literal
 
 from . import models
 from .listing import Listing
-from .request import UNSET, FileContent, Request, Unset, Upload, changed, etag, given, keyed, segment
+from .request import (
+    UNSET,
+    FileContent,
+    Request,
+    Unset,
+    Upload,
+    changed,
+    etag,
+    given,
+    keyed,
+    segment,
+)
 from .streams import EventReader, LineReader, Stream
 from .transport import Transport
 
@@ -22,16 +33,25 @@ class Account:
     def __init__(self, transport: Transport):
         self._transport = transport
 
-    def erase(self, confirm: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.Erased:
+    def erase(
+        self, confirm: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Erased:
         """Erase the account and everything it holds.
 
-        Needs `confirm=erase-account`, else 400. Every credential of the account is refused from now on, this one
-        included; the e-mail address is free again. All stores are swept and the key that seals the account's rows is
-        destroyed. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Needs `confirm=erase-account`, else 400. Every credential of the account is refused
+        from now on, this one included; the e-mail address is free again. All stores are
+        swept and the key that seals the account's rows is destroyed. Needs the scope
+        `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         confirm  Must be `erase-account`.
         """
-        request = Request("DELETE", "/v1/account", query=given(confirm=confirm), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE",
+            "/v1/account",
+            query=given(confirm=confirm),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def erasure(self, receipt: str, *, timeout: float | None = None) -> models.Erasure:
@@ -41,40 +61,66 @@ class Account:
 
         receipt  What the DELETE of the account answered.
         """
-        request = Request("POST", "/v1/account/receipts", body=given(receipt=receipt), repeatable=False, timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/account/receipts",
+            body=given(receipt=receipt),
+            repeatable=False,
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def export(self, *, timeout: float | None = None) -> Stream[models.Record]:
         """Export everything the account holds.
 
-        One JSON object a line, streamed. The last line is the manifest, with the count and SHA-256 of each kind's
-        lines; without it the export is not whole. Secrets (password, keys) are not in it. Needs the scope `admin`.
+        One JSON object a line, streamed. The last line is the manifest, with the count and
+        SHA-256 of each kind's lines; without it the export is not whole. Secrets (password,
+        keys) are not in it. Needs the scope `admin`.
         """
-        request = Request("GET", "/v1/account/export", accept="application/x-ndjson", timeout=timeout)
+        request = Request(
+            "GET", "/v1/account/export", accept="application/x-ndjson", timeout=timeout
+        )
         return Stream(self._transport, request, LineReader)
 
-    def export_part(self, *, cursor: str | None = None, timeout: float | None = None) -> models.Part:
+    def export_part(
+        self, *, cursor: str | None = None, timeout: float | None = None
+    ) -> models.Part:
         """Export in parts.
 
-        The same records, for a client that wants to go on where it was interrupted. Needs the scope `admin`.
+        The same records, for a client that wants to go on where it was interrupted. Needs
+        the scope `admin`.
 
         cursor  `next_cursor` of the part before.
         """
-        request = Request("GET", "/v1/account/export/parts", query=given(cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET", "/v1/account/export/parts", query=given(cursor=cursor), timeout=timeout
+        )
         return self._transport.json(request)
 
     def import_(
-        self, records: Sequence[models.SentRecord], *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        records: Sequence[models.SentRecord],
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.Imported:
         """Import an export.
 
-        The lines themselves as application/x-ndjson, or as `records`. Contents, versions, times and order stay; ids get
-        this account's tag. A manifest is checked first. It can be repeated: what is here already is left alone. Needs
-        the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        The lines themselves as application/x-ndjson, or as `records`. Contents, versions,
+        times and order stay; ids get this account's tag. A manifest is checked first. It
+        can be repeated: what is here already is left alone. A memory that was not here
+        costs a credit. Needs the scope `admin`. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         records  Lines of an export, in order.
         """
-        request = Request("POST", "/v1/account/import", body=given(records=records), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/account/import",
+            body=given(records=records),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def import_part(
@@ -87,13 +133,18 @@ class Account:
     ) -> models.Imported:
         """Import a part, in one transaction.
 
-        Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        A memory that was not here costs a credit. Needs the scope `admin`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         records  Records, in the export's order.
         first    The place of the first one in the whole import, which errors name.
         """
         request = Request(
-            "POST", "/v1/account/import/parts", body=given(records=records, first=first), key=keyed(idempotency_key), timeout=timeout
+            "POST",
+            "/v1/account/import/parts",
+            body=given(records=records, first=first),
+            key=keyed(idempotency_key),
+            timeout=timeout,
         )
         return self._transport.json(request)
 
@@ -107,7 +158,9 @@ class Account:
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", "/v1/account/receipts", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET", "/v1/account/receipts", query=given(limit=limit, cursor=cursor), timeout=timeout
+        )
         return Listing(self._transport, request)
 
 
@@ -128,8 +181,9 @@ class AuthApiKeys:
     ) -> models.MintedApiKey:
         """Mint an API key.
 
-        The key's text is in this answer only. Its scopes are read and write unless others are named. Needs the scope
-        `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        The key's text is in this answer only. Its scopes are read and write unless others
+        are named. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer
+        for 24 hours.
 
         name        What the key is for, such as `production`.
         scopes      What the key may do. write implies read, admin implies both.
@@ -144,26 +198,39 @@ class AuthApiKeys:
         )
         return self._transport.json(request)
 
-    def delete(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> None:
+    def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> None:
         """Delete an API key.
 
-        The key is refused from the next request on. Needs the scope `admin`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        The key is refused from the next request on. Needs the scope `admin`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("DELETE", f"/v1/auth/api-keys/{segment(id)}", key=keyed(idempotency_key), accept="*/*", timeout=timeout)
+        request = Request(
+            "DELETE",
+            f"/v1/auth/api-keys/{segment(id)}",
+            key=keyed(idempotency_key),
+            accept="*/*",
+            timeout=timeout,
+        )
         self._transport.nothing(request)
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> Listing[models.ListedApiKey]:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+    ) -> Listing[models.ListedApiKey]:
         """List the API keys.
 
-        Newest first, with what each was used for up to this request. Needs the scope `read`.
+        Newest first, with what each was used for up to this request. Needs the scope
+        `read`.
 
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", "/v1/auth/api-keys", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET", "/v1/auth/api-keys", query=given(limit=limit, cursor=cursor), timeout=timeout
+        )
         return Listing(self._transport, request)
 
 
@@ -177,21 +244,31 @@ class Auth:
     def login(self, *, email: str, password: str, timeout: float | None = None) -> models.Session:
         """Log in.
 
-        Trades the e-mail address and password for a new access token. A wrong one of either is 401.
+        Trades the e-mail address and password for a new access token. A wrong one of either
+        is 401.
 
         email     E-mail address; white space around it and letter case do not count.
         password  The password.
         """
-        request = Request("POST", "/v1/auth/login", body=given(email=email, password=password), repeatable=False, timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/auth/login",
+            body=given(email=email, password=password),
+            repeatable=False,
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def logout(self, *, idempotency_key: str | None = None, timeout: float | None = None) -> None:
         """Log out.
 
-        Revokes the access token of this request. Other tokens and API keys keep working; an API key cannot log out
-        (400). Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Revokes the access token of this request. Other tokens and API keys keep working; an
+        API key cannot log out (400). Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
         """
-        request = Request("POST", "/v1/auth/logout", key=keyed(idempotency_key), accept="*/*", timeout=timeout)
+        request = Request(
+            "POST", "/v1/auth/logout", key=keyed(idempotency_key), accept="*/*", timeout=timeout
+        )
         self._transport.nothing(request)
 
     def me(self, *, timeout: float | None = None) -> models.Account:
@@ -203,12 +280,18 @@ class Auth:
         return self._transport.json(request)
 
     def register(
-        self, *, email: str, password: str, full_name: str, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        *,
+        email: str,
+        password: str,
+        full_name: str,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.Session:
         """Register an account.
 
-        Makes an account and logs it in. The access token is usable at once. A taken e-mail address is 409. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        Makes an account and logs it in. The access token is usable at once. A taken e-mail
+        address is 409. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         email      E-mail address; white space around it and letter case do not count.
         password   The password.
@@ -240,7 +323,9 @@ class BillingInvoices:
         request = Request("GET", f"/v1/billing/invoices/{segment(id)}", timeout=timeout)
         return self._transport.json(request)
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> Listing[models.Invoice]:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+    ) -> Listing[models.Invoice]:
         """List invoices and credit notes.
 
         Needs the scope `read`.
@@ -248,7 +333,9 @@ class BillingInvoices:
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", "/v1/billing/invoices", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET", "/v1/billing/invoices", query=given(limit=limit, cursor=cursor), timeout=timeout
+        )
         return Listing(self._transport, request)
 
     def page(self, id: str, *, timeout: float | None = None) -> str:
@@ -258,7 +345,9 @@ class BillingInvoices:
 
         id  The id of the resource.
         """
-        request = Request("GET", f"/v1/billing/invoices/{segment(id)}/html", accept="*/*", timeout=timeout)
+        request = Request(
+            "GET", f"/v1/billing/invoices/{segment(id)}/html", accept="*/*", timeout=timeout
+        )
         return self._transport.text(request)
 
 
@@ -278,12 +367,18 @@ class Billing:
     ) -> models.Subscription:
         """Downgrade the plan.
 
-        When the month ends; until then nothing changes. Needs the scope `admin`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        When the month ends; until then nothing changes. Needs the scope `admin`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         tier  The tier to change to.
         """
-        request = Request("POST", "/v1/billing/downgrade", body=given(tier=tier), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/billing/downgrade",
+            body=given(tier=tier),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def subscription(self, *, timeout: float | None = None) -> models.Subscription:
@@ -294,10 +389,13 @@ class Billing:
         request = Request("GET", "/v1/billing/subscription", timeout=timeout)
         return self._transport.json(request)
 
-    def tiers(self, *, timeout: float | None = None) -> models.Tiers:
-        """List the tiers."""
+    def tiers(self, *, timeout: float | None = None) -> Listing[models.Tier]:
+        """List the tiers.
+
+        All of them, the lowest first, on one page.
+        """
         request = Request("GET", "/v1/billing/tiers", timeout=timeout)
-        return self._transport.json(request)
+        return Listing(self._transport, request)
 
     def upgrade(
         self,
@@ -308,12 +406,19 @@ class Billing:
     ) -> models.Upgraded:
         """Upgrade the plan.
 
-        At once; an invoice charges the difference for the days left, today included. It cancels a pending downgrade.
-        Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        At once; an invoice charges the difference for the days left, today included. It
+        cancels a pending downgrade. Needs the scope `admin`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         tier  The tier to change to.
         """
-        request = Request("POST", "/v1/billing/upgrade", body=given(tier=tier), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/billing/upgrade",
+            body=given(tier=tier),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
 
@@ -340,10 +445,11 @@ class Chat:
     ) -> models.ChatReply:
         """Chat completion with memory.
 
-        OpenAI's request and response. What memory knows about the user's last message is put in front of the
-        conversation, fenced and marked as untrusted data. With `stream: true` the answer is a stream of server-sent
-        events, whose last chunk before usage has `memory`. Without a configured language model: 503. Needs the scope
-        `read`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        OpenAI's request and response. What memory knows about the user's last message is
+        put in front of the conversation, fenced and marked as untrusted data. With `stream:
+        true` the answer is a stream of server-sent events, whose last chunk before usage
+        has `memory`. Without a configured language model: 503. Needs the scope `read`. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
 
         messages            The conversation, as OpenAI has it.
         model               Goes upstream; absent or `mneme`: the configured one.
@@ -352,7 +458,8 @@ class Chat:
         session_id          The session that a stored conversation belongs to.
         memory_limit        At most so many memories.
         features            What is put in.
-        store_conversation  Store the user's last message and the answer. Needs the scope write.
+        store_conversation  Store the user's last message and the answer. Needs the scope
+                            write.
         more                Further fields, which go along as they are.
         """
         request = Request(
@@ -391,10 +498,11 @@ class Chat:
     ) -> Stream[dict[str, Any]]:
         """Chat completion with memory, piece by piece as it is made.
 
-        OpenAI's request and response. What memory knows about the user's last message is put in front of the
-        conversation, fenced and marked as untrusted data. With `stream: true` the answer is a stream of server-sent
-        events, whose last chunk before usage has `memory`. Without a configured language model: 503. Needs the scope
-        `read`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        OpenAI's request and response. What memory knows about the user's last message is
+        put in front of the conversation, fenced and marked as untrusted data. With `stream:
+        true` the answer is a stream of server-sent events, whose last chunk before usage
+        has `memory`. Without a configured language model: 503. Needs the scope `read`. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
 
         messages            The conversation, as OpenAI has it.
         model               Goes upstream; absent or `mneme`: the configured one.
@@ -403,7 +511,8 @@ class Chat:
         session_id          The session that a stored conversation belongs to.
         memory_limit        At most so many memories.
         features            What is put in.
-        store_conversation  Store the user's last message and the answer. Needs the scope write.
+        store_conversation  Store the user's last message and the answer. Needs the scope
+                            write.
         more                Further fields, which go along as they are.
         """
         request = Request(
@@ -434,16 +543,26 @@ class Collections:
         self._transport = transport
 
     def bulk_delete(
-        self, ids: Sequence[str], *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        ids: Sequence[str],
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.BulkDeletedOfCollections:
         """Delete collections by their ids.
 
-        One transaction, with a result for each id. The default collection is `forbidden`. Needs the scope `write`. A
-        repeated Idempotency-Key repeats the answer for 24 hours.
+        One transaction, with a result for each id. The default collection is `forbidden`.
+        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         ids  Collections to delete.
         """
-        request = Request("POST", "/v1/collections/bulk-delete", body=given(ids=ids), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/collections/bulk-delete",
+            body=given(ids=ids),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def create(
@@ -471,15 +590,20 @@ class Collections:
         )
         return self._transport.json(request)
 
-    def delete(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.DeletedCollection:
+    def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeletedCollection:
         """Delete a collection and everything in it.
 
-        Nothing in it can be read from now on; what was derived from it is swept in the background. Again is 404. Needs
-        the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Nothing in it can be read from now on; what was derived from it is swept in the
+        background. Again is 404. Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("DELETE", f"/v1/collections/{segment(id)}", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE", f"/v1/collections/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+        )
         return self._transport.json(request)
 
     def delete_all(
@@ -487,12 +611,19 @@ class Collections:
     ) -> models.AllDeletedOfCollections:
         """Delete all collections and everything in them.
 
-        Needs `confirm=delete-all-collections`, else 400. The default collection stays, emptied. Needs the scope
-        `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Needs `confirm=delete-all-collections`, else 400. The default collection stays,
+        emptied. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for
+        24 hours.
 
         confirm  Must be `delete-all-collections`.
         """
-        request = Request("DELETE", "/v1/collections/all", query=given(confirm=confirm), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE",
+            "/v1/collections/all",
+            query=given(confirm=confirm),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def get(self, id: str, *, timeout: float | None = None) -> models.Collection:
@@ -508,7 +639,8 @@ class Collections:
     def get_default(self, *, timeout: float | None = None) -> models.Collection:
         """Get the default collection.
 
-        Every account has one; memories without a collection_id go there. Needs the scope `read`.
+        Every account has one; memories without a collection_id go there. Needs the scope
+        `read`.
         """
         request = Request("GET", "/v1/collections/default", timeout=timeout)
         return self._transport.json(request)
@@ -532,7 +664,10 @@ class Collections:
         name_prefix  Only collections whose name starts with this.
         """
         request = Request(
-            "GET", "/v1/collections", query=given(limit=limit, cursor=cursor, name=name, name_prefix=name_prefix), timeout=timeout
+            "GET",
+            "/v1/collections",
+            query=given(limit=limit, cursor=cursor, name=name, name_prefix=name_prefix),
+            timeout=timeout,
         )
         return Listing(self._transport, request)
 
@@ -549,12 +684,14 @@ class Collections:
     ) -> models.Collection:
         """Change a collection.
 
-        Fields that are absent stay; null clears description and metadata; metadata is replaced whole. Needs the scope
-        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Fields that are absent stay; null clears description and metadata; metadata is
+        replaced whole. Needs the scope `write`. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         id        The id of the resource.
         name      Name; it need not be unique.
-        if_match  The version the change is meant for; PreconditionFailed where it is another.
+        if_match  The version the change is meant for; PreconditionFailed where it is
+                  another.
         """
         request = Request(
             "PATCH",
@@ -586,7 +723,8 @@ class Confidence:
     ) -> models.Confidence:
         """Whether to act or to ask.
 
-        From how similar decisions went and what people have corrected. Advice only. Needs the scope `read`.
+        From how similar decisions went and what people have corrected. Advice only. Needs
+        the scope `read`.
 
         query        What is to be done, in plain words.
         policy_key   Only decisions under this policy.
@@ -599,7 +737,12 @@ class Confidence:
             "GET",
             "/v1/confidence",
             query=given(
-                query=query, policy_key=policy_key, action_key=action_key, context=context, user_id=user_id, end_user_id=end_user_id
+                query=query,
+                policy_key=policy_key,
+                action_key=action_key,
+                context=context,
+                user_id=user_id,
+                end_user_id=end_user_id,
             ),
             timeout=timeout,
         )
@@ -631,8 +774,9 @@ class Corrections:
     ) -> models.Correction:
         """Put something right.
 
-        Stores the corrected content as a memory; the memory it corrects is superseded in the same transaction. Needs
-        the scope `write`. A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        Stores the corrected content as a memory; the memory it corrects is superseded in
+        the same transaction. Needs the scope `write`. A repeated Idempotency-Key answers
+        with the same resource for as long as it exists.
 
         corrected_content  What is right, 1 to 100,000 characters.
         correction_type    What kind of thing was wrong.
@@ -667,15 +811,19 @@ class Corrections:
         )
         return self._transport.json(request)
 
-    def delete(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.DeletedOfMemoryViews:
+    def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeletedOfMemoryViews:
         """Delete a correction and its memory.
 
-        What it had superseded is found again. Again is 404. Needs the scope `write`. A repeated Idempotency-Key repeats
-        the answer for 24 hours.
+        What it had superseded is found again. Again is 404. Needs the scope `write`. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("DELETE", f"/v1/corrections/{segment(id)}", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE", f"/v1/corrections/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+        )
         return self._transport.json(request)
 
     def get(self, id: str, *, timeout: float | None = None) -> models.Correction:
@@ -714,7 +862,12 @@ class Corrections:
             "GET",
             "/v1/corrections",
             query=given(
-                limit=limit, cursor=cursor, correction_type=correction_type, collection_id=collection_id, user_id=user_id, agent_id=agent_id
+                limit=limit,
+                cursor=cursor,
+                correction_type=correction_type,
+                collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
             ),
             timeout=timeout,
         )
@@ -743,7 +896,13 @@ class Corrections:
         request = Request(
             "GET",
             "/v1/corrections/relevant",
-            query=given(query=query, correction_type=correction_type, collection_id=collection_id, user_id=user_id, limit=limit),
+            query=given(
+                query=query,
+                correction_type=correction_type,
+                collection_id=collection_id,
+                user_id=user_id,
+                limit=limit,
+            ),
             timeout=timeout,
         )
         return self._transport.json(request)
@@ -788,7 +947,13 @@ class Decisions:
         request = Request(
             "GET",
             "/v1/decisions",
-            query=given(limit=limit, cursor=cursor, decision_type=decision_type, outcome=outcome, collection_id=collection_id),
+            query=given(
+                limit=limit,
+                cursor=cursor,
+                decision_type=decision_type,
+                outcome=outcome,
+                collection_id=collection_id,
+            ),
             timeout=timeout,
         )
         return Listing(self._transport, request)
@@ -817,7 +982,13 @@ class Decisions:
         request = Request(
             "POST",
             "/v1/decisions",
-            body=given(decision_type=decision_type, description=description, outcome=outcome, context=context, collection_id=collection_id),
+            body=given(
+                decision_type=decision_type,
+                description=description,
+                outcome=outcome,
+                context=context,
+                collection_id=collection_id,
+            ),
             key=keyed(idempotency_key),
             timeout=timeout,
         )
@@ -844,7 +1015,9 @@ class Decisions:
         request = Request(
             "GET",
             "/v1/decisions/similar",
-            query=given(query=query, decision_type=decision_type, collection_id=collection_id, limit=limit),
+            query=given(
+                query=query, decision_type=decision_type, collection_id=collection_id, limit=limit
+            ),
             timeout=timeout,
         )
         return self._transport.json(request)
@@ -857,7 +1030,12 @@ class Documents:
         self._transport = transport
 
     def chunks(
-        self, id: str, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
     ) -> Listing[models.Chunk]:
         """List the chunks of a document.
 
@@ -867,7 +1045,12 @@ class Documents:
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", f"/v1/documents/{segment(id)}/chunks", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET",
+            f"/v1/documents/{segment(id)}/chunks",
+            query=given(limit=limit, cursor=cursor),
+            timeout=timeout,
+        )
         return Listing(self._transport, request)
 
     def content(self, id: str, *, timeout: float | None = None) -> bytes:
@@ -877,18 +1060,25 @@ class Documents:
 
         id  The id of the resource.
         """
-        request = Request("GET", f"/v1/documents/{segment(id)}/content", accept="*/*", timeout=timeout)
+        request = Request(
+            "GET", f"/v1/documents/{segment(id)}/content", accept="*/*", timeout=timeout
+        )
         return self._transport.content(request)
 
-    def delete(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.DeletedDocument:
+    def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeletedDocument:
         """Delete a document and the memories of its chunks.
 
-        Neither can be read or found from now on; files and derived data are swept in the background. Again is 404.
-        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Neither can be read or found from now on; files and derived data are swept in the
+        background. Again is 404. Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("DELETE", f"/v1/documents/{segment(id)}", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE", f"/v1/documents/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+        )
         return self._transport.json(request)
 
     def get(self, id: str, *, timeout: float | None = None) -> models.Document:
@@ -924,7 +1114,13 @@ class Documents:
         request = Request(
             "GET",
             "/v1/documents",
-            query=given(limit=limit, cursor=cursor, collection_id=collection_id, status=status, sha256=sha256),
+            query=given(
+                limit=limit,
+                cursor=cursor,
+                collection_id=collection_id,
+                status=status,
+                sha256=sha256,
+            ),
             timeout=timeout,
         )
         return Listing(self._transport, request)
@@ -954,9 +1150,10 @@ class Documents:
     ) -> models.Uploaded:
         """Upload a document.
 
-        PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC, OGG, MP4, WebM, MOV, PNG,
-        JPEG, WebP, by content. 202: it is stored and will be read. 200: the collection has it already. Needs the scope
-        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC,
+        OGG, MP4, WebM, MOV, PNG, JPEG, WebP, by content. 202: it is stored and will be
+        read. 200: the collection has it already. Needs the scope `write`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         file           A path, the content itself, or a binary stream.
         collection_id  The collection it belongs to; the default one when absent.
@@ -969,7 +1166,11 @@ class Documents:
         request = Request(
             "POST",
             "/v1/documents/upload",
-            upload=Upload.of(file, filename, given(collection_id=collection_id, title=title, tags=tags, metadata=metadata)),
+            upload=Upload.of(
+                file,
+                filename,
+                given(collection_id=collection_id, title=title, tags=tags, metadata=metadata),
+            ),
             key=keyed(idempotency_key),
             prefer=prefer,
             timeout=timeout,
@@ -984,7 +1185,12 @@ class Feedback:
         self._transport = transport
 
     def missing(
-        self, *, query: str, expected_content: str, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        *,
+        query: str,
+        expected_content: str,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.ReceivedOfFeedback:
         """Say what should have been found.
 
@@ -1024,14 +1230,25 @@ class Feedback:
         request = Request(
             "POST",
             "/v1/feedback/ranking",
-            body=given(query=query, memory_id=memory_id, actual_rank=actual_rank, expected_rank=expected_rank),
+            body=given(
+                query=query,
+                memory_id=memory_id,
+                actual_rank=actual_rank,
+                expected_rank=expected_rank,
+            ),
             key=keyed(idempotency_key),
             timeout=timeout,
         )
         return self._transport.json(request)
 
     def relevance(
-        self, *, query: str, memory_id: str, is_relevant: bool, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        *,
+        query: str,
+        memory_id: str,
+        is_relevant: bool,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.ReceivedOfFeedback:
         """Say whether a memory answers a query.
 
@@ -1078,8 +1295,9 @@ class GraphEntities:
     ) -> models.CreatedEntity:
         """Create an entity, or add to one.
 
-        The same name and type again is 200: aliases and attributes are merged. Needs the scope `write`. Part of the
-        feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+        The same name and type again is 200: aliases and attributes are merged. Needs the
+        scope `write`. Part of the feature `graph_write`, which not every tier has. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
 
         name           A name, as it is written.
         type           What it is, such as `person`; any entity of this name when absent.
@@ -1090,21 +1308,35 @@ class GraphEntities:
         request = Request(
             "POST",
             "/v1/knowledge-graph/entities",
-            body=given(name=name, type=type, aliases=aliases, attributes=attributes, collection_id=collection_id),
+            body=given(
+                name=name,
+                type=type,
+                aliases=aliases,
+                attributes=attributes,
+                collection_id=collection_id,
+            ),
             key=keyed(idempotency_key),
             timeout=timeout,
         )
         return self._transport.json(request)
 
-    def delete(self, entity_name: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.DeletedOfGraph:
+    def delete(
+        self, entity_name: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeletedOfGraph:
         """Delete an entity with its relationships.
 
-        Again is 404. The memories that mention it stay. Needs the scope `write`. Part of the feature `graph_write`,
-        which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Again is 404. The memories that mention it stay. Needs the scope `write`. Part of
+        the feature `graph_write`, which not every tier has. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         entity_name  The entity name.
         """
-        request = Request("DELETE", f"/v1/knowledge-graph/entities/{segment(entity_name)}", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE",
+            f"/v1/knowledge-graph/entities/{segment(entity_name)}",
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def get(self, entity_name: str, *, timeout: float | None = None) -> models.EntityDetails:
@@ -1114,7 +1346,9 @@ class GraphEntities:
 
         entity_name  The entity name.
         """
-        request = Request("GET", f"/v1/knowledge-graph/entities/{segment(entity_name)}", timeout=timeout)
+        request = Request(
+            "GET", f"/v1/knowledge-graph/entities/{segment(entity_name)}", timeout=timeout
+        )
         return self._transport.json(request)
 
     def list(
@@ -1140,7 +1374,13 @@ class GraphEntities:
         request = Request(
             "GET",
             "/v1/knowledge-graph/entities",
-            query=given(limit=limit, cursor=cursor, entity_type=entity_type, name_prefix=name_prefix, collection_id=collection_id),
+            query=given(
+                limit=limit,
+                cursor=cursor,
+                entity_type=entity_type,
+                name_prefix=name_prefix,
+                collection_id=collection_id,
+            ),
             timeout=timeout,
         )
         return Listing(self._transport, request)
@@ -1171,9 +1411,10 @@ class GraphRelationships:
     ) -> models.CreatedRelationship:
         """Create a relationship between two entities.
 
-        Names that do not exist are created. The same ends, type and valid_from again is 200, attributes merged. Needs
-        the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key
-        repeats the answer for 24 hours.
+        Names that do not exist are created. The same ends, type and valid_from again is
+        200, attributes merged. Needs the scope `write`. Part of the feature `graph_write`,
+        which not every tier has. A repeated Idempotency-Key repeats the answer for 24
+        hours.
 
         source            A name, alias or id.
         target            A name, alias or id.
@@ -1182,10 +1423,12 @@ class GraphRelationships:
         valid_to          Until when, exclusive; open when absent.
         recorded_at       When we learned it; now when absent.
         confidence        How sure it is, 0 to 1.
-        functional        Whether a subject has one such target at a time; known for common predicates.
+        functional        Whether a subject has one such target at a time; known for common
+                          predicates.
         attributes        Free JSON object, at most 16 KiB.
         source_memory_id  The memory that says so; the relationship goes when it is deleted.
-        close_previous    End earlier claims of a functional predicate where this one begins.
+        close_previous    End earlier claims of a functional predicate where this one
+                          begins.
         """
         request = Request(
             "POST",
@@ -1209,12 +1452,17 @@ class GraphRelationships:
         return self._transport.json(request)
 
     def delete(
-        self, *, relationship_id: str | None = None, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        *,
+        relationship_id: str | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.DeletedOfGraph:
         """Delete a relationship.
 
-        Named in the body or in the query; on both clocks. Again is 404. Needs the scope `write`. Part of the feature
-        `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Named in the body or in the query; on both clocks. Again is 404. Needs the scope
+        `write`. Part of the feature `graph_write`, which not every tier has. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
         """
         request = Request(
             "DELETE",
@@ -1246,8 +1494,9 @@ class Graph:
     ) -> Listing[models.Contradiction]:
         """List claims that contradict each other.
 
-        Functional claims of one subject whose intervals overlap with different targets, with both sides' evidence.
-        Needs the scope `read`. Part of the feature `graph_query`, which not every tier has.
+        Functional claims of one subject whose intervals overlap with different targets,
+        with both sides' evidence. Needs the scope `read`. Part of the feature
+        `graph_query`, which not every tier has.
 
         limit          Items per page.
         cursor         `next_cursor` of the page before.
@@ -1258,7 +1507,13 @@ class Graph:
         request = Request(
             "GET",
             "/v1/knowledge-graph/contradictions",
-            query=given(limit=limit, cursor=cursor, entity=entity, memory_id=memory_id, collection_id=collection_id),
+            query=given(
+                limit=limit,
+                cursor=cursor,
+                entity=entity,
+                memory_id=memory_id,
+                collection_id=collection_id,
+            ),
             timeout=timeout,
         )
         return Listing(self._transport, request)
@@ -1372,24 +1627,32 @@ class Learning:
     ) -> models.Decided:
         """Choose an action, or record one, with its propensity.
 
-        The choice is drawn from the distribution in the receipt, so its probability is exact. Needs the scope `write`.
-        A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        The choice is drawn from the distribution in the receipt, so its probability is
+        exact. Needs the scope `write`. A repeated Idempotency-Key answers with the same
+        resource for as long as it exists.
 
-        policy_key              Which policy the decision belongs to, such as `support.refund`.
+        policy_key              Which policy the decision belongs to, such as
+                                `support.refund`.
         candidates              The actions to choose from, each with a key of its own.
         context                 What the decision depends on; at most 16 KiB.
-        mode                    auto: the service draws, from the baseline while there is little evidence. explore: it
-                                draws from the evidence in any case. recommend: it takes the best by the evidence.
-                                observe: it records what you chose. shadow: you act by the baseline (or by
-                                chosen_action_key), and it notes what it would have recommended.
+        mode                    auto: the service draws, from the baseline while there is
+                                little evidence. explore: it draws from the evidence in any
+                                case. recommend: it takes the best by the evidence. observe:
+                                it records what you chose. shadow: you act by the baseline
+                                (or by chosen_action_key), and it notes what it would have
+                                recommended.
         baseline_action_key     The candidate to take without evidence.
         chosen_action_key       What you chose; for observe (required) and shadow.
         action_probability      How likely you were to choose it.
         behavior_probabilities  How likely you were to choose each candidate; they sum to 1.
-        propensity_unknown      You cannot say how likely the choice was. It then proves nothing.
-        exploration_rate        Share of this choice that is drawn evenly. Default: the setting; 0 for recommend.
-        reward_range            Least and greatest reward there can be. Default: 0 to 1 for success, −1 to 1 for reward.
-        metric_weights          Metric → weight in the composite reward. Default: all the same.
+        propensity_unknown      You cannot say how likely the choice was. It then proves
+                                nothing.
+        exploration_rate        Share of this choice that is drawn evenly. Default: the
+                                setting; 0 for recommend.
+        reward_range            Least and greatest reward there can be. Default: 0 to 1 for
+                                success, −1 to 1 for reward.
+        metric_weights          Metric → weight in the composite reward. Default: all the
+                                same.
         collection_id           The collection it belongs to; none when absent.
         user_id                 The caller's end user.
         """
@@ -1433,11 +1696,12 @@ class Learning:
     ) -> models.Evaluation:
         """Whether the evidence for a policy suffices.
 
-        The bounds are an anytime-valid confidence sequence: they hold however often you ask and whenever you stop.
-        Needs the scope `read`.
+        The bounds are an anytime-valid confidence sequence: they hold however often you ask
+        and whenever you stop. Needs the scope `read`.
 
         key            The key.
-        target         Always this action; or what the evidence before each decision recommended for it.
+        target         Always this action; or what the evidence before each decision
+                       recommended for it.
         baseline       Always this action; the policy as logged when absent.
         margin         By how much the target must be better.
         alpha          Chance of a false `sufficient`, however often it is asked.
@@ -1485,7 +1749,8 @@ class Learning:
     ) -> models.Insights:
         """What a policy's decisions say of its actions.
 
-        Posteriors and point estimates; they describe, and decide nothing. Needs the scope `read`.
+        Posteriors and point estimates; they describe, and decide nothing. Needs the scope
+        `read`.
 
         key            The key.
         action_key     Only these actions; repeatable.
@@ -1496,12 +1761,16 @@ class Learning:
         request = Request(
             "GET",
             f"/v1/learning/policies/{segment(key)}/insights",
-            query=given(action_key=action_key, context=context, collection_id=collection_id, user_id=user_id),
+            query=given(
+                action_key=action_key, context=context, collection_id=collection_id, user_id=user_id
+            ),
             timeout=timeout,
         )
         return self._transport.json(request)
 
-    def policies(self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> Listing[models.Policy]:
+    def policies(
+        self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+    ) -> Listing[models.Policy]:
         """List the policies decisions were made under.
 
         Newest first. A policy begins with its first decision. Needs the scope `read`.
@@ -1509,7 +1778,9 @@ class Learning:
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", "/v1/learning/policies", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET", "/v1/learning/policies", query=given(limit=limit, cursor=cursor), timeout=timeout
+        )
         return Listing(self._transport, request)
 
     def report(
@@ -1524,8 +1795,9 @@ class Learning:
     ) -> models.OutcomeRecorded:
         """Report a delayed, final or corrected outcome.
 
-        Nothing is overwritten: of each metric the latest counts. A decision without outcome is censored, no failure.
-        Needs the scope `write`. A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        Nothing is overwritten: of each metric the latest counts. A decision without outcome
+        is censored, no failure. Needs the scope `write`. A repeated Idempotency-Key answers
+        with the same resource for as long as it exists.
 
         id            The id of the resource.
         observations  Metric by metric.
@@ -1574,18 +1846,30 @@ class MemoriesJobs:
         cursor  `next_cursor` of the page before.
         status  Only jobs in this state.
         """
-        request = Request("GET", "/v1/memories/jobs", query=given(limit=limit, cursor=cursor, status=status), timeout=timeout)
+        request = Request(
+            "GET",
+            "/v1/memories/jobs",
+            query=given(limit=limit, cursor=cursor, status=status),
+            timeout=timeout,
+        )
         return Listing(self._transport, request)
 
-    def undo(self, job_id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.Undone:
+    def undo(
+        self, job_id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Undone:
         """Take back what an ingestion job stored.
 
-        Deletes the memories it created; what they had superseded holds again. Needs the scope `write`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        Deletes the memories it created; what they had superseded holds again. Needs the
+        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         job_id  The job id.
         """
-        request = Request("POST", f"/v1/memories/jobs/{segment(job_id)}/undo", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            f"/v1/memories/jobs/{segment(job_id)}/undo",
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
 
@@ -1643,16 +1927,26 @@ class Memories:
         return self._transport.json(request)
 
     def bulk_delete(
-        self, ids: Sequence[str], *, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        ids: Sequence[str],
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.BulkDeletedOfMemoryViews:
         """Delete up to 500 memories by their ids.
 
-        One transaction, with a result for each id. Needs the scope `write`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        One transaction, with a result for each id. Needs the scope `write`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         ids  Memories to delete.
         """
-        request = Request("POST", "/v1/memories/bulk-delete", body=given(ids=ids), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/memories/bulk-delete",
+            body=given(ids=ids),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def create(
@@ -1672,6 +1966,7 @@ class Memories:
         source_reference: str | None = None,
         session_id: str | None = None,
         speaker: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
         occurred_at: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         wait_for_index: bool | None = None,
@@ -1685,9 +1980,10 @@ class Memories:
     ) -> models.Created:
         """Create a memory, or one for each message of a conversation.
 
-        201: searches find it. 202: it is stored, and will be found when its job is done. Costs 1 credit per memory.
-        With `infer`, what can be learned from it is stored instead (5 credits); `job_id` names the job. Needs the scope
-        `write`. A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        201: searches find it. 202: it is stored, and will be found when its job is done.
+        Costs 1 credit per memory. With `infer`, what can be learned from it is stored
+        instead (5 credits); `job_id` names the job. Needs the scope `write`. A repeated
+        Idempotency-Key answers with the same resource for as long as it exists.
 
         collection_id     The collection it belongs to; the default one when absent.
         user_id           The caller's end user.
@@ -1702,6 +1998,8 @@ class Memories:
         source_reference  A reference into the source, such as a URL.
         session_id        The session it was said in; run_id when absent.
         speaker           Who said it.
+        role              As what it was said in a chat with an assistant; a message's own
+                          role.
         occurred_at       When what it tells happened; now when absent.
         expires_at        When it ceases to be readable; never when absent.
         wait_for_index    Wait up to 30 seconds for it to be searchable.
@@ -1729,6 +2027,7 @@ class Memories:
                 source_reference=source_reference,
                 session_id=session_id,
                 speaker=speaker,
+                role=role,
                 occurred_at=occurred_at,
                 expires_at=expires_at,
                 wait_for_index=wait_for_index,
@@ -1759,8 +2058,9 @@ class Memories:
     ) -> models.BatchCreated:
         """Create up to 100 memories.
 
-        All accepted items commit in one transaction, with a result for each. Costs 1 credit per item. Needs the scope
-        `write`. A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        All accepted items commit in one transaction, with a result for each. Costs 1 credit
+        per item. Needs the scope `write`. A repeated Idempotency-Key answers with the same
+        resource for as long as it exists.
 
         memories        The memories, in order.
         collection_id   The collection it belongs to; the default one when absent.
@@ -1807,6 +2107,7 @@ class Memories:
         source_reference: str | None = None,
         session_id: str | None = None,
         speaker: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
         occurred_at: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         wait_for_index: bool | None = None,
@@ -1816,7 +2117,8 @@ class Memories:
     ) -> models.Memory:
         """Create a memory from a text as it is.
 
-        Needs the scope `write`. A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        Needs the scope `write`. A repeated Idempotency-Key answers with the same resource
+        for as long as it exists.
 
         content           The text to remember, 1 to 100,000 characters.
         collection_id     The collection it belongs to; the default one when absent.
@@ -1832,6 +2134,8 @@ class Memories:
         source_reference  A reference into the source, such as a URL.
         session_id        The session it was said in; run_id when absent.
         speaker           Who said it.
+        role              As what it was said in a chat with an assistant; a message's own
+                          role.
         occurred_at       When what it tells happened; now when absent.
         expires_at        When it ceases to be readable; never when absent.
         wait_for_index    Wait up to 30 seconds for it to be searchable.
@@ -1855,6 +2159,7 @@ class Memories:
                 source_reference=source_reference,
                 session_id=session_id,
                 speaker=speaker,
+                role=role,
                 occurred_at=occurred_at,
                 expires_at=expires_at,
                 wait_for_index=wait_for_index,
@@ -1866,15 +2171,19 @@ class Memories:
         )
         return self._transport.json(request)
 
-    def delete(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.DeletedOfMemoryViews:
+    def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeletedOfMemoryViews:
         """Delete a memory.
 
-        With its history and all that was derived from it. Again is 404. Needs the scope `write`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        With its history and all that was derived from it. Again is 404. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("DELETE", f"/v1/memories/{segment(id)}", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE", f"/v1/memories/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+        )
         return self._transport.json(request)
 
     def delete_all(
@@ -1892,8 +2201,9 @@ class Memories:
     ) -> models.AllDeletedOfMemoryViews:
         """Delete all memories, or all that pass the filters.
 
-        Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the rest is swept later. Needs the
-        scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Needs `confirm=delete-all-memories`, else 400. None can be read from now on; the
+        rest is swept later. Needs the scope `admin`. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         confirm        Must be `delete-all-memories`.
         collection_id  Only this collection.
@@ -1931,7 +2241,12 @@ class Memories:
         return self._transport.json(request)
 
     def history(
-        self, id: str, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
     ) -> Listing[models.Version]:
         """List a memory's versions.
 
@@ -1941,7 +2256,12 @@ class Memories:
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", f"/v1/memories/{segment(id)}/history", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET",
+            f"/v1/memories/{segment(id)}/history",
+            query=given(limit=limit, cursor=cursor),
+            timeout=timeout,
+        )
         return Listing(self._transport, request)
 
     def list(
@@ -2006,33 +2326,54 @@ class Memories:
         return Listing(self._transport, request)
 
     def merge(
-        self, *, keep: str, duplicates: Sequence[str], idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        *,
+        keep: str,
+        duplicates: Sequence[str],
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.Merged:
         """Let one memory stand for its near duplicates.
 
-        The duplicates are superseded by the one that is kept; restoring one of them undoes it. Ingestion merges by
-        itself. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        The duplicates are superseded by the one that is kept; restoring one of them undoes
+        it. Ingestion merges by itself. Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         keep        The memory's id.
         duplicates  Memories that say the same.
         """
         request = Request(
-            "POST", "/v1/memories/merge", body=given(keep=keep, duplicates=duplicates), key=keyed(idempotency_key), timeout=timeout
+            "POST",
+            "/v1/memories/merge",
+            body=given(keep=keep, duplicates=duplicates),
+            key=keyed(idempotency_key),
+            timeout=timeout,
         )
         return self._transport.json(request)
 
     def merged(
-        self, id: str, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
     ) -> Listing[models.Memory]:
         """List the near duplicates that a memory stands for.
 
-        Merged by ingestion or on request, by id; the history of each says when and why. Needs the scope `read`.
+        Merged by ingestion or on request, by id; the history of each says when and why.
+        Needs the scope `read`.
 
         id      The id of the resource.
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", f"/v1/memories/{segment(id)}/merged", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET",
+            f"/v1/memories/{segment(id)}/merged",
+            query=given(limit=limit, cursor=cursor),
+            timeout=timeout,
+        )
         return Listing(self._transport, request)
 
     def process(
@@ -2056,16 +2397,18 @@ class Memories:
     ) -> models.Ingestion:
         """Extract memories from a text or a conversation.
 
-        Facts are deduplicated and conflicts resolved; what is replaced is superseded, never lost. Answers 202 with the
-        job; with `Prefer: wait=N` 200 with its result, if it is done within N seconds. Needs the scope `write`. A
-        repeated Idempotency-Key answers with the same resource for as long as it exists.
+        Facts are deduplicated and conflicts resolved; what is replaced is superseded, never
+        lost. Answers 202 with the job; with `Prefer: wait=N` 200 with its result, if it is
+        done within N seconds. Needs the scope `write`. A repeated Idempotency-Key answers
+        with the same resource for as long as it exists.
 
         collection_id  The collection it belongs to; the default one when absent.
         user_id        The caller's end user.
         agent_id       The agent that remembers.
         run_id         The run or conversation.
         app_id         The application.
-        content        A text, as one message of the user; required unless `messages` are given.
+        content        A text, as one message of the user; required unless `messages` are
+                       given.
         messages       A conversation.
         session_id     The session it was said in; run_id when absent.
         occurred_at    When it took place; now when absent. Relative times count from it.
@@ -2114,7 +2457,8 @@ class Memories:
     ) -> models.MemoriesFound:
         """List memories that pass a filter.
 
-        Newest first, from any offset on; the filter language of searches. Needs the scope `read`.
+        Newest first, from any offset on; the filter language of searches. Needs the scope
+        `read`.
 
         collection_id       The collection it belongs to; the default one when absent.
         user_id             The caller's end user.
@@ -2146,15 +2490,22 @@ class Memories:
         )
         return self._transport.json(request)
 
-    def restore(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.Memory:
+    def restore(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Memory:
         """Bring a superseded memory back.
 
-        409 when it is not superseded. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24
-        hours.
+        409 when it is not superseded. Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("POST", f"/v1/memories/{segment(id)}/restore", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            f"/v1/memories/{segment(id)}/restore",
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def scopes(
@@ -2173,7 +2524,12 @@ class Memories:
         limit   At most so many.
         offset  Skip so many.
         """
-        request = Request("GET", "/v1/memories/scopes", query=given(kind=kind, limit=limit, offset=offset), timeout=timeout)
+        request = Request(
+            "GET",
+            "/v1/memories/scopes",
+            query=given(kind=kind, limit=limit, offset=offset),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def update(
@@ -2194,9 +2550,10 @@ class Memories:
     ) -> models.Memory:
         """Change a memory.
 
-        Absent fields stay, null clears. New content is indexed again; until then (202) neither old nor new text is
-        found. With If-Match, another version than the named one is 412. Needs the scope `write`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        Absent fields stay, null clears. New content is indexed again; until then (202)
+        neither old nor new text is found. With If-Match, another version than the named one
+        is 412. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for
+        24 hours.
 
         id              The id of the resource.
         content         The text to remember, 1 to 100,000 characters.
@@ -2204,7 +2561,8 @@ class Memories:
         expires_at      When it ceases to be readable.
         wait_for_index  Wait up to 30 seconds for new content to be searchable.
         prefer          `respond-async`, or `wait=N` to wait up to N seconds for a job.
-        if_match        The version the change is meant for; PreconditionFailed where it is another.
+        if_match        The version the change is meant for; PreconditionFailed where it is
+                        another.
         """
         request = Request(
             "PATCH",
@@ -2255,12 +2613,14 @@ class MemoryFiles:
     ) -> models.MemoryOutput:
         """Carry out a command of an agent's memory tool.
 
-        Six commands over a tree of files from `/memories` on; each file is a memory, so searches find it. `output`, or
-        the message of an error, is what to tell the agent. Everything but `view` needs the scope `write`, and costs 1
-        credit. Needs the scope `read`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Six commands over a tree of files from `/memories` on; each file is a memory, so
+        searches find it. `output`, or the message of an error, is what to tell the agent.
+        Everything but `view` needs the scope `write`, and costs 1 credit. Needs the scope
+        `read`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         command         What to do.
-        path            A file or directory, from `/memories` on. All commands but `rename` need it.
+        path            A file or directory, from `/memories` on. All commands but `rename`
+                        need it.
         view_range      `view`: first and last line to show, from 1; -1 is the file's end.
         file_text       `create`: the new file's text.
         old_str         `str_replace`: occurs exactly once.
@@ -2325,6 +2685,7 @@ class MemoryTools:
         source_reference: str | None = None,
         session_id: str | None = None,
         speaker: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
         occurred_at: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         wait_for_index: bool | None = None,
@@ -2334,7 +2695,8 @@ class MemoryTools:
     ) -> models.Memory:
         """Remember a text.
 
-        Needs the scope `write`. A repeated Idempotency-Key answers with the same resource for as long as it exists.
+        Needs the scope `write`. A repeated Idempotency-Key answers with the same resource
+        for as long as it exists.
 
         content           The text to remember, 1 to 100,000 characters.
         collection_id     The collection it belongs to; the default one when absent.
@@ -2350,6 +2712,8 @@ class MemoryTools:
         source_reference  A reference into the source, such as a URL.
         session_id        The session it was said in; run_id when absent.
         speaker           Who said it.
+        role              As what it was said in a chat with an assistant; a message's own
+                          role.
         occurred_at       When what it tells happened; now when absent.
         expires_at        When it ceases to be readable; never when absent.
         wait_for_index    Wait up to 30 seconds for it to be searchable.
@@ -2373,6 +2737,7 @@ class MemoryTools:
                 source_reference=source_reference,
                 session_id=session_id,
                 speaker=speaker,
+                role=role,
                 occurred_at=occurred_at,
                 expires_at=expires_at,
                 wait_for_index=wait_for_index,
@@ -2398,8 +2763,8 @@ class MemoryTools:
     ) -> models.Memory:
         """Replace a memory's text, if it is still the one the agent knows.
 
-        Compares old_content with the whole text; 409 when they differ. Needs the scope `write`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        Compares old_content with the whole text; 409 when they differ. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         memory_id       The memory's id.
         old_content     The memory's whole text, as the agent knows it.
@@ -2436,8 +2801,8 @@ class MemoryTools:
     ) -> models.Memory:
         """Index a memory afresh.
 
-        The text and the version stay; its terms, cues and vector are made again. Needs the scope `write`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        The text and the version stay; its terms, cues and vector are made again. Needs the
+        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         memory_id       The memory's id.
         collection_id   Where the memory must be.
@@ -2447,7 +2812,9 @@ class MemoryTools:
         request = Request(
             "POST",
             "/v1/memory-tools/rethink",
-            body=given(memory_id=memory_id, collection_id=collection_id, wait_for_index=wait_for_index),
+            body=given(
+                memory_id=memory_id, collection_id=collection_id, wait_for_index=wait_for_index
+            ),
             key=keyed(idempotency_key),
             prefer=prefer,
             timeout=timeout,
@@ -2462,16 +2829,27 @@ class Profile:
         self._transport = transport
 
     def delete(
-        self, *, user_id: str | None = None, idempotency_key: str | None = None, timeout: float | None = None
+        self,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> models.DeletedOfProfile:
         """Delete the profile of an end user.
 
-        With its dialectic sessions. Memories stay; only those stored later feed a new profile. Again is 404. Needs the
-        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        With its dialectic sessions. Memories stay; only those stored later feed a new
+        profile. Again is 404. Needs the scope `write`. A repeated Idempotency-Key repeats
+        the answer for 24 hours.
 
         user_id  The end user; absent: nobody in particular.
         """
-        request = Request("DELETE", "/v1/profile", query=given(user_id=user_id), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE",
+            "/v1/profile",
+            query=given(user_id=user_id),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def dialectic(
@@ -2486,9 +2864,9 @@ class Profile:
     ) -> models.DialecticReply:
         """Talk about an end user.
 
-        Answers from the profile and the memories of the user, and keeps hypotheses about them from turn to turn, each
-        with the memories that support it. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24
-        hours.
+        Answers from the profile and the memories of the user, and keeps hypotheses about
+        them from turn to turn, each with the memories that support it. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         user_message     What to talk about; also accepted as `message` or `question`.
         session_id       Ours, or any string; new when absent.
@@ -2498,7 +2876,12 @@ class Profile:
         request = Request(
             "POST",
             "/v1/profile/dialectic",
-            body=given(user_message=user_message, session_id=session_id, user_id=user_id, reasoning_level=reasoning_level),
+            body=given(
+                user_message=user_message,
+                session_id=session_id,
+                user_id=user_id,
+                reasoning_level=reasoning_level,
+            ),
             key=keyed(idempotency_key),
             timeout=timeout,
         )
@@ -2528,8 +2911,8 @@ class Profile:
     ) -> models.Profile:
         """Set what is known of an end user.
 
-        Absent fields stay, null clears. `static` replaces the facts set before. Needs the scope `write`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        Absent fields stay, null clears. `static` replaces the facts set before. Needs the
+        scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         user_id   The end user; absent: nobody in particular.
         name      What to call the user.
@@ -2581,14 +2964,22 @@ class Rl:
         request = Request("GET", "/v1/rl/metrics", timeout=timeout)
         return self._transport.json(request)
 
-    def rollback(self, version: int, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.Metrics:
+    def rollback(
+        self, version: int, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Metrics:
         """Use an earlier version, or the defaults.
 
         Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         version  A promoted version, or 0 for the defaults.
         """
-        request = Request("POST", "/v1/rl/rollback", body=given(version=version), key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/rl/rollback",
+            body=given(version=version),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def train(
@@ -2601,14 +2992,21 @@ class Rl:
     ) -> models.Accepted:
         """Learn ranking weights from feedback.
 
-        A job. What it learns is used only when it ranks held-out queries better beyond doubt. Needs the scope `write`.
-        Part of the feature `training`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24
-        hours.
+        A job. What it learns is used only when it ranks held-out queries better beyond
+        doubt. Needs the scope `write`. Part of the feature `training`, which not every tier
+        has. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         policy  What to train: the ranking of searches.
         prefer  `respond-async`, or `wait=N` to wait up to N seconds for a job.
         """
-        request = Request("POST", "/v1/rl/train", body=given(policy=policy), key=keyed(idempotency_key), prefer=prefer, timeout=timeout)
+        request = Request(
+            "POST",
+            "/v1/rl/train",
+            body=given(policy=policy),
+            key=keyed(idempotency_key),
+            prefer=prefer,
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
 
@@ -2639,6 +3037,7 @@ class Search:
         token_budget: int | None = None,
         include_superseded: bool | None = None,
         include_low_confidence: bool | None = None,
+        relevance: Literal["strict", "balanced", "all"] | None = None,
         explain: bool | None = None,
         debug: bool | None = None,
         reference_date: datetime | str | None = None,
@@ -2653,8 +3052,9 @@ class Search:
     ) -> models.AdvancedReply:
         """Search with boosts, facets, date ranges, diversity and reranking.
 
-        All that a search takes, and more. Boosts, a reranker and diversity change the order of what was found, not what
-        is found; facets count over all of it. Needs the scope `read`.
+        All that a search takes, and more. Boosts, a reranker and diversity change the order
+        of what was found, not what is found; facets count over all of it. Needs the scope
+        `read`.
 
         query                   What to look for, in plain words.
         collection_id           Search this collection only.
@@ -2665,30 +3065,42 @@ class Search:
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
         search_type             Which channels propose candidates.
-        fast                    Leave out late interaction, which compares word by word: sooner, and less exact.
+        fast                    Leave out late interaction, which compares word by word:
+                                sooner, and less exact.
         limit                   At most so many results.
         offset                  Skip so many results.
         threshold               Leave out results whose normalized_score is lower.
         min_score               Another name for threshold; of two, the higher one counts.
-        as_of                   Search what was known at this instant: memories stored by then, superseded ones too when
-                                that happened later. They are searched with the content they have now.
-        token_budget            Keep of the page's results, best first, those whose contents fit into so many tokens
-                                together; one that does not fit is left out. A token is estimated as four ASCII
-                                characters, or one other.
+        as_of                   Search what was known at this instant: memories stored by
+                                then, superseded ones too when that happened later. They are
+                                searched with the content they have now.
+        token_budget            Keep of the page's results, best first, those whose contents
+                                fit into so many tokens together; one that does not fit is
+                                left out. A token is estimated as four ASCII characters, or
+                                one other.
         include_superseded      Also search memories that a newer one replaced.
         include_low_confidence  Also return weak results, flagged, instead of no_match.
+        relevance               How far below the best result others may stand: strict keeps
+                                few and surer ones, all keeps every one that stands on its
+                                own; balanced, unless the installation says otherwise, when
+                                absent from a hybrid search, else all.
+                                include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
         debug                   Another name for explain.
-        reference_date          What yesterday, last week and the like count from; as_of or else now when absent.
-        view                    compact leaves out metadata, tags, highlights and explanations.
+        reference_date          What yesterday, last week and the like count from; as_of or
+                                else now when absent.
+        view                    compact leaves out metadata, tags, highlights and
+                                explanations.
         date_range_start        Only what happened at this instant or later (occurred_at).
         date_range_end          Only what happened at this instant or earlier (occurred_at).
         boosts                  What counts for more, or less, in the order of results.
-        facets                  Fields whose values are counted over all results: collection_id, user_id, agent_id,
-                                run_id, app_id, session_id, speaker, tier, tags, source_type, source, source_reference,
-                                title, conflict_status, metadata.<path>.
+        facets                  Fields whose values are counted over all results:
+                                collection_id, user_id, agent_id, run_id, app_id,
+                                session_id, speaker, role, tier, tags, source_type, source,
+                                source_reference, title, conflict_status, metadata.<path>.
         rerank                  Let the configured reranker order the first results.
-        diversity               0 orders by relevance alone, 1 by how little a result repeats those before it.
+        diversity               0 orders by relevance alone, 1 by how little a result
+                                repeats those before it.
         """
         request = Request(
             "POST",
@@ -2712,6 +3124,7 @@ class Search:
                 token_budget=token_budget,
                 include_superseded=include_superseded,
                 include_low_confidence=include_low_confidence,
+                relevance=relevance,
                 explain=explain,
                 debug=debug,
                 reference_date=reference_date,
@@ -2740,8 +3153,8 @@ class Search:
     ) -> models.GraphSearchReply:
         """Search by the knowledge graph.
 
-        From the entities named, along what held at the time, to the memories that say so. Paths say how. Needs the
-        scope `read`.
+        From the entities named, along what held at the time, to the memories that say so.
+        Paths say how. Needs the scope `read`.
 
         query          What to look for; the entities it names lead.
         entity         Where to start, instead of what the query names, or beside it.
@@ -2753,7 +3166,14 @@ class Search:
         request = Request(
             "POST",
             "/v1/search/graph",
-            body=given(query=query, entity=entity, depth=depth, limit=limit, as_of=as_of, collection_id=collection_id),
+            body=given(
+                query=query,
+                entity=entity,
+                depth=depth,
+                limit=limit,
+                as_of=as_of,
+                collection_id=collection_id,
+            ),
             timeout=timeout,
         )
         return self._transport.json(request)
@@ -2779,6 +3199,7 @@ class Search:
         token_budget: int | None = None,
         include_superseded: bool | None = None,
         include_low_confidence: bool | None = None,
+        relevance: Literal["strict", "balanced", "all"] | None = None,
         explain: bool | None = None,
         debug: bool | None = None,
         reference_date: datetime | str | None = None,
@@ -2790,9 +3211,10 @@ class Search:
     ) -> models.ReasonReply:
         """Answer a question from memories.
 
-        With verbatim citations. `answer` is null where nothing stored supports one. Without a language model, or when
-        it fails, the answer consists of the best sentences themselves. Needs the scope `read`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        With verbatim citations. `answer` is null where nothing stored supports one. Without
+        a language model, or when it fails, the answer consists of the best sentences
+        themselves. Needs the scope `read`. A repeated Idempotency-Key repeats the answer
+        for 24 hours.
 
         query                   What to look for, in plain words.
         collection_id           Search this collection only.
@@ -2803,22 +3225,32 @@ class Search:
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
         search_type             Which channels propose candidates.
-        fast                    Leave out late interaction, which compares word by word: sooner, and less exact.
+        fast                    Leave out late interaction, which compares word by word:
+                                sooner, and less exact.
         limit                   At most so many results.
         offset                  Skip so many results.
         threshold               Leave out results whose normalized_score is lower.
         min_score               Another name for threshold; of two, the higher one counts.
-        as_of                   Search what was known at this instant: memories stored by then, superseded ones too when
-                                that happened later. They are searched with the content they have now.
-        token_budget            Keep of the page's results, best first, those whose contents fit into so many tokens
-                                together; one that does not fit is left out. A token is estimated as four ASCII
-                                characters, or one other.
+        as_of                   Search what was known at this instant: memories stored by
+                                then, superseded ones too when that happened later. They are
+                                searched with the content they have now.
+        token_budget            Keep of the page's results, best first, those whose contents
+                                fit into so many tokens together; one that does not fit is
+                                left out. A token is estimated as four ASCII characters, or
+                                one other.
         include_superseded      Also search memories that a newer one replaced.
         include_low_confidence  Also return weak results, flagged, instead of no_match.
+        relevance               How far below the best result others may stand: strict keeps
+                                few and surer ones, all keeps every one that stands on its
+                                own; balanced, unless the installation says otherwise, when
+                                absent from a hybrid search, else all.
+                                include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
         debug                   Another name for explain.
-        reference_date          What yesterday, last week and the like count from; as_of or else now when absent.
-        view                    compact leaves out metadata, tags, highlights and explanations.
+        reference_date          What yesterday, last week and the like count from; as_of or
+                                else now when absent.
+        view                    compact leaves out metadata, tags, highlights and
+                                explanations.
         include_steps           Say what was searched for and how the answer came about.
         max_tokens              At most so many tokens of answer.
         """
@@ -2844,6 +3276,7 @@ class Search:
                 token_budget=token_budget,
                 include_superseded=include_superseded,
                 include_low_confidence=include_low_confidence,
+                relevance=relevance,
                 explain=explain,
                 debug=debug,
                 reference_date=reference_date,
@@ -2877,6 +3310,7 @@ class Search:
         token_budget: int | None = None,
         include_superseded: bool | None = None,
         include_low_confidence: bool | None = None,
+        relevance: Literal["strict", "balanced", "all"] | None = None,
         explain: bool | None = None,
         debug: bool | None = None,
         reference_date: datetime | str | None = None,
@@ -2885,8 +3319,8 @@ class Search:
     ) -> models.SearchReply:
         """Search memories.
 
-        By words and meaning. Nothing is padded: what does not stand on its own is left out, and `no_match` says so.
-        Needs the scope `read`.
+        By words and meaning. Nothing is padded: what does not stand on its own is left out,
+        and `no_match` says so. Needs the scope `read`.
 
         query                   What to look for, in plain words.
         collection_id           Search this collection only.
@@ -2897,22 +3331,32 @@ class Search:
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
         search_type             Which channels propose candidates.
-        fast                    Leave out late interaction, which compares word by word: sooner, and less exact.
+        fast                    Leave out late interaction, which compares word by word:
+                                sooner, and less exact.
         limit                   At most so many results.
         offset                  Skip so many results.
         threshold               Leave out results whose normalized_score is lower.
         min_score               Another name for threshold; of two, the higher one counts.
-        as_of                   Search what was known at this instant: memories stored by then, superseded ones too when
-                                that happened later. They are searched with the content they have now.
-        token_budget            Keep of the page's results, best first, those whose contents fit into so many tokens
-                                together; one that does not fit is left out. A token is estimated as four ASCII
-                                characters, or one other.
+        as_of                   Search what was known at this instant: memories stored by
+                                then, superseded ones too when that happened later. They are
+                                searched with the content they have now.
+        token_budget            Keep of the page's results, best first, those whose contents
+                                fit into so many tokens together; one that does not fit is
+                                left out. A token is estimated as four ASCII characters, or
+                                one other.
         include_superseded      Also search memories that a newer one replaced.
         include_low_confidence  Also return weak results, flagged, instead of no_match.
+        relevance               How far below the best result others may stand: strict keeps
+                                few and surer ones, all keeps every one that stands on its
+                                own; balanced, unless the installation says otherwise, when
+                                absent from a hybrid search, else all.
+                                include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
         debug                   Another name for explain.
-        reference_date          What yesterday, last week and the like count from; as_of or else now when absent.
-        view                    compact leaves out metadata, tags, highlights and explanations.
+        reference_date          What yesterday, last week and the like count from; as_of or
+                                else now when absent.
+        view                    compact leaves out metadata, tags, highlights and
+                                explanations.
         """
         request = Request(
             "POST",
@@ -2936,6 +3380,7 @@ class Search:
                 token_budget=token_budget,
                 include_superseded=include_superseded,
                 include_low_confidence=include_low_confidence,
+                relevance=relevance,
                 explain=explain,
                 debug=debug,
                 reference_date=reference_date,
@@ -2956,8 +3401,8 @@ class Search:
     ) -> models.SearchReply:
         """Memories similar to one.
 
-        The nearest memories by meaning, without the memory itself. `min_score` compares with `normalized_score`. Needs
-        the scope `read`.
+        The nearest memories by meaning, without the memory itself. `min_score` compares
+        with `normalized_score`. Needs the scope `read`.
 
         id             The id of the resource.
         limit          At most so many results.
@@ -2987,7 +3432,8 @@ class Service:
     def health(self, *, timeout: float | None = None) -> models.Health:
         """Is the service ready?
 
-        Answers 503 until every shard is open. A shard that another process took over is named as fenced.
+        Answers 503 until every shard is open. A shard that another process took over is
+        named as fenced.
         """
         request = Request("GET", "/v1/health", timeout=timeout)
         return self._transport.json(request)
@@ -3012,8 +3458,8 @@ class Usage:
     def get(self, *, timeout: float | None = None) -> models.Usage:
         """What was used this month.
 
-        Credits and requests since the first of the month, UTC, up to this request, by operation and by API key. Needs
-        the scope `read`.
+        Credits and requests since the first of the month, UTC, up to this request, by
+        operation and by API key. Needs the scope `read`.
         """
         request = Request("GET", "/v1/usage", timeout=timeout)
         return self._transport.json(request)
@@ -3030,7 +3476,8 @@ class Usage:
     ) -> Listing[models.HistoryItem]:
         """Usage by hour, day or month.
 
-        Oldest first. Hours are kept for two months and days for two years. Needs the scope `read`.
+        Oldest first. Hours are kept for two months and days for two years. Needs the scope
+        `read`.
 
         limit        Items per page.
         cursor       `next_cursor` of the page before.
@@ -3054,19 +3501,27 @@ class WebhooksDeadLetters:
         self._transport = transport
 
     def list(
-        self, *, limit: int | None = None, cursor: str | None = None, webhook_id: str | None = None, timeout: float | None = None
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        webhook_id: str | None = None,
+        timeout: float | None = None,
     ) -> Listing[models.Delivery]:
         """List the dead letters.
 
-        Deliveries that failed five times, of all webhooks, newest first. They are kept for 30 days. Needs the scope
-        `read`.
+        Deliveries that failed five times, of all webhooks, newest first. They are kept for
+        30 days. Needs the scope `read`.
 
         limit       Items per page.
         cursor      `next_cursor` of the page before.
         webhook_id  Only those of this webhook.
         """
         request = Request(
-            "GET", "/v1/webhooks/dead-letters", query=given(limit=limit, cursor=cursor, webhook_id=webhook_id), timeout=timeout
+            "GET",
+            "/v1/webhooks/dead-letters",
+            query=given(limit=limit, cursor=cursor, webhook_id=webhook_id),
+            timeout=timeout,
         )
         return Listing(self._transport, request)
 
@@ -3083,13 +3538,15 @@ class WebhooksDeadLetters:
     ) -> models.Replayed:
         """Replay dead letters.
 
-        By their ids, or all of a range of time, up to 1,000 a call. Those of disabled webhooks are left out of a range.
-        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        By their ids, or all of a range of time, up to 1,000 a call. Those of disabled
+        webhooks are left out of a range. Needs the scope `write`. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
         ids              Deliveries to replay; skipped ones may be among them.
         since            Instead of ids: dead letters of events from this time on.
         until            Instead of ids: dead letters of events before this time.
-        include_skipped  With since or until: also what was skipped while the webhook was disabled.
+        include_skipped  With since or until: also what was skipped while the webhook was
+                         disabled.
         prefer           `respond-async`, or `wait=N` to wait up to N seconds for a job.
         """
         request = Request(
@@ -3109,7 +3566,9 @@ class WebhooksDeliveries:
     def __init__(self, transport: Transport):
         self._transport = transport
 
-    def get(self, id: str, delivery_id: str, *, timeout: float | None = None) -> models.DeliveryDetail:
+    def get(
+        self, id: str, delivery_id: str, *, timeout: float | None = None
+    ) -> models.DeliveryDetail:
         """Get a delivery with its attempts.
 
         Needs the scope `read`.
@@ -3117,7 +3576,9 @@ class WebhooksDeliveries:
         id           The id of the resource.
         delivery_id  The delivery id.
         """
-        request = Request("GET", f"/v1/webhooks/{segment(id)}/deliveries/{segment(delivery_id)}", timeout=timeout)
+        request = Request(
+            "GET", f"/v1/webhooks/{segment(id)}/deliveries/{segment(delivery_id)}", timeout=timeout
+        )
         return self._transport.json(request)
 
     def list(
@@ -3131,7 +3592,8 @@ class WebhooksDeliveries:
     ) -> Listing[models.Delivery]:
         """List the deliveries of a webhook.
 
-        Newest first. Delivered ones are kept for a week, failed and skipped ones for 30 days. Needs the scope `read`.
+        Newest first. Delivered ones are kept for a week, failed and skipped ones for 30
+        days. Needs the scope `read`.
 
         id      The id of the resource.
         limit   Items per page.
@@ -3139,17 +3601,27 @@ class WebhooksDeliveries:
         status  Only deliveries in this state.
         """
         request = Request(
-            "GET", f"/v1/webhooks/{segment(id)}/deliveries", query=given(limit=limit, cursor=cursor, status=status), timeout=timeout
+            "GET",
+            f"/v1/webhooks/{segment(id)}/deliveries",
+            query=given(limit=limit, cursor=cursor, status=status),
+            timeout=timeout,
         )
         return Listing(self._transport, request)
 
     def replay(
-        self, id: str, delivery_id: str, *, idempotency_key: str | None = None, prefer: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        delivery_id: str,
+        *,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
     ) -> models.Delivery:
         """Replay a delivery.
 
-        The same event id, body and idempotency_key, with five attempts more. One that is under way stays as it is.
-        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        The same event id, body and idempotency_key, with five attempts more. One that is
+        under way stays as it is. Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         id           The id of the resource.
         delivery_id  The delivery id.
@@ -3203,8 +3675,9 @@ class Webhooks:
     ) -> models.WebhookWithSecret:
         """Create a webhook.
 
-        The signing secret is in this answer only. An address in a private or reserved network is 422. Needs the scope
-        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        The signing secret is in this answer only. An address in a private or reserved
+        network is 422. Needs the scope `write`. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         url     Where to deliver to: a public http or https address.
         events  The kinds of events to deliver.
@@ -3212,21 +3685,27 @@ class Webhooks:
         request = Request(
             "POST",
             "/v1/webhooks",
-            body=given(url=url, events=events, description=description, signing_secret=signing_secret),
+            body=given(
+                url=url, events=events, description=description, signing_secret=signing_secret
+            ),
             key=keyed(idempotency_key),
             timeout=timeout,
         )
         return self._transport.json(request)
 
-    def delete(self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None) -> models.DeletedWebhook:
+    def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.DeletedWebhook:
         """Delete a webhook.
 
-        With its deliveries, those under way included. Again is 404. Needs the scope `write`. A repeated Idempotency-Key
-        repeats the answer for 24 hours.
+        With its deliveries, those under way included. Again is 404. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         id  The id of the resource.
         """
-        request = Request("DELETE", f"/v1/webhooks/{segment(id)}", key=keyed(idempotency_key), timeout=timeout)
+        request = Request(
+            "DELETE", f"/v1/webhooks/{segment(id)}", key=keyed(idempotency_key), timeout=timeout
+        )
         return self._transport.json(request)
 
     def get(self, id: str, *, timeout: float | None = None) -> models.Webhook:
@@ -3239,7 +3718,9 @@ class Webhooks:
         request = Request("GET", f"/v1/webhooks/{segment(id)}", timeout=timeout)
         return self._transport.json(request)
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> Listing[models.Webhook]:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+    ) -> Listing[models.Webhook]:
         """List webhooks.
 
         Needs the scope `read`.
@@ -3247,7 +3728,9 @@ class Webhooks:
         limit   Items per page.
         cursor  `next_cursor` of the page before.
         """
-        request = Request("GET", "/v1/webhooks", query=given(limit=limit, cursor=cursor), timeout=timeout)
+        request = Request(
+            "GET", "/v1/webhooks", query=given(limit=limit, cursor=cursor), timeout=timeout
+        )
         return Listing(self._transport, request)
 
     def rotate_secret(
@@ -3261,9 +3744,9 @@ class Webhooks:
     ) -> models.RotatedWebhook:
         """Rotate the signing secret.
 
-        The new secret signs X-Webhook-Signature-256 at once; until the grace is over the old one signs the header
-        X-Webhook-Signature-256-Previous beside it. Needs the scope `write`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        The new secret signs X-Webhook-Signature-256 at once; until the grace is over the
+        old one signs the header X-Webhook-Signature-256-Previous beside it. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         id             The id of the resource.
         grace_seconds  How long requests are signed with the secret before as well.
@@ -3278,17 +3761,29 @@ class Webhooks:
         return self._transport.json(request)
 
     def test(
-        self, id: str, *, idempotency_key: str | None = None, prefer: str | None = None, timeout: float | None = None
+        self,
+        id: str,
+        *,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
     ) -> models.TestEvent:
         """Send a test event.
 
-        Of the first kind the webhook takes, with the data `{test: true, id: <webhook id>}`. A disabled webhook is 409.
-        Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Of the first kind the webhook takes, with the data `{test: true, id: <webhook id>}`.
+        A disabled webhook is 409. Needs the scope `write`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         id      The id of the resource.
         prefer  `respond-async`, or `wait=N` to wait up to N seconds for a job.
         """
-        request = Request("POST", f"/v1/webhooks/{segment(id)}/test", key=keyed(idempotency_key), prefer=prefer, timeout=timeout)
+        request = Request(
+            "POST",
+            f"/v1/webhooks/{segment(id)}/test",
+            key=keyed(idempotency_key),
+            prefer=prefer,
+            timeout=timeout,
+        )
         return self._transport.json(request)
 
     def update(
@@ -3322,9 +3817,9 @@ class Webhooks:
     ) -> models.Webhook:
         """Replace a webhook's url, events, description and status.
 
-        What is still to be delivered goes to the new url. Enabling a disabled webhook forgets its failures; what was
-        skipped meanwhile can be replayed. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24
-        hours.
+        What is still to be delivered goes to the new url. Enabling a disabled webhook
+        forgets its failures; what was skipped meanwhile can be replayed. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         id      The id of the resource.
         url     Where to deliver to: a public http or https address.

@@ -17,7 +17,9 @@ FileContent = str | os.PathLike[str] | bytes | IO[bytes]
 
 
 class Unset:
-    """The value of an argument that was not given, where None means something else: in a PATCH it clears the field."""
+    """The value of an argument that was not given, where None means something else: in a PATCH it
+    clears the field.
+    """
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -43,17 +45,29 @@ class Upload:
 
     @classmethod
     def of(cls, content: FileContent, filename: str | None, form: Mapping[str, Any]) -> Upload:
-        """`filename` is taken from the path or the stream where it is None. Sequences are joined by commas, mappings become JSON."""
-        name = content if isinstance(content, (str, os.PathLike)) else getattr(content, "name", None)
+        """`filename` is taken from the path or the stream where it is None. Sequences are joined by
+        commas, mappings become JSON.
+        """
+        name = (
+            content if isinstance(content, (str, os.PathLike)) else getattr(content, "name", None)
+        )
         filename = filename or (Path(name).name if isinstance(name, (str, os.PathLike)) else "")
         if not filename:
             raise ValueError("The file needs a filename; give one.")
-        start = content.tell() if not isinstance(content, (str, os.PathLike, bytes)) and content.seekable() else None
-        return cls(content, filename, {key: _form_text(value) for key, value in form.items()}, start)
+        start = (
+            content.tell()
+            if not isinstance(content, (str, os.PathLike, bytes)) and content.seekable()
+            else None
+        )
+        return cls(
+            content, filename, {key: _form_text(value) for key, value in form.items()}, start
+        )
 
     @property
     def repeatable(self) -> bool:
-        """Whether it can be sent twice: a stream that does not rewind is gone after the first time."""
+        """Whether it can be sent twice: a stream that does not rewind is gone after the first
+        time.
+        """
         return isinstance(self.content, (str, os.PathLike, bytes)) or self.start is not None
 
     def open(self) -> Any:
@@ -71,7 +85,9 @@ class Upload:
 
 
 class _Once:
-    """A stream that can only be read. httpx finds no length, which of a pipe would be 0, and sends it in chunks."""
+    """A stream that can only be read. httpx finds no length, which of a pipe would be 0, and sends
+    it in chunks.
+    """
 
     def __init__(self, stream: IO[bytes]):
         self._stream = stream
@@ -81,7 +97,9 @@ class _Once:
 
 
 class _Rest(_Once):
-    """What a stream holds from `start` on, as if it began there: httpx would go back to the beginning of the file."""
+    """What a stream holds from `start` on, as if it began there: httpx would go back to the
+    beginning of the file.
+    """
 
     def __init__(self, stream: IO[bytes], start: int):
         super().__init__(stream)
@@ -91,7 +109,10 @@ class _Rest(_Once):
         return self._stream.tell() - self._start
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._stream.seek(offset + self._start if whence == os.SEEK_SET else offset, whence) - self._start
+        return (
+            self._stream.seek(offset + self._start if whence == os.SEEK_SET else offset, whence)
+            - self._start
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +122,8 @@ class Request:
     body        what becomes JSON; None sends none
     key         Idempotency-Key, kept over all attempts
     repeatable  whether a second attempt is harmless
-    timeout     seconds for connecting, and between two pieces of the answer; None leaves it to the client
+    timeout     seconds for connecting, and between two pieces of the answer; None leaves it to the
+                client
     until       time.monotonic() after which no further attempt begins
     """
 
@@ -122,7 +144,11 @@ class Request:
         made = {"Accept": self.accept}
         if self.body is not None:
             made["Content-Type"] = "application/json"
-        for name, value in (("Idempotency-Key", self.key), ("Prefer", self.prefer), ("If-Match", self.if_match)):
+        for name, value in (
+            ("Idempotency-Key", self.key),
+            ("Prefer", self.prefer),
+            ("If-Match", self.if_match),
+        ):
             if value is not None:
                 made[name] = value
         return made
@@ -130,20 +156,30 @@ class Request:
     def content(self) -> bytes | None:
         if self.body is None:
             return None
-        return json.dumps(self.body, default=_encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(
+            self.body, default=_encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
 
     def parameters(self) -> list[tuple[str, str]]:
         """The query; a sequence is a repeated parameter."""
         found: list[tuple[str, str]] = []
         for name, value in self.query.items():
-            values = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+            values = (
+                value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+            )
             found += [(name, _query_text(item)) for item in values]
         return found
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """The arguments that were given: neither None nor UNSET. A trailing underscore keeps a name from being a keyword."""
-    return {name.rstrip("_"): value for name, value in fields.items() if value is not None and value is not UNSET}
+    """The arguments that were given: neither None nor UNSET. A trailing underscore keeps a name
+    from being a keyword.
+    """
+    return {
+        name.rstrip("_"): value
+        for name, value in fields.items()
+        if value is not None and value is not UNSET
+    }
 
 
 def changed(**fields: Any) -> dict[str, Any]:
@@ -162,14 +198,18 @@ def etag(version: int | str | None) -> str | None:
 
 
 def segment(value: str) -> str:
-    """A path parameter as it stands in the path. Raises ValueError for what would be another path."""
+    """A path parameter as it stands in the path. Raises ValueError for what would be another
+    path.
+    """
     if value in ("", ".", ".."):
         raise ValueError(f"{value!r} names nothing.")
     return quote(value, safe="")
 
 
 def iso(moment: datetime) -> str:
-    """An instant as the service reads it. Raises ValueError without a time zone: whose noon is meant, nobody could tell."""
+    """An instant as the service reads it. Raises ValueError without a time zone: whose noon is
+    meant, nobody could tell.
+    """
     if moment.tzinfo is None:
         raise ValueError("A datetime needs a time zone, such as datetime.now(timezone.utc).")
     return moment.isoformat()

@@ -1,11 +1,13 @@
 """When a call that failed is made again, and after how long.
 
-What is repeated is safe to repeat: a call that changes nothing, or one with an Idempotency-Key, which stays the same over all its
-attempts, so that the service takes it in once. Any other call is repeated only when it cannot have had an effect: the connection
-was never made, or the service refused it with 429.
+What is repeated is safe to repeat: a call that changes nothing, or one with an Idempotency-Key,
+which stays the same over all its attempts, so that the service takes it in once. Any other call is
+repeated only when it cannot have had an effect: the connection was never made, or the service
+refused it with 429.
 
-What is worth repeating: no answer, or an answer that names a Retry-After (409 while a twin is running, 429, 502, 503, 504), or a
-500, 502, 503 or 504 of something between here and the service. Other answers stay what they are, however often one asks.
+What is worth repeating: no answer, or an answer that names a Retry-After (409 while a twin is
+running, 429, 502, 503, 504), or a 500, 502, 503 or 504 of something between here and the service.
+Other answers stay what they are, however often one asks.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ class Retries:
     """How patient a client is.
 
     attempts_max             attempts of one call, the first included; 1 repeats nothing
-    first_seconds            longest wait before the second attempt; each further one is twice as long, and a random half shorter
+    first_seconds            longest wait before the second attempt; each further one is twice as
+                             long, and a random half shorter
     wait_seconds_max         longest wait of its own accord
-    retry_after_seconds_max  a service that asks for a longer wait gets none: the error is raised at once
+    retry_after_seconds_max  a service that asks for a longer wait gets none: the error is raised at
+                             once
     """
 
     attempts_max: int = 8
@@ -34,13 +38,19 @@ class Retries:
     retry_after_seconds_max: float = 60.0
 
     def wait(self, attempt: int, error: MnemeError, *, repeatable: bool) -> float | None:
-        """Seconds to wait after this attempt, the first being 1, before the next one; None where there is no next one."""
-        if attempt >= self.attempts_max or not (passes(error) and (repeatable or had_no_effect(error))):
+        """Seconds to wait after this attempt, the first being 1, before the next one; None where
+        there is no next one.
+        """
+        if attempt >= self.attempts_max or not (
+            passes(error) and (repeatable or had_no_effect(error))
+        ):
             return None
         asked = error.retry_after if isinstance(error, ApiError) else None
         if asked is not None and asked > self.retry_after_seconds_max:
             return None
-        own = min(self.wait_seconds_max, self.first_seconds * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
+        own = min(
+            self.wait_seconds_max, self.first_seconds * 2.0 ** (attempt - 1)
+        ) * random.uniform(0.5, 1.0)
         return max(own, (asked or 0.0) * random.uniform(1.0, RETRY_AFTER_SPREAD))
 
 
@@ -54,4 +64,6 @@ def passes(error: MnemeError) -> bool:
 
 def had_no_effect(error: MnemeError) -> bool:
     """Whether the call that ended so has certainly changed nothing."""
-    return isinstance(error, RateLimited) or (isinstance(error, ConnectionFailed) and not error.sent)
+    return isinstance(error, RateLimited) or (
+        isinstance(error, ConnectionFailed) and not error.sent
+    )

@@ -1,9 +1,11 @@
 """Answers that come piece by piece: events of a completion, lines of an export.
 
-A stream begins when it is iterated over, and can be read once. Left early, it is closed at the end of its `with` block; a loop that
-reads it to its end needs none. Until the first byte a failed call is repeated like any other, after that it is not.
+A stream begins when it is iterated over, and can be read once. Left early, it is closed at the end
+of its `with` block; a loop that reads it to its end needs none. Until the first byte a failed call
+is repeated like any other, after that it is not.
 
-Lines end at a line feed and nowhere else: JSON may hold any other separator of lines as a character.
+Lines end at a line feed and nowhere else: JSON may hold any other separator of lines as a
+character.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class Reader(Protocol):
         """The items that this piece completes."""
 
     def end(self) -> list[Any]:
-        """What is left when the bytes have ended. Raises ConnectionFailed where they ended too early."""
+        """What is left when the bytes have ended. Raises ConnectionFailed where they ended too
+        early.
+        """
 
 
 class LineReader:
@@ -48,7 +52,9 @@ class LineReader:
 
 
 class EventReader:
-    """Server-sent events whose data is JSON, up to `[DONE]`. An event that reports an error is raised."""
+    """Server-sent events whose data is JSON, up to `[DONE]`. An event that reports an error is
+    raised.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
@@ -89,7 +95,12 @@ class Stream(Generic[T]):
     def __enter__(self) -> Stream[T]:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -120,7 +131,12 @@ class AsyncStream(Generic[T]):
     async def __aenter__(self) -> AsyncStream[T]:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()
 
     async def close(self) -> None:

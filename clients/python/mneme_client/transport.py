@@ -1,7 +1,8 @@
-"""From a Request to a decoded answer: the one place that speaks HTTP, once for callers that wait and once for `async`.
+"""From a Request to a decoded answer: the one place that speaks HTTP, once for callers that wait
+and once for `async`.
 
-Both send the same bytes and decide alike about a second attempt (retries.py); only the waiting differs. Nothing here knows an
-operation.
+Both send the same bytes and decide alike about a second attempt (retries.py); only the waiting
+differs. Nothing here knows an operation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class _Base:
         self.base_url = base_url.rstrip("/")
         self.timeout = timeout
         self.retries = retries
-        self._headers = {"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+        self._headers = {"User-Agent": USER_AGENT} | (
+            {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        )
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         return {
@@ -46,7 +49,11 @@ class _Base:
         """Seconds until the next attempt; raises the error where there is none."""
         seconds = self.retries.wait(attempt, error, repeatable=request.repeatable)
         stream_is_gone = request.upload is not None and not request.upload.repeatable
-        if seconds is None or stream_is_gone or (request.until is not None and time.monotonic() + seconds > request.until):
+        if (
+            seconds is None
+            or stream_is_gone
+            or (request.until is not None and time.monotonic() + seconds > request.until)
+        ):
             raise error
         return seconds
 
@@ -54,13 +61,23 @@ class _Base:
 def connection_failed(request: Request, error: Exception) -> ConnectionFailed:
     """httpx's error as ours; raise it from the original."""
     what = str(error).rstrip(".") or type(error).__name__
-    return ConnectionFailed(f"{request.method} {request.path} got no answer: {what}.", sent=not isinstance(error, NOT_SENT))
+    return ConnectionFailed(
+        f"{request.method} {request.path} got no answer: {what}.",
+        sent=not isinstance(error, NOT_SENT),
+    )
 
 
 class Transport(_Base):
     """Calls that block."""
 
-    def __init__(self, base_url: str, api_key: str | None, timeout: float, retries: Retries, http: httpx.Client | None):
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        timeout: float,
+        retries: Retries,
+        http: httpx.Client | None,
+    ):
         super().__init__(base_url, api_key, timeout, retries)
         self._http, self._own = http or httpx.Client(), http is None
 
@@ -82,7 +99,9 @@ class Transport(_Base):
         self.send(request)
 
     def send(self, request: Request, *, stream: bool = False) -> httpx.Response:
-        """A success, read to its end unless it is a stream. Raises ApiError and ConnectionFailed."""
+        """A success, read to its end unless it is a stream. Raises ApiError and
+        ConnectionFailed.
+        """
         attempt = 0
         while True:
             attempt += 1
@@ -95,7 +114,9 @@ class Transport(_Base):
     def _attempt(self, request: Request, stream: bool) -> httpx.Response:
         with form_of(request.upload) as form:
             try:
-                response = self._http.send(self._http.build_request(**self._arguments(request), **form), stream=stream)
+                response = self._http.send(
+                    self._http.build_request(**self._arguments(request), **form), stream=stream
+                )
                 if response.is_success:
                     return response
                 response.read()
@@ -108,7 +129,14 @@ class Transport(_Base):
 class AsyncTransport(_Base):
     """The same calls for `async` code. A file is read in pieces, on the event loop."""
 
-    def __init__(self, base_url: str, api_key: str | None, timeout: float, retries: Retries, http: httpx.AsyncClient | None):
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        timeout: float,
+        retries: Retries,
+        http: httpx.AsyncClient | None,
+    ):
         super().__init__(base_url, api_key, timeout, retries)
         self._http, self._own = http or httpx.AsyncClient(), http is None
 
@@ -130,7 +158,9 @@ class AsyncTransport(_Base):
         await self.send(request)
 
     async def send(self, request: Request, *, stream: bool = False) -> httpx.Response:
-        """A success, read to its end unless it is a stream. Raises ApiError and ConnectionFailed."""
+        """A success, read to its end unless it is a stream. Raises ApiError and
+        ConnectionFailed.
+        """
         attempt = 0
         while True:
             attempt += 1
@@ -143,7 +173,9 @@ class AsyncTransport(_Base):
     async def _attempt(self, request: Request, stream: bool) -> httpx.Response:
         with form_of(request.upload) as form:
             try:
-                response = await self._http.send(self._http.build_request(**self._arguments(request), **form), stream=stream)
+                response = await self._http.send(
+                    self._http.build_request(**self._arguments(request), **form), stream=stream
+                )
                 if response.is_success:
                     return response
                 await response.aread()
@@ -155,7 +187,9 @@ class AsyncTransport(_Base):
 
 @contextmanager
 def form_of(upload: Upload | None) -> Iterator[dict[str, Any]]:
-    """httpx's arguments of a form, with its file open for one attempt; none where there is no form."""
+    """httpx's arguments of a form, with its file open for one attempt; none where there is no
+    form.
+    """
     if upload is None:
         yield {}
         return

@@ -1,6 +1,7 @@
 """Asking again until something is done, failed, or too late.
 
-The wait between two questions grows from WAIT_SECONDS_FIRST to WAIT_SECONDS_MAX, a random part shorter each time.
+The wait between two questions grows from WAIT_SECONDS_FIRST to WAIT_SECONDS_MAX, a random part
+shorter each time.
 """
 
 from __future__ import annotations
@@ -52,14 +53,21 @@ class Patience:
         if state == FAILED:
             error = answer.get("error")
             reason = error.get("message") if isinstance(error, Mapping) else error
-            raise ProcessingFailed(f"{self._path} has failed: {reason or 'no reason given'}", answer)
+            raise ProcessingFailed(
+                f"{self._path} has failed: {reason or 'no reason given'}", answer
+            )
         return bool(state == DONE)
 
     def pause(self) -> float:
         """Seconds until the next question. Raises DeadlineExceeded."""
-        seconds, self._wait = self._wait * random.uniform(0.5, 1.0), min(WAIT_SECONDS_MAX, self._wait * WAIT_GROWTH)
+        seconds, self._wait = (
+            self._wait * random.uniform(0.5, 1.0),
+            min(WAIT_SECONDS_MAX, self._wait * WAIT_GROWTH),
+        )
         if time.monotonic() + seconds > self._until:
-            raise DeadlineExceeded(f"{self._path} was not done within {self._seconds:g} seconds.", self._last)
+            raise DeadlineExceeded(
+                f"{self._path} was not done within {self._seconds:g} seconds.", self._last
+            )
         return seconds
 
 

@@ -1,0 +1,18 @@
+"""Bounds of accounts, their export and their import, with the unit at the end of each name."""
+
+from __future__ import annotations
+
+# --- erasing, export, import ----------------------------------------------------------------------
+ERASED_ROWS_PER_STEP = 2_000
+ERASE_ATTEMPTS_MAX = 100_000
+EXPORT_RECORDS_PER_PART = 200
+EXPORT_BYTES_PER_PART = 1024 * 1024
+IMPORT_RECORDS_MAX = 100_000
+IMPORT_RECORDS_PER_PART = 500
+
+# --- accounts -------------------------------------------------------------------------------------
+PASSWORD_CHARS_MIN = 10
+PASSWORD_CHARS_MAX = 1_024
+PASSWORD_HASH_THREADS_MAX = 2
+PASSWORD_HASHES_WAITING_MAX = 64
+API_KEYS_PER_TENANT_MAX = 1_000

@@ -1,0 +1,175 @@
+"""Quotes: the sentences of found memories that answer a question, and the check that a quote is
+really one.
+
+Nothing is generated here. `best_quotes` picks whole sentences out of what a search returned: those
+that share the question's words and show the kind of thing it asks for (a time, a number, a name).
+`verify` takes a quote that somebody else claims to have found, looks it up in the memory and gives
+back the memory's own characters, or nothing. So whatever leaves this module is `content[start:end]`
+of its memory, counted in code points.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugins.memories import TextFeatures
+from storage.text import analyze, query_terms
+
+QUOTES_MAX = 3
+SENTENCES_MAX = 200  # of one memory; what follows is not looked at
+SENTENCE_CHARS_MAX = 600
+VERIFIED_CHARS_MAX = 2_000
+
+# A result this much weaker than the best (share of its normalized_score) adds nothing to an
+# extractive answer.
+SUPPORT_SHARE_MIN = 0.6
+
+_MARKS, _CLOSERS = "[.!?…。！？]++", "[\"'”’)\\]]*+"
+# Everything but line ends and those marks that white space or nothing follows, then these. No
+# character is looked at more than twice.
+_SENTENCE = re.compile(
+    rf"\S(?:[^\n.!?…。！？]|{_MARKS}(?!{_CLOSERS}(?:\s|\Z)))*+(?:{_MARKS}{_CLOSERS})?"
+)
+_WHEN = re.compile(
+    r"\b(?:when|what (?:date|day|year|month|time)|how long|since "
+    r"when)\b|^(?:wann|quand|cuándo|quando)\b",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    r"\bhow (?:many|much|old|often|long|far|tall)\b|^(?:wie ?viele?|combien|cuánt)", re.IGNORECASE
+)
+_NAMED = re.compile(
+    r"\b(?:who|where|which|whose)\b|^(?:wer|wo|qui|où|quién|dónde|chi|dove)\b", re.IGNORECASE
+)
+_CAPITAL = re.compile(r"(?<=[^\W_] )[^\W\d_]\w*")
+_SAYS_NOTHING = frozenset(["yes", "no"])
+_SPACE = re.compile(r"\s+")
+_CURLY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """content[start:end] == quote, of the memory at `place` in the results."""
+
+    place: int
+    start: int
+    end: int
+    quote: str
+
+    def citation(self, memory_id: str) -> dict[str, Any]:
+        return {"memory_id": memory_id, "start": self.start, "end": self.end, "quote": self.quote}
+
+
+def best_quotes(
+    question: str, hits: Sequence[Mapping[str, Any]], quotes_max: int = QUOTES_MAX
+) -> list[Quote]:
+    """The best sentence of each of the best memories, best first; none of a memory far behind the
+    first.
+    """
+    if not hits:
+        return []
+    terms = frozenset(query_terms(question))
+    wanted = _wanted(question)
+    floor = SUPPORT_SHARE_MIN * hits[0]["normalized_score"]
+    found = []
+    for place, memory in enumerate(hits):
+        if memory["normalized_score"] < floor or len(found) == quotes_max:
+            break
+        content = memory["content"]
+        start, end = max(
+            _sentences(content),
+            key=lambda span, of=content: _fitness(of[span[0] : span[1]], terms, wanted),
+            default=(0, 0),
+        )
+        if end > start:
+            found.append(Quote(place, start, end, content[start:end]))
+    return found
+
+
+def verify(quote: str, content: str, place: int) -> Quote | None:
+    """Where the memory says this, the memory's own characters; None when it does not.
+
+    Models straighten quotation marks and fold white space, so those may differ; letters and their
+    case may not.
+    """
+    if len(quote) > VERIFIED_CHARS_MAX:
+        return None
+    wanted = _SPACE.sub(" ", quote.translate(_CURLY)).strip().strip("\"'")
+    text = content.translate(_CURLY)  # which keeps every code point in its place
+    at = _SPACE.sub(" ", text).find(wanted) if wanted else -1
+    if at == -1:
+        return None
+    start, end = _unfolded(text, at), _unfolded(text, at + len(wanted))
+    return Quote(place, start, end, content[start:end])
+
+
+def _unfolded(text: str, place: int) -> int:
+    """The place in a text of this place in the same text with every run of white space folded into
+    one space.
+    """
+    for run in _SPACE.finditer(text):
+        if run.start() >= place:
+            break
+        place += run.end() - run.start() - 1
+    return place
+
+
+def is_supported(claim: str, question: str, evidence: str) -> bool:
+    """Whether a sentence says something that the evidence bears out: one of its terms that the
+    question did not bring along.
+
+    A claim with a number is let pass, since dates and sums are worked out ("yesterday"); so is one
+    without terms of its own ("yes").
+    """
+    if any(char.isdigit() for char in claim):
+        return True
+    own = frozenset(query_terms(claim)) - frozenset(query_terms(question)) - _SAYS_NOTHING
+    return not own or not own.isdisjoint(analyze(evidence))
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in _sentences(text)]
+
+
+def _wanted(question: str) -> int:
+    """Flags of TextFeatures for what the question asks for; 0 when nothing is known, -1 for a
+    name.
+    """
+    if _WHEN.search(question):
+        return TextFeatures.TIME
+    if _COUNT.search(question):
+        return TextFeatures.NUMBER
+    return -1 if _NAMED.search(question) else 0
+
+
+def _fitness(sentence: str, terms: frozenset[str], wanted: int) -> tuple[float, int]:
+    """How well a sentence answers; ties go to the longer one."""
+    own = frozenset(analyze(sentence))
+    shared = len(own & terms)
+    if wanted == -1:
+        shows = bool(_CAPITAL.search(sentence)) and any(
+            word[0].isupper() for word in _CAPITAL.findall(sentence)
+        )
+    else:
+        shows = bool(wanted) and bool(TextFeatures.of(sentence, len(own)).flags & wanted)
+    return shared + 0.8 * shows - 0.5 * sentence.rstrip().endswith("?"), min(len(sentence), 120)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of code points. A long sentence is cut at white space, so that no quote grows without
+    end.
+    """
+    for count, match in enumerate(_SENTENCE.finditer(text)):
+        if count == SENTENCES_MAX:
+            return
+        start, end = match.start(), match.end()
+        while end - start > SENTENCE_CHARS_MAX:
+            cut = text.rfind(" ", start + 1, start + SENTENCE_CHARS_MAX)
+            cut = start + SENTENCE_CHARS_MAX if cut == -1 else cut
+            yield start, cut
+            start = cut + 1 if text[cut : cut + 1].isspace() else cut
+        if end > start:
+            yield start, end

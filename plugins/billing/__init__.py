@@ -1,0 +1,37 @@
+"""Billing: the subscription of an account, its invoices, and what the operator does with both.
+
+    ledger.py        documents and the double-entry ledger
+    periods.py       tiers, proration, the closing of months
+    stripe.py        Stripe as the collector; without it the operator marks invoices paid
+    collecting.py    the job that hands an invoice to it
+    invoice_page.py  an invoice as a page
+    operations.py    what of that can be asked for over HTTP
+
+Operations for the operator name an account by its e-mail address and act inside its tenant; `mneme
+admin` calls them (runtime/cli/admin.py).
+"""
+
+from __future__ import annotations
+
+from plugins.billing import periods
+from plugins.billing.collecting import COLLECT
+from plugins.billing.ledger import CHECKS
+from plugins.billing.operations import FOR_CUSTOMERS, FOR_THE_OPERATOR, TABLES, erase, export
+from plugins.billing.settings import BillingSettings, offer
+from runtime.api import metering
+from runtime.api.plugin import Job, Plugin
+
+__all__ = ["plugin"]
+
+plugin = Plugin(
+    name="billing",
+    operations=(*FOR_CUSTOMERS, *FOR_THE_OPERATOR),
+    tables=TABLES,
+    subscribe={metering.PERIOD_STARTED.kind: periods.period_started},
+    jobs=(Job(periods.CLOSE_JOB, periods.close_job), COLLECT),
+    erase=erase,
+    export=export,
+    checks=CHECKS,
+    settings={"billing": BillingSettings},
+    offer=offer,
+)

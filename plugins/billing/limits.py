@@ -1,0 +1,11 @@
+"""Bounds of billing and of calls to a payment provider, with the unit at the end of each name."""
+
+from __future__ import annotations
+
+PERIODS_CLOSED_PER_STEP = 24
+PAYMENT_CALL_SECONDS_MAX = 20
+PAYMENT_CALL_RETRIES_MAX = 2
+PAYMENT_ATTEMPTS_MAX = 12
+PAYMENT_BACKOFF_MS_MAX = 6 * 3600 * 1000
+SIGNATURE_AGE_SECONDS_MAX = 300
+REASON_CHARS_MAX = 500

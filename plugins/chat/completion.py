@@ -1,0 +1,541 @@
+"""The operation: what memory knows is put in front of a conversation, and the answer is passed
+through, event by event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any, Literal
+
+import orjson
+from pydantic import ConfigDict, Field, StrictBool, field_validator
+
+from plugins.answers import RECALLED, Block, fenced
+from plugins.chat import bounds
+from plugins.chat.bounds import OUR_MODEL
+from plugins.chat.settings import ChatSettings
+from plugins.collections import CollectionId
+from plugins.memories import CONTENT_CHARS_MAX, ScopeName
+from plugins.search import QUERY_CHARS_MAX
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.operation import Body, Call, Flow, Idempotency, Reply, View
+from runtime.api.steps import Steps
+from runtime.errors import ApiError, NotFound, PermissionDenied, Unavailable, ValidationFailed
+from runtime.inference import CompletionFailed, Events, LanguageModel, Models, Usage
+
+CHAT_MESSAGES_MAX = 2_000
+CHAT_MEMORIES_MAX = 50
+CHAT_MEMORY_SECONDS_MAX = 5
+CHAT_MEMORY_TOKENS_MAX = 4_000
+
+OURS = ("collection_id", "user", "session_id", "memory_limit", "features", "store_conversation")
+LEADING_ROLES = ("system", "developer")
+CORRECTIONS_MAX = 5
+
+# --- the wire -------------------------------------------------------------------------------------
+
+
+class Features(Body):
+    memory: StrictBool = Field(
+        default=True, description="Put in what memory knows about the last message."
+    )
+    profile: StrictBool = Field(default=True, description="Put in the profile of `user`.")
+    learning: StrictBool = Field(
+        default=True, description="Put in corrections that concern the last message."
+    )
+
+
+class ChatBody(Body):
+    """OpenAI's request. What is not named here goes upstream as it is."""
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+    model: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=255,
+        description="Goes upstream; absent or `mneme`: the configured one.",
+    )
+    messages: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=CHAT_MESSAGES_MAX,
+        description="The conversation, as OpenAI has it.",
+    )
+    stream: StrictBool = Field(default=False, description="Answer event by event.")
+    collection_id: CollectionId | None = Field(
+        default=None, description="Remember from this collection only, and store into it."
+    )
+    user: ScopeName | None = Field(
+        default=None, description="The end user; the user_id of what is remembered and stored."
+    )
+    session_id: ScopeName | None = Field(
+        default=None, description="The session that a stored conversation belongs to."
+    )
+    memory_limit: int = Field(
+        default=10, strict=True, ge=0, le=CHAT_MEMORIES_MAX, description="At most so many memories."
+    )
+    features: Features = Field(default_factory=Features, description="What is put in.")
+    store_conversation: StrictBool = Field(
+        default=False,
+        description="Store the user's last message and the answer. Needs the scope write.",
+    )
+
+    @field_validator("messages")
+    @classmethod
+    def _have_roles(cls, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for place, message in enumerate(messages):
+            if not isinstance(message.get("role"), str) or not message["role"]:
+                raise ValidationFailed.at(
+                    ("body", "messages", place, "role"), "is required", "missing"
+                )
+        return messages
+
+    @property
+    def stream_options(self) -> dict[str, Any]:
+        options = (self.model_extra or {}).get("stream_options")
+        return options if isinstance(options, dict) else {}
+
+    @property
+    def wants_usage(self) -> bool:
+        return self.stream_options.get("include_usage") is True
+
+    @property
+    def last_said(self) -> str:
+        """The text of the user's last message, "" when there is none."""
+        said = next(
+            (
+                message.get("content")
+                for message in reversed(self.messages)
+                if message["role"] == "user"
+            ),
+            None,
+        )
+        if isinstance(said, list):
+            said = " ".join(
+                part.get("text") or ""
+                for part in said
+                if isinstance(part, dict) and part.get("type") == "text"
+            )
+        return said.strip() if isinstance(said, str) else ""
+
+
+class MemoryUse(View):
+    injected_ids: list[str] = Field(description="Memories that were put in.")
+    abstain_recommended: bool = Field(
+        description="Whether memory holds no good evidence about the last message."
+    )
+    degraded: bool = Field(description="Whether a part of memory could not be asked.")
+
+
+class Choice(View):
+    model_config = ConfigDict(extra="allow")
+
+    index: int
+    message: dict[str, Any] = Field(description="The assistant's message, tool calls included.")
+    finish_reason: str | None = Field(default=None, description="Why the model stopped.")
+
+
+class ChatReply(View):
+    """OpenAI's response, unchanged, and what memory had to do with it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int = Field(description="Unix seconds.")
+    model: str
+    choices: list[Choice]
+    usage: dict[str, Any] | None = Field(
+        default=None, description="Tokens, as the endpoint counted them."
+    )
+    memory: MemoryUse
+
+
+# --- what is put in -------------------------------------------------------------------------------
+
+
+def load(ctx: ReadContext, body: ChatBody) -> None:
+    """Refuse what the caller may not do before anything is asked: storing is a write, and not
+    every request is passed on.
+    """
+    llm = ctx.settings.llm
+    configured = None if llm.base_url is None else llm.model or OUR_MODEL
+    bounds.check(passed_on(body), body.model, configured, ChatSettings.of(ctx.settings))
+    if body.store_conversation and "write" not in ctx.principal.scopes:
+        raise PermissionDenied("store_conversation needs an API key with the scope 'write'.")
+
+
+def finish(ctx: WriteContext, body: ChatBody) -> None:
+    """Charge for the tokens that the request and its answer came to."""
+    ctx.credits = bounds.credits_for(ctx.prepared or 0, ctx.credits, ChatSettings.of(ctx.settings))
+
+
+class Recall:
+    """What memory contributes to one request."""
+
+    def __init__(self) -> None:
+        self.block = Block("", [], 0)
+        self.abstain_recommended = False
+        self.degraded = False
+
+    @property
+    def view(self) -> dict[str, Any]:
+        return {
+            "injected_ids": self.block.ids,
+            "abstain_recommended": self.abstain_recommended,
+            "degraded": self.degraded,
+        }
+
+    async def gather(self, call: Call, steps: Steps) -> None:
+        body: ChatBody = call.body
+        query = body.last_said[:QUERY_CHARS_MAX]
+        found, profile, corrections = await asyncio.gather(
+            self._asked(self._search(body, query, steps)),
+            self._asked(self._profile(body, steps)),
+            self._asked(self._corrections(body, query, steps)),
+        )
+        hits = []
+        if found is not None:
+            hits, self.abstain_recommended = found["results"], found["abstain_recommended"]
+        notes = [*_profile_notes(profile), *_correction_notes(corrections)]
+        self.block = fenced(hits, call.seed, CHAT_MEMORY_TOKENS_MAX, notes=notes)
+
+    async def _asked(self, work: Awaitable[Any]) -> Any:
+        """The result; None where that part of memory failed. What the caller got wrong is still an
+        error.
+        """
+        try:
+            async with asyncio.timeout(CHAT_MEMORY_SECONDS_MAX):
+                return await work
+        except (NotFound, PermissionDenied, ValidationFailed):
+            raise
+        except (ApiError, TimeoutError):
+            self.degraded = True
+            return None
+
+    async def _search(self, body: ChatBody, query: str, steps: Steps) -> Any:
+        if not body.features.memory or not body.memory_limit or not query:
+            return None
+        scope = {"collection_id": body.collection_id, "user_id": body.user}
+        found = await steps.run(
+            "search.search",
+            # The model tells by itself what does not help; what it is not shown it cannot use.
+            {
+                "query": query,
+                "limit": body.memory_limit,
+                "relevance": "all",
+                "view": "compact",
+                **scope,
+            },
+        )
+        self.degraded = self.degraded or found["degraded"]
+        return found
+
+    async def _profile(self, body: ChatBody, steps: Steps) -> Any:
+        name = steps.offers("GET", "/v1/profile")
+        if name is None or not body.features.profile or body.user is None:
+            return None
+        return await steps.run(name, query={"user_id": body.user})
+
+    async def _corrections(self, body: ChatBody, query: str, steps: Steps) -> Any:
+        name = steps.offers("GET", "/v1/corrections/relevant")
+        if name is None or not body.features.learning or not query:
+            return None
+        return await steps.run(name, query={"query": query, "limit": CORRECTIONS_MAX})
+
+
+def _profile_notes(profile: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    if profile is None:
+        return []
+    own = [
+        {"profile": name, "value": profile[name]}
+        for name in ("name", "timezone", "language", "bio")
+        if profile[name]
+    ]
+    facts = [*profile["static"], *profile["dynamic"]]
+    return own + [
+        {"profile": fact["key"], "value": fact["value"], "confidence": fact["confidence"]}
+        for fact in facts
+    ]
+
+
+def _correction_notes(found: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    return (
+        []
+        if found is None
+        else [{"correction": item["corrected_content"]} for item in found["items"]]
+    )
+
+
+def passed_on(body: ChatBody) -> dict[str, Any]:
+    """What of a request goes to the endpoint."""
+    return body.model_dump(exclude=set(OURS), exclude_unset=True)
+
+
+def upstream_request(body: ChatBody, block: Block, model: LanguageModel) -> dict[str, Any]:
+    """The request as it goes on: without our extras, with the block behind the application's own
+    instructions.
+    """
+    request = passed_on(body)
+    if body.model is None or body.model == OUR_MODEL:
+        request["model"] = model.name
+    if block.text:
+        roles = [message["role"] for message in body.messages]
+        place = next(
+            (number for number, role in enumerate(roles) if role not in LEADING_ROLES), len(roles)
+        )
+        request["messages"] = [
+            *body.messages[:place],
+            {"role": "system", "content": block.text},
+            *body.messages[place:],
+        ]
+    return request
+
+
+# --- the flow -------------------------------------------------------------------------------------
+
+
+async def complete(call: Call, steps: Steps, models: Models) -> Reply:
+    """Recall what the memories hold of it, ask the model, and keep what was said."""
+    body: ChatBody = call.body
+    model = models.language_model
+    if model is None:
+        raise Unavailable(
+            "No language model is configured. Set llm.base_url (and llm.model, llm.api_key) to an "
+            "OpenAI-compatible endpoint.",
+            retry_after_seconds=None,
+        )
+    recall = Recall()
+    await recall.gather(call, steps)
+    request = upstream_request(body, recall.block, model)
+    keeper = Keeper(body, recall, steps)
+    steps.outcome = asked = bounds.estimated_tokens(bounds.text_of(request))
+    try:
+        if body.stream:
+            request["stream_options"] = {**body.stream_options, "include_usage": True}
+            reply = Reply(
+                200,
+                headers={"X-Accel-Buffering": "no"},
+                content_type="text/event-stream; charset=utf-8",
+                outcome=asked,
+            )
+            reply.body = Stream(
+                await model.stream(request),
+                recall,
+                keeper,
+                reply,
+                call.request_id,
+                body.wants_usage,
+            )
+            return reply
+        answer = await model.answer(request)
+    except CompletionFailed as failed:
+        raise failed.answer from failed
+    message = answer["choices"][0].get("message") or {}
+    said = message.get("content")
+    answered = bounds.estimated_tokens(said) if isinstance(said, str) else 0
+    steps.outcome = Usage.of(answer).total_tokens or asked + answered
+    await keeper.keep(said)
+    return Reply(200, {**answer, "memory": recall.view}, outcome=steps.outcome)
+
+
+class Keeper:
+    """Stores the two ends of a turn when the request asks for it. The flow's key makes that happen
+    once.
+    """
+
+    def __init__(self, body: ChatBody, recall: Recall, steps: Steps):
+        self._body, self._recall, self._steps = body, recall, steps
+
+    async def keep(self, answered: Any) -> None:
+        body = self._body
+        if not body.store_conversation:
+            return
+        shared = {"source_type": "chat", "session_id": body.session_id}
+        turns = []
+        if body.last_said:
+            turns.append(
+                {
+                    "content": body.last_said[:CONTENT_CHARS_MAX],
+                    "speaker": body.user or "user",
+                    "role": "user",
+                    **shared,
+                }
+            )
+        if isinstance(answered, str) and answered.strip():
+            recalled = {"tags": [RECALLED], "metadata": {"recalled_ids": self._recall.block.ids}}
+            turns.append(
+                {
+                    "content": answered[:CONTENT_CHARS_MAX],
+                    "speaker": "assistant",
+                    "role": "assistant",
+                    **shared,
+                    **recalled,
+                }
+            )
+        if turns:
+            scope = {"collection_id": body.collection_id, "user_id": body.user}
+            await self._steps.run("memories.create_batch", {"memories": turns, **scope})
+
+
+class Stream:
+    """The events of one answer as server-sent events. Holds one event back, so that the last one
+    can carry `memory`.
+    """
+
+    def __init__(
+        self,
+        events: Events,
+        recall: Recall,
+        keeper: Keeper,
+        reply: Reply,
+        request_id: str,
+        wants_usage: bool,
+    ):
+        self._events, self._recall, self._keeper, self._reply, self._request_id = (
+            events,
+            recall,
+            keeper,
+            reply,
+            request_id,
+        )
+        self._frames = self._all()
+        self._wants_usage = wants_usage
+        self._same: dict[str, Any] = {}
+        self._with_role: set[Any] = set()
+        self._said: list[str] = []
+        self._is_counted = False  # by the endpoint
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._frames)
+
+    async def aclose(self) -> None:
+        await self._frames.aclose()
+        await self._events.aclose()  # the frames do not close it when they were never begun
+
+    async def _all(self):
+        held: dict[str, Any] | None = None
+        recalled = False
+        try:
+            async for event in self._events:
+                self._count(event)
+                is_usage = not event.get("choices") and event.get("usage") is not None
+                if is_usage and not self._wants_usage:
+                    continue
+                if held is not None:
+                    if is_usage and not recalled:
+                        held, recalled = {**held, "memory": self._recall.view}, True
+                    yield _frame(held)
+                held = self._tidied(event)
+            if held is not None:
+                yield _frame(held if recalled else {**held, "memory": self._recall.view})
+            await self._keeper.keep("".join(self._said))
+        except CompletionFailed as failed:
+            if held is not None:
+                yield _frame(held)
+            yield self._failure(failed.answer)
+        except ApiError as failed:
+            yield self._failure(failed)
+        yield b"data: [DONE]\n\n"
+
+    def _count(self, event: dict[str, Any]) -> None:
+        """Keep what the answer comes to so far, since its reader may leave at any time."""
+        counted = Usage.of(event).total_tokens
+        if counted:
+            self._reply.outcome, self._is_counted = counted, True
+        elif not self._is_counted:
+            self._reply.outcome += sum(
+                bounds.estimated_tokens(delta["content"])
+                for choice in event.get("choices") or ()
+                if isinstance(delta := choice.get("delta"), dict)
+                and isinstance(delta.get("content"), str)
+            )
+
+    def _tidied(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The event with what every chunk must agree on, as the first one said it."""
+        if not self._same:
+            self._same = {name: event[name] for name in ("id", "created", "model") if name in event}
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta")
+            if not isinstance(delta, dict):
+                continue
+            index = choice.get("index", 0)
+            if index not in self._with_role:
+                self._with_role.add(index)
+                delta.setdefault("role", "assistant")
+            if index == 0 and isinstance(delta.get("content"), str):
+                self._said.append(delta["content"])
+        return {**event, "object": "chat.completion.chunk", **self._same}
+
+    def _failure(self, error: ApiError) -> bytes:
+        """The error frame; the flow is then not settled as a success."""
+        self._reply.error = error
+        frame = {
+            "message": error.message,
+            "type": error.type,
+            "code": error.code,
+            "param": error.param,
+        }
+        return _frame(
+            {"error": {**frame, "status_code": error.status, "request_id": self._request_id}}
+        )
+
+
+def _frame(value: Any) -> bytes:
+    return b"data: " + orjson.dumps(value) + b"\n\n"
+
+
+# --- the operation --------------------------------------------------------------------------------
+
+_EXAMPLE_MESSAGE = {"role": "assistant", "content": "Under the blue flowerpot."}
+
+OPERATIONS = (
+    Flow(
+        name="chat.completions",
+        method="POST",
+        path="/v1/chat/completions",
+        load=load,
+        handler=complete,
+        finish=finish,
+        body=ChatBody,
+        response=ChatReply,
+        idempotency=Idempotency.CACHED,
+        credits=10,
+        streams=True,
+        summary="Chat completion with memory",
+        description="OpenAI's request and response. What memory knows about the "
+        "user's last message is "
+        "put in front of the "
+        "conversation, fenced and marked as untrusted data. With `stream: true` the answer is "
+        "a stream of server-sent events, "
+        "whose last chunk before usage has `memory`. Without a configured language model: 503.",
+        example={
+            "model": "mneme",
+            "messages": [{"role": "user", "content": "Where is the spare key?"}],
+            "user": "ada",
+        },
+        example_reply={
+            "id": "chatcmpl-7",
+            "object": "chat.completion",
+            "created": 1_778_248_560,
+            "model": "tiny-1",
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": "Under the blue flowerpot."},
+                    "finish_reason": "stop",
+                }
+            ],
+            "usage": {"prompt_tokens": 211, "completion_tokens": 7, "total_tokens": 218},
+            "memory": {
+                "injected_ids": ["mem_01kaeqz6hc2t9w8r5n3v7x1y4b6d8f0g"],
+                "abstain_recommended": False,
+                "degraded": False,
+            },
+        },
+    ),
+)

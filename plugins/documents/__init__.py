@@ -1,0 +1,56 @@
+"""Documents: files that are uploaded, read, cut into chunks and found again.
+
+The operations are in operations.py. What a document is and how it changes is in store.py, from a
+file to searchable chunks in processing.py, the reading of files in parsing/; what nobody needs any
+more goes in sweeping.py.
+
+An upload answers 202 when the file is durable and a job will read it; the document's own URL says
+how far that is. Uploading the same content into the same collection again makes no second document:
+it answers with the one that is there, with 200 when that is completed, and tries again when it had
+failed.
+
+Choices:
+- of an upload that finds its document there, title, tags and metadata are not taken over; of one
+  that repeats a failed one they are;
+- `GET …/content` is sent as an attachment, so that no browser runs what somebody uploaded;
+- `GET …/text` is plain text, empty until the document has been read;
+- recordings need the tier feature `media`; recordings and pictures count against the media cap;
+- the credits of an upload are set aside, and charged with those of its chunks when it is completed;
+  one that failed costs the upload alone, one that was deleted before, or found its document there,
+  nothing;
+- deleting a document deletes the memories of its chunks; deleting such a memory leaves the document
+  as it is.
+"""
+
+from __future__ import annotations
+
+from plugins.collections import COLLECTION_CLEANUP
+from plugins.documents.operations import OPERATIONS
+from plugins.documents.privacy import CHECKS, erase, export, figures
+from plugins.documents.processing import PROCESS_JOB
+from plugins.documents.settings import DocumentsSettings
+from plugins.documents.store import DOCUMENT_FIELDS, EVENTS, PARTS, TABLES
+from plugins.documents.sweeping import JOBS, sweep_collection
+from runtime.api.plugin import Plugin
+from runtime.api.tiers import Feature
+
+__all__ = ["plugin"]
+
+plugin = Plugin(
+    name="documents",
+    requires=("collections", "memories"),
+    operations=OPERATIONS,
+    tables=TABLES,
+    indexes=(DOCUMENT_FIELDS,),
+    events=EVENTS,
+    subscribe={COLLECTION_CLEANUP.kind: sweep_collection},
+    jobs=(PROCESS_JOB, *JOBS),
+    erase=erase,
+    export=export,
+    figures=figures,
+    swept=PARTS,
+    checks=CHECKS,
+    settings={"documents": DocumentsSettings},
+    features={"media": Feature("Audio and video documents", tier="starter")},
+    rates={"media": lambda settings: settings.limits.media_per_minute},
+)

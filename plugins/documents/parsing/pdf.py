@@ -1,0 +1,137 @@
+"""PDF: the text page by page, and headings by the size of their letters.
+
+A PDF knows no headings, only letters of a size. A line that is clearly larger than most of the
+document's text, short and no sentence is one; its level is the rank of its size among those. Words
+that a line break divides with a hyphen are joined.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from .extraction import Extraction, ParseFailed, TextBuilder
+from .limits import HEADING_CHARS_MAX, PAGES_MAX
+
+_LARGER = 1.15  # than most of the text, for a heading
+_HEADING_LEVELS = 6
+_HYPHENS = ("\x02", "\ufffe")  # how pdfium writes a hyphen at which a word was divided
+_SHOWING = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDF_PAGEOBJ_SHADING)
+
+
+@dataclass(slots=True)
+class _Line:
+    text: str
+    size: float
+
+
+def open_pdf(file: BinaryIO) -> pypdfium2.PdfDocument:
+    """Open a PDF. Raises ParseFailed."""
+    try:
+        document = pypdfium2.PdfDocument(file.read())
+    except pypdfium2.PdfiumError as refused:
+        if "password" in str(refused).lower() or "security" in str(refused).lower():
+            raise ParseFailed("encrypted", "The file is protected with a password.") from None
+        raise ParseFailed(
+            "damaged", "The file is not a readable PDF; it is cut short or damaged."
+        ) from None
+    if len(document) > PAGES_MAX:
+        raise ParseFailed("too_many_pages", f"The file claims more than {PAGES_MAX} pages.")
+    return document
+
+
+def read(file: BinaryIO, filename: str) -> Extraction:
+    document = open_pdf(file)
+    pages: list[list[_Line]] = []
+    pictures = []
+    for number in range(len(document)):
+        try:
+            page = document[number]
+        except pypdfium2.PdfiumError:
+            raise ParseFailed("damaged", f"Page {number + 1} of the file cannot be read.") from None
+        lines = _lines(page)
+        if not lines and any(True for _ in page.get_objects(filter=_SHOWING, max_depth=1)):
+            pictures.append(number + 1)
+        pages.append(lines)
+        page.close()
+    sizes = Counter[float]()
+    for line in (line for lines in pages for line in lines):
+        sizes[line.size] += len(line.text)
+    levels = _levels(sizes)
+    builder = TextBuilder()
+    for number, lines in enumerate(pages, 1):
+        builder.turn_to(number)
+        for text, level in _paragraphs(lines, levels):
+            builder.add(text, heading=level)
+    title = (document.get_metadata_value("Title") or "").strip() or builder.title
+    return builder.done(title=title, page_count=len(pages), pictures=pictures)
+
+
+def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
+    """The page's lines with the size of their first letter, in points. An empty line divides
+    paragraphs.
+    """
+    text_page = page.get_textpage()
+    count = text_page.count_chars()
+    text = text_page.get_text_range(0, count) if count > 0 else ""
+    found, place = [], 0
+    for line in text.split("\n"):
+        words = line.rstrip("\r")
+        letters = len(words) - len(words.lstrip())
+        size = pdfium.FPDFText_GetFontSize(text_page.raw, place + letters) if words.strip() else 0.0
+        scale = _scale(text_page, place + letters) if words.strip() else 1.0
+        found.append(_Line(words.rstrip(), round(size * scale, 1)))
+        place += len(line.encode("utf-16-le")) // 2 + 1
+    text_page.close()
+    return found if any(line.text for line in found) else []
+
+
+def _scale(text_page: pypdfium2.PdfTextPage, index: int) -> float:
+    """By how much the page stretches the letters: some programs write everything at size 1."""
+    matrix = pdfium.FS_MATRIX()
+    if not pdfium.FPDFText_GetMatrix(text_page.raw, index, matrix):
+        return 1.0
+    return (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
+
+
+def _levels(sizes: Counter[float]) -> dict[float, int]:
+    """Size -> level of heading, for the sizes that are headings'."""
+    sizes.pop(0.0, None)
+    if not sizes:
+        return {}
+    body = sizes.most_common(1)[0][0]
+    larger = sorted((size for size in sizes if size >= body * _LARGER), reverse=True)
+    return {size: min(level, _HEADING_LEVELS) for level, size in enumerate(larger, 1)}
+
+
+def _paragraphs(lines: list[_Line], levels: dict[float, int]) -> list[tuple[str, int]]:
+    """(text, level of heading or 0). Lines of one size follow each other in a paragraph; headings
+    of one size join.
+    """
+    found: list[tuple[str, int]] = []
+    ends = True
+    for line in lines:
+        if not line.text.strip():
+            ends = True
+            continue
+        level = levels.get(line.size, 0)
+        if level and (
+            len(line.text) > HEADING_CHARS_MAX or line.text.rstrip().endswith((".", ",", ";"))
+        ):
+            level = 0
+        if found and not ends and found[-1][1] == level:
+            found[-1] = (_joined(found[-1][0], line.text), level)
+        else:
+            found.append((line.text, level))
+        ends = False
+    return [(text.rstrip("".join(_HYPHENS)), level) for text, level in found]
+
+
+def _joined(text: str, following: str) -> str:
+    if text.endswith(_HYPHENS):
+        return text[:-1] + following.lstrip()
+    return f"{text}\n{following}"

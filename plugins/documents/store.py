@@ -1,0 +1,472 @@
+"""Documents as they are stored: the rows, and every change they go through.
+
+Owns what "a document exists" means. A document is named by an ordinal (uint32, per tenant, in order
+of arrival). Its file is a blob, kept once for all documents of the tenant with the same content;
+its extracted text is kept in pieces, its chunks as ranges of it; each indexed chunk is a memory
+(plugins/memories/rows.py), whose content is the chunk's text at the time.
+
+Invariants
+- a row of `document_blobs` counts the documents that need its file, and is gone with the last of
+  them; the file follows by a job;
+- in one collection there is at most one document of the same content: `document_digests` names it;
+- a document is readable when its row is there and its collection's number is not dropped;
+- a chunk has a memory exactly when its index is below the row's `indexed`.
+
+    documents         (ordinal,)                    -> DocumentRow
+    document_ids      (document id,)                -> ordinal, 4 bytes big endian
+    document_digests  (collection number, content)  -> ordinal, 4 bytes big endian
+    document_blobs    (content,)                    -> BlobRow
+    document_text     (ordinal, piece)              -> TextRow
+    document_chunks   (ordinal, index)              -> ChunkRow
+    document_cues     (ordinal, number)             -> CueRow
+    document_sweep    ()                            -> Unix milliseconds, 8 bytes big endian
+    document_fields   bitmaps of ordinals: live, collection, status, digest
+
+`content` is the keyed digest of the file's SHA-256; a piece has TEXT_PIECE_CHARS characters of the
+extracted text; `document_cues` has what a model has read so far and is empty once all of it is
+read; `document_sweep` says when files that nobody needs were last looked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+from pyroaring import BitMap
+
+from plugins.collections import adjust_count, dropped_numbers, is_dropped, require_collection
+from plugins.documents.chunking import Chunk
+from plugins.documents.limits import DOCUMENTS_BESIDE_MAX, TEXT_PIECE_CHARS
+from plugins.documents.models import DocumentChanged
+from plugins.documents.parsing import formats
+from plugins.memories import hide_all, readable
+from runtime import ids
+from runtime.api import metering
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.operation import Event
+from runtime.errors import NotFound
+from runtime.timestamps import iso
+from storage.blobs import Blob
+from storage.indexes import BitmapIndex
+from storage.store import Table
+
+PENDING, PROCESSING, COMPLETED, FAILED = "pending", "processing", "completed", "failed"
+UNFINISHED = (PENDING, PROCESSING)
+FRESH = {
+    "reason": "",
+    "message": "",
+    "kind": "",
+    "language": None,
+    "page_count": None,
+    "duration_seconds": None,
+}
+_LANGUAGE = re.compile(r"\.[a-z]{2,3}(?:-[a-z]{2,4})?$")
+UPLOAD_CREDITS = 5  # and one for each chunk
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+class DocumentRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Times in Unix milliseconds. number: of its collection. indexed: chunks that have a memory.
+    title_given: by the caller.
+
+    charge: operation id under which the credits of reading it are set aside
+    (runtime/api/metering.py).
+    """
+
+    id: str
+    ordinal: int
+    number: int
+    collection_id: str
+    filename: str
+    media_type: str
+    size: int
+    sha256: str
+    created_at: int
+    updated_at: int
+    job_id: str = ""
+    charge: bytes = b""
+    title: str | None = None
+    title_given: bool = False
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+    status: str = PENDING
+    version: int = 1
+    reason: str = ""
+    message: str = ""
+    page_count: int | None = None
+    chunk_count: int = 0
+    indexed: int = 0
+    duration_seconds: float | None = None
+    kind: str = ""
+    language: str | None = None
+
+
+class BlobRow(msgspec.Struct, frozen=True):
+    """The file of one content, and how many documents need it."""
+
+    name: str
+    key: bytes
+    size: int
+    documents: int
+
+
+class TextRow(msgspec.Struct, frozen=True):
+    text: str
+
+
+class ChunkRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Characters start to end of the extracted text; memory is its id, "" while there is none, and
+    memory_ordinal its number.
+    """
+
+    start: int
+    end: int
+    page: int | None = None
+    heading: str | None = None
+    begins: float | None = None
+    ends: float | None = None
+    memory: str = ""
+    memory_ordinal: int = 0
+
+
+class CueRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something a model has read: said between two moments, or standing on a page."""
+
+    text: str
+    page: int | None = None
+    begins: float | None = None
+    ends: float | None = None
+
+
+DOCUMENTS: Table[DocumentRow] = Table(
+    "documents", key=("ordinal",), row=DocumentRow, doc="documents in order of arrival"
+)
+DOCUMENT_IDS: Table[bytes] = Table(
+    "document_ids",
+    key=("document_id",),
+    row=bytes,
+    doc="document id to ordinal, 4 bytes big endian",
+)
+DOCUMENT_DIGESTS: Table[bytes] = Table(
+    "document_digests",
+    key=("number", "content"),
+    row=bytes,
+    doc="content in a collection to ordinal, 4 bytes big endian",
+)
+DOCUMENT_BLOBS: Table[BlobRow] = Table(
+    "document_blobs", key=("content",), row=BlobRow, doc="files, and how many documents need them"
+)
+DOCUMENT_TEXT: Table[TextRow] = Table(
+    "document_text", key=("ordinal", "piece"), row=TextRow, doc="extracted text in pieces"
+)
+DOCUMENT_CHUNKS: Table[ChunkRow] = Table(
+    "document_chunks", key=("ordinal", "index"), row=ChunkRow, doc="chunks of documents"
+)
+DOCUMENT_CUES: Table[CueRow] = Table(
+    "document_cues", key=("ordinal", "number"), row=CueRow, doc="what a model has read so far"
+)
+DOCUMENT_SWEEP: Table[bytes] = Table(
+    "document_sweep",
+    key=(),
+    row=bytes,
+    doc="when orphaned files were last looked for, 8 bytes big endian",
+)
+DOCUMENT_FIELDS = BitmapIndex(
+    "document_fields", fields=("live", "collection", "status", "digest", "stem"), version=3
+)  # 3: stem
+
+TABLES: tuple[Table, ...] = (
+    DOCUMENTS, DOCUMENT_IDS, DOCUMENT_DIGESTS, DOCUMENT_BLOBS, DOCUMENT_TEXT, DOCUMENT_CHUNKS,
+    DOCUMENT_CUES, DOCUMENT_SWEEP,
+)  # fmt: skip
+PARTS: tuple[Table, ...] = (
+    DOCUMENT_TEXT,
+    DOCUMENT_CHUNKS,
+    DOCUMENT_CUES,
+)  # what a document leaves behind, to be swept
+
+DOCUMENT_CREATED = Event("document.created", DocumentChanged)
+DOCUMENT_PROCESSED = Event("document.processed", DocumentChanged)
+DOCUMENT_FAILED = Event("document.failed", DocumentChanged)
+DOCUMENT_DELETED = Event("document.deleted", DocumentChanged)
+EVENTS = (DOCUMENT_CREATED, DOCUMENT_PROCESSED, DOCUMENT_FAILED, DOCUMENT_DELETED)
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def get_row(ctx: ReadContext, document_id: str) -> DocumentRow:
+    """The document with this id. NotFound when there is none (any more), PermissionDenied for
+    another account's.
+    """
+    missing = NotFound("There is no document with this id.")
+    ordinal = ctx[DOCUMENT_IDS].get(ctx.check_id("doc", document_id, missing))
+    row = None if ordinal is None else ctx[DOCUMENTS].get(int.from_bytes(ordinal, "big"))
+    if row is None or is_dropped(ctx, row.number):
+        raise missing
+    return row
+
+
+def content_key(ctx: ReadContext, sha256: str) -> bytes:
+    """What stands for a content in keys, which are not sealed: a known file cannot be looked up by
+    its digest.
+    """
+    return ctx.digest("document", sha256)
+
+
+def concurrency_group_of(ctx: ReadContext, work: str) -> str:
+    """The concurrency group of one kind of work on one account's documents, so that many files hold
+    up nobody else's.
+    """
+    return f"{work}/{ctx.principal.tenant_id}"
+
+
+def find_twin(ctx: ReadContext, number: int, sha256: str) -> DocumentRow | None:
+    """The document of this content in a collection."""
+    ordinal = ctx[DOCUMENT_DIGESTS].get(number, content_key(ctx, sha256))
+    return None if ordinal is None else ctx[DOCUMENTS].get(int.from_bytes(ordinal, "big"))
+
+
+def stem_of(row: DocumentRow) -> str:
+    """What a recording and its subtitles are both called: the name without its extension, and of
+    subtitles without their language.
+    """
+    stem = PurePosixPath(row.filename).stem.casefold()
+    return _LANGUAGE.sub("", stem) or stem if row.media_type in formats.SUBTITLES else stem
+
+
+def beside(ctx: ReadContext, row: DocumentRow, kinds: frozenset[str]) -> DocumentRow | None:
+    """The newest document of one of these media types with the same name in the same collection."""
+    fields = ctx.index(DOCUMENT_FIELDS)
+    found = fields.of("collection", row.number) & fields.of("stem", stem_of(row))
+    rows = ctx[DOCUMENTS].get_many(
+        [(ordinal,) for ordinal in reversed(found[-DOCUMENTS_BESIDE_MAX:])]
+    )
+    return next(
+        (
+            other
+            for other in rows
+            if other is not None and other.id != row.id and other.media_type in kinds
+        ),
+        None,
+    )
+
+
+def matching(ctx: ReadContext, asked: Any) -> BitMap:
+    """Ordinals of the readable documents that pass the filters of a DocumentQuery."""
+    fields = ctx.index(DOCUMENT_FIELDS)
+    dropped = (fields.of("collection", number) for number in sorted(dropped_numbers(ctx)))
+    found = fields.of("live", 1) - BitMap.union(BitMap(), *dropped)
+    if asked.collection_id is not None:
+        found &= fields.of("collection", require_collection(ctx, asked.collection_id).number)
+    if asked.status is not None:
+        found &= fields.of("status", asked.status)
+    if asked.sha256 is not None:
+        found &= fields.of("digest", asked.sha256)
+    return found
+
+
+def blob_of(ctx: ReadContext, row: DocumentRow) -> Blob:
+    """Where the document's file is."""
+    stored = ctx[DOCUMENT_BLOBS].row(content_key(ctx, row.sha256))
+    return Blob(stored.name, row.sha256, stored.size, stored.key)
+
+
+def text_of(ctx: ReadContext, row: DocumentRow) -> str:
+    """The extracted text; empty while there is none."""
+    return "".join(piece.text for _, piece in ctx[DOCUMENT_TEXT].scan(row.ordinal))
+
+
+def slice_of(ctx: ReadContext, row: DocumentRow, start: int, end: int) -> str:
+    """Characters start to end of the extracted text, without reading the rest of it."""
+    first, last = start // TEXT_PIECE_CHARS, max(start, end - 1) // TEXT_PIECE_CHARS
+    text = "".join(
+        ctx[DOCUMENT_TEXT].row(row.ordinal, piece).text for piece in range(first, last + 1)
+    )
+    return text[start - first * TEXT_PIECE_CHARS : end - first * TEXT_PIECE_CHARS]
+
+
+def chunk_id(ctx: ReadContext, row: DocumentRow, index: int) -> str:
+    """Always the same for the same document and index."""
+    random = hashlib.blake2b(
+        f"{row.id}/{index}".encode(), key=ctx.scope.key, digest_size=10
+    ).digest()
+    return ids.make_id("chk", row.created_at, ctx.principal.tag, random)
+
+
+def document_view(row: DocumentRow) -> dict[str, Any]:
+    """Turn a document's row into the API's Document."""
+    return {
+        "id": row.id,
+        "filename": row.filename,
+        "title": row.title,
+        "collection_id": row.collection_id,
+        "media_type": row.media_type,
+        "size_bytes": row.size,
+        "sha256": row.sha256,
+        "status": row.status,
+        "processing_status": row.status,
+        "error": {"reason": row.reason, "message": row.message} if row.reason else None,
+        "page_count": row.page_count,
+        "chunk_count": row.chunk_count,
+        "duration_seconds": row.duration_seconds,
+        "result": {"kind": row.kind, "language": row.language} if row.status == COMPLETED else None,
+        "tags": row.tags,
+        "metadata": row.metadata,
+        "version": row.version,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+    }
+
+
+def chunk_view(ctx: ReadContext, row: DocumentRow, index: int, chunk: ChunkRow) -> dict[str, Any]:
+    """Turn a chunk's row into the API's Chunk."""
+    return {
+        "id": chunk_id(ctx, row, index),
+        "document_id": row.id,
+        "index": index,
+        "content": slice_of(ctx, row, chunk.start, chunk.end),
+        "start": chunk.start,
+        "end": chunk.end,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "start_seconds": chunk.begins,
+        "end_seconds": chunk.ends,
+        "memory_id": chunk.memory or None,
+    }
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def add(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
+    """Store a new document; -> the name of the file that was brought, where the same content is
+    kept already and it is not needed.
+    """
+    content = content_key(ctx, row.sha256)
+    kept = ctx[DOCUMENT_BLOBS].get(content)
+    stored = BlobRow(blob.name, blob.key, blob.size, 0) if kept is None else kept
+    ctx[DOCUMENT_BLOBS].put(
+        (content,), msgspec.structs.replace(stored, documents=stored.documents + 1)
+    )
+    ordinal = row.ordinal.to_bytes(4, "big")
+    ctx[DOCUMENT_IDS].put((row.id,), ordinal)
+    ctx[DOCUMENT_DIGESTS].put((row.number, content), ordinal)
+    fields = ctx.index(DOCUMENT_FIELDS)
+    for name, value in marks(row):
+        fields.add(row.ordinal, name, value)
+    ctx[DOCUMENTS].put((row.ordinal,), row)
+    adjust_count(ctx, row.collection_id, documents=1)
+    ctx.emit(DOCUMENT_CREATED, changed(row), row.id)
+    return None if kept is None else blob.name
+
+
+def put(ctx: WriteContext, row: DocumentRow, **changes: Any) -> DocumentRow:
+    """Change fields of a document that are not shown as a new version."""
+    after = msgspec.structs.replace(row, **changes)
+    if after.status != row.status:
+        fields = ctx.index(DOCUMENT_FIELDS)
+        fields.remove(row.ordinal, "status", row.status)
+        fields.add(row.ordinal, "status", after.status)
+    ctx[DOCUMENTS].put((row.ordinal,), after)
+    return after
+
+
+def advance(ctx: WriteContext, row: DocumentRow, **changes: Any) -> DocumentRow:
+    """A new version of the document."""
+    return put(ctx, row, version=row.version + 1, updated_at=ctx.now, **changes)
+
+
+def put_text(ctx: WriteContext, row: DocumentRow, text: str, chunks: Sequence[Chunk]) -> None:
+    """Store the extracted text and the ranges of its chunks, in place of what an earlier attempt
+    stored.
+    """
+    for table in PARTS:
+        ctx[table].delete_prefix(row.ordinal)
+    for piece, start in enumerate(range(0, len(text), TEXT_PIECE_CHARS)):
+        ctx[DOCUMENT_TEXT].put(
+            (row.ordinal, piece), TextRow(text[start : start + TEXT_PIECE_CHARS])
+        )
+    for index, chunk in enumerate(chunks):
+        stored = ChunkRow(
+            chunk.start, chunk.end, chunk.page, chunk.heading, chunk.begins, chunk.ends
+        )
+        ctx[DOCUMENT_CHUNKS].put((row.ordinal, index), stored)
+
+
+def hide_memories(ctx: WriteContext, row: DocumentRow) -> None:
+    """Take the memories of a document's chunks out of every read; what they leave behind is swept
+    by memories' own job.
+    """
+    chunks = ctx[DOCUMENT_CHUNKS].scan(row.ordinal, limit=row.indexed) if row.indexed else ()
+    doomed = BitMap(chunk.memory_ordinal for _, chunk in chunks if chunk.memory) & readable(
+        ctx, include_superseded=True
+    )
+    if doomed:
+        hide_all(ctx, doomed)
+
+
+def remove(ctx: WriteContext, row: DocumentRow) -> None:
+    """Take a document out of every read, and leave the rest, its file included, to a job. Its
+    memories are the caller's business.
+    """
+    fields = ctx.index(DOCUMENT_FIELDS)
+    for name, value in marks(row):
+        fields.remove(row.ordinal, name, value)
+    ctx[DOCUMENTS].delete(row.ordinal)
+    ctx[DOCUMENT_IDS].delete(row.id)
+    content = content_key(ctx, row.sha256)
+    ctx[DOCUMENT_DIGESTS].delete(row.number, content)
+    blob = ctx[DOCUMENT_BLOBS].row(content)
+    unneeded = [blob.name] if blob.documents == 1 else []
+    if unneeded:
+        ctx[DOCUMENT_BLOBS].delete(content)
+    else:
+        ctx[DOCUMENT_BLOBS].put(
+            (content,), msgspec.structs.replace(blob, documents=blob.documents - 1)
+        )
+    metering.release(ctx, row.charge)
+    _sweep(ctx, row.ordinal, unneeded)
+    gone = {**changed(msgspec.structs.replace(row, version=row.version + 1)), "status": "deleted"}
+    ctx.emit(DOCUMENT_DELETED, gone, row.id)
+
+
+def remove_file(ctx: WriteContext, name: str) -> None:
+    """Have a job remove a file that no document needs."""
+    _sweep(ctx, None, [name])
+
+
+def _sweep(ctx: WriteContext, ordinal: int | None, files: list[str]) -> None:
+    ctx.enqueue(
+        "documents.sweep",
+        {"ordinal": ordinal, "files": files, "erased": {}},
+        group=concurrency_group_of(ctx, "files"),
+    )
+
+
+def changed(row: DocumentRow) -> dict[str, Any]:
+    """The data of a document's event."""
+    data = {
+        "id": row.id,
+        "version": row.version,
+        "collection_id": row.collection_id,
+        "filename": row.filename,
+        "status": row.status,
+        "chunk_count": row.chunk_count,
+    }
+    return data | ({"error": {"reason": row.reason, "message": row.message}} if row.reason else {})
+
+
+def marks(row: DocumentRow) -> tuple[tuple[str, int | str], ...]:
+    """Every (field, value) whose bitmap holds this document."""
+    return (
+        ("live", 1),
+        ("collection", row.number),
+        ("status", row.status),
+        ("digest", row.sha256),
+        ("stem", stem_of(row)),
+    )

@@ -1,0 +1,87 @@
+"""The knowledge graph: who and what the memories speak of, and how they relate, on two clocks.
+
+The operations are in operations.py, what they do in queries.py. What is stored, and how it changes,
+is in store.py; the figures in statistics.py; searching by it in search.py.
+
+Choices:
+- An entity is looked up by id, name or alias; among several of a name, the one most spoken of is
+  meant. A name that is given without a type means any entity of that name.
+- What is created through the API stays until it is deleted, unless it names a source memory: then
+  it goes with that memory.
+- A functional claim may be made beside another one: both stand and are listed as a contradiction.
+  `close_previous` ends the earlier ones where the new one begins (at valid_from, else now) instead.
+- Statistics count the claims that stand; a claim that has ended stands, one that was taken back
+  does not.
+- When a memory is superseded without anybody ending its claims, they are taken back; restoring it
+  brings them back.
+- A question that names both an entity and a target is answered with the claims on the ways between
+  them.
+"""
+
+from __future__ import annotations
+
+from plugins.graph import operations, queries, search
+from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
+from plugins.graph.store import (
+    Claim,
+    assert_claim,
+    begin_claim,
+    claims_of,
+    end_claim,
+    ensure_entity,
+    forget_memory,
+    get_claim,
+    get_entities,
+    named,
+    note_bound,
+    refreshed,
+    support_claim,
+)
+from plugins.graph.tools import TOOLS
+from plugins.memories import MEMORY_DELETED, MEMORY_UPDATED
+from runtime.api.plugin import Plugin
+from runtime.api.tiers import Feature
+
+__all__ = [
+    "FUNCTIONAL",
+    "UNKNOWN_TYPE",
+    "Claim",
+    "EntityRow",
+    "RelationshipRow",
+    "assert_claim",
+    "begin_claim",
+    "claims_of",
+    "end_claim",
+    "ensure_entity",
+    "forget_memory",
+    "get_claim",
+    "get_entities",
+    "named",
+    "note_bound",
+    "plugin",
+    "refreshed",
+    "support_claim",
+]
+
+plugin = Plugin(
+    name="graph",
+    requires=("memories", "collections", "search"),
+    tools=TOOLS,
+    operations=(*operations.OPERATIONS, *search.OPERATIONS),
+    tables=TABLES,
+    indexes=INDEXES,
+    events=(queries.GRAPH_CHANGED,),
+    subscribe={
+        MEMORY_DELETED.kind: queries.on_deleted,
+        MEMORY_UPDATED.kind: queries.on_updated,
+    },
+    retrievers=(search.RETRIEVER,),
+    features={
+        "graph_write": Feature("Writing to the knowledge graph", tier="pro"),
+        "graph_query": Feature(
+            "Deep queries and contradictions of the knowledge graph", tier="starter"
+        ),
+    },
+    erase=queries.erase,
+    export=queries.export,
+)

@@ -1,0 +1,505 @@
+"""How the knowledge graph is read and changed: entities, claims, their sources, contradictions.
+What is stored, and the two clocks it is stored on, is in rows.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from pyroaring import BitMap
+
+from plugins.collections import dropped_numbers
+from plugins.graph import statistics as graph_stats
+from plugins.graph.limits import ALIASES_MAX, CLAIMS_COMPARED_MAX, SOURCES_PER_CLAIM_MAX
+from plugins.graph.rows import (
+    ALWAYS,
+    CLAIM_FIELDS,
+    CLAIMS,
+    CONFLICTS,
+    ENTITIES,
+    ENTITY,
+    ENTITY_FIELDS,
+    FUNCTIONAL,
+    GRAPH_IDS,
+    MENTIONS,
+    NAMES,
+    RELATIONSHIP,
+    RELATIONSHIPS,
+    SOURCES,
+    UNKNOWN_TYPE,
+    Begin,
+    End,
+    EntityRow,
+    RelationshipRow,
+    normalized,
+)
+from plugins.memories import MemoryRow, unreadable
+from runtime.api.context import ReadContext, WriteContext
+from runtime.errors import NotFound, PermissionDenied
+from runtime.ids import id_tag
+
+# --- who may be seen ------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Sight:
+    """What of the graph can be seen now: memories hidden or expired but not swept yet speak for
+    nothing any more.
+    """
+
+    ctx: ReadContext
+    gone: BitMap
+    dropped: frozenset[int]
+
+    @classmethod
+    def of(cls, ctx: ReadContext) -> Sight:
+        return cls(ctx, unreadable(ctx), dropped_numbers(ctx))
+
+    def sees_claim(self, row: RelationshipRow) -> bool:
+        if self.gone and not row.asked_for and all(ordinal in self.gone for ordinal in row.sources):
+            return False
+        return not self.dropped or all(
+            self.sees_ordinal(ordinal) for ordinal in (row.source, row.target)
+        )
+
+    def sees_ordinal(self, ordinal: int) -> bool:
+        row = self.ctx[ENTITIES].get(ordinal)
+        return row is not None and self.sees(row)
+
+    def sees(self, row: EntityRow) -> bool:
+        if not self.gone and not self.dropped:
+            return True
+        if row.asked_for and row.number not in self.dropped:
+            return True
+        return any(memory not in self.gone for _, memory in self.ctx[MENTIONS].keys(row.ordinal))
+
+
+# --- finding --------------------------------------------------------------------------------------
+
+
+def named(ctx: ReadContext, name: str) -> list[EntityRow]:
+    """The entities that have this name or alias, those most spoken of first."""
+    wanted = normalized(name)
+    ordinals = [key[1] for key in ctx[NAMES].keys(ctx.digest("name", wanted))]
+    if not ordinals:
+        return []
+    sight = Sight.of(ctx)
+    rows = [
+        row
+        for row in ctx[ENTITIES].get_many([(ordinal,) for ordinal in ordinals])
+        if row is not None and sight.sees(row)
+    ]
+    return sorted(rows, key=lambda row: (row.normalized != wanted, -row.mentions, row.ordinal))
+
+
+def find_entity(ctx: ReadContext, name_or_id: str) -> EntityRow | None:
+    """By id, else by name or alias. Raises PermissionDenied for another account's id."""
+    tag = id_tag("ent", name_or_id)
+    if tag is not None:
+        if tag != ctx.principal.tag:
+            raise PermissionDenied("This id belongs to another account.")
+        raw = ctx[GRAPH_IDS].get(name_or_id)
+        row = None if raw is None else ctx[ENTITIES].get(int.from_bytes(raw, "big"))
+        return row if row is not None and Sight.of(ctx).sees(row) else None
+    return next(iter(named(ctx, name_or_id)), None)
+
+
+def get_entity(ctx: ReadContext, name_or_id: str) -> EntityRow:
+    """As find_entity, or NotFound."""
+    row = find_entity(ctx, name_or_id)
+    if row is None:
+        raise NotFound("There is no entity with this name or id.")
+    return row
+
+
+def get_relationship(ctx: ReadContext, relationship_id: str) -> RelationshipRow:
+    """By id. NotFound, or PermissionDenied for another account's."""
+    missing = NotFound("There is no relationship with this id.")
+    raw = ctx[GRAPH_IDS].get(ctx.check_id("rel", relationship_id, missing))
+    row = None if raw is None else ctx[RELATIONSHIPS].get(int.from_bytes(raw, "big"))
+    if row is None or not Sight.of(ctx).sees_claim(row):
+        raise missing
+    return row
+
+
+def get_entities(ctx: ReadContext, ordinals: Iterable[int]) -> list[EntityRow | None]:
+    """The entities of these ordinals, in their order; None where there is none any more."""
+    return ctx[ENTITIES].get_many([(ordinal,) for ordinal in ordinals])
+
+
+def get_claim(ctx: ReadContext, relationship_id: str) -> RelationshipRow | None:
+    """The claim of this id as it is stored, seen or not; None when there is none."""
+    raw = ctx[GRAPH_IDS].get(relationship_id) if relationship_id else None
+    return None if raw is None else ctx[RELATIONSHIPS].get(int.from_bytes(raw, "big"))
+
+
+def refreshed(ctx: ReadContext, row: RelationshipRow) -> RelationshipRow:
+    """The claim as it is stored now, whatever has changed it since the row was read."""
+    return ctx[RELATIONSHIPS].row(row.ordinal)
+
+
+def claims_of(ctx: ReadContext, source: int, kind: str) -> list[RelationshipRow]:
+    """The claims of one subject and predicate that stand, by target and valid_from; at most
+    CLAIMS_COMPARED_MAX.
+    """
+    keys = [
+        (int.from_bytes(raw, "big"),)
+        for _, raw in ctx[CLAIMS].scan(source, ctx.digest("type", kind), limit=CLAIMS_COMPARED_MAX)
+    ]
+    sight = Sight.of(ctx)
+    rows = [row for row in ctx[RELATIONSHIPS].get_many(keys) if row is not None]
+    return [row for row in rows if row.invalidated_at is None and sight.sees_claim(row)]
+
+
+# --- entities -------------------------------------------------------------------------------------
+
+
+def ensure_entity(
+    ctx: WriteContext,
+    name: str,
+    kind: str | None = None,
+    *,
+    aliases: Iterable[str] = (),
+    attributes: Mapping[str, Any] | None = None,
+    collection: Any = None,
+    memory: MemoryRow | None = None,
+) -> tuple[EntityRow, bool]:
+    """The entity of this name (or alias) and type, made when there is none; -> (row, whether it is
+    new).
+
+    Without a type any entity of the name will do, and one whose type is unknown takes the type it
+    is given. `memory` is where the name was mentioned; without one the API asks for it.
+    """
+    rows = named(ctx, name)
+    row = next((r for r in rows if kind is None or r.type == kind), None)
+    if row is None and memory is not None:
+        row = next((r for r in rows if UNKNOWN_TYPE in (r.type, kind)), None)
+    at = ctx.now if memory is None else memory.occurred_at
+    if row is None:
+        row = EntityRow(
+            id=ctx.new_id("ent"),
+            ordinal=ctx.next_ordinal("graph_entities"),
+            name=name,
+            normalized=normalized(name),
+            type=kind or UNKNOWN_TYPE,
+            first_seen_at=at,
+            last_seen_at=at,
+            collection_id=None if collection is None else collection.id,
+            number=None if collection is None else collection.number,
+        )
+        ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
+        graph_stats.entity_came(ctx, row.ordinal, row.type)
+        is_new = True
+    else:
+        is_new = False
+    wanted = [alias for alias in aliases if normalized(alias) != row.normalized]
+    known = {normalized(alias) for alias in row.aliases}
+    further = [alias for alias in dict.fromkeys(wanted) if normalized(alias) not in known]
+    after = msgspec.structs.replace(
+        row,
+        type=kind if row.type == UNKNOWN_TYPE and kind else row.type,
+        aliases=[*row.aliases, *further][:ALIASES_MAX],
+        attributes={**row.attributes, **(attributes or {})},
+        asked_for=row.asked_for or memory is None,
+        first_seen_at=min(row.first_seen_at, at),
+        last_seen_at=max(row.last_seen_at, at),
+    )
+    if after.type != row.type:
+        graph_stats.entity_retyped(ctx, row.type, after.type)
+    if memory is not None and not ctx[MENTIONS].has(row.ordinal, memory.ordinal):
+        ctx[MENTIONS].put((row.ordinal, memory.ordinal), b"")
+        ctx[SOURCES].put((memory.id, ENTITY, row.ordinal), memory.ordinal.to_bytes(4, "big"))
+        after = msgspec.structs.replace(after, mentions=row.mentions + 1)
+    _put_entity(ctx, after, None if is_new else row)
+    return after, is_new
+
+
+def _put_entity(ctx: WriteContext, row: EntityRow, before: EntityRow | None) -> None:
+    ctx[ENTITIES].put((row.ordinal,), row)
+    fields = ctx.index(ENTITY_FIELDS)
+    now, then = _entries(row), set() if before is None else _entries(before)
+    for field, value in then - now:
+        fields.remove(row.ordinal, field, value)
+    for field, value in now - then:
+        fields.add(row.ordinal, field, value)
+    for name in (row.normalized, *map(normalized, row.aliases)):
+        ctx[NAMES].put((ctx.digest("name", name), row.ordinal), b"")
+
+
+def _entries(row: EntityRow) -> set[tuple[str, int | str]]:
+    entries: set[tuple[str, int | str]] = {("all", 1), ("type", row.type), ("name", row.normalized)}
+    if row.number is not None:
+        entries.add(("collection", row.number))
+    return entries
+
+
+def delete_entity(ctx: WriteContext, row: EntityRow) -> None:
+    """Remove an entity and its relationships, on both clocks."""
+    for ordinal in ctx.index(CLAIM_FIELDS).of("end", row.ordinal):
+        claim = ctx[RELATIONSHIPS].get(ordinal)
+        if claim is not None:
+            delete_relationship(ctx, claim)
+    for _, memory in list(ctx[MENTIONS].keys(row.ordinal)):
+        ctx[MENTIONS].delete(row.ordinal, memory)
+    for field, value in _entries(row):
+        ctx.index(ENTITY_FIELDS).remove(row.ordinal, field, value)
+    for name in (row.normalized, *map(normalized, row.aliases)):
+        ctx[NAMES].delete(ctx.digest("name", name), row.ordinal)
+    ctx[GRAPH_IDS].delete(row.id)
+    ctx[ENTITIES].delete(row.ordinal)
+    graph_stats.entity_went(ctx, row.ordinal, row.type)
+
+
+# --- relationships --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Claim:
+    """A relationship to be: between two entities that exist. Instants in Unix milliseconds."""
+
+    source: EntityRow
+    type: str
+    target: EntityRow
+    valid_from: int | None = None
+    valid_to: int | None = None
+    recorded_at: int | None = None
+    confidence: float = 1.0
+    functional: bool | None = None
+    attributes: Mapping[str, Any] | None = None
+
+
+def assert_claim(
+    ctx: WriteContext, claim: Claim, memory: MemoryRow | None = None
+) -> tuple[RelationshipRow, bool]:
+    """Store a claim, or merge it into the one that says the same; -> (row, whether it is new).
+    `memory`: its source, else the API.
+    """
+    key = (
+        claim.source.ordinal,
+        ctx.digest("type", claim.type),
+        claim.target.ordinal,
+        ALWAYS if claim.valid_from is None else claim.valid_from,
+    )
+    raw = ctx[CLAIMS].get(*key)
+    before = None if raw is None else ctx[RELATIONSHIPS].get(int.from_bytes(raw, "big"))
+    if before is not None and before.invalidated_at is not None:
+        before = None  # what we took back and now hear again is a claim of its own
+    recorded_at = ctx.now if claim.recorded_at is None else claim.recorded_at
+    if before is None:
+        row = RelationshipRow(
+            id=ctx.new_id("rel"),
+            ordinal=ctx.next_ordinal("graph_relationships"),
+            source=claim.source.ordinal,
+            type=claim.type,
+            target=claim.target.ordinal,
+            recorded_at=recorded_at,
+            confidence=claim.confidence,
+            valid_from=claim.valid_from,
+            functional=claim.type in FUNCTIONAL if claim.functional is None else claim.functional,
+        )
+        ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
+        ctx[CLAIMS].put(key, row.ordinal.to_bytes(4, "big"))
+        fields = ctx.index(CLAIM_FIELDS)
+        for end in {row.source, row.target}:
+            fields.add(row.ordinal, "end", end)
+        fields.add(row.ordinal, "all", 1)
+        fields.add(row.ordinal, "type", row.type)
+        graph_stats.claim_came(ctx, row.source, row.target, row.type)
+    else:
+        row = before
+    ends = row.ends
+    if claim.valid_to is not None and claim.valid_to != row.valid_to:
+        ends = [*ends, End(claim.valid_to, recorded_at, "" if memory is None else memory.id)]
+    row = msgspec.structs.replace(
+        row,
+        ends=ends,
+        attributes={**row.attributes, **(claim.attributes or {})},
+        asked_for=row.asked_for or memory is None,
+        confidence=max(row.confidence, claim.confidence),
+    )
+    if memory is not None:
+        row = _supported(ctx, row, memory)
+    ctx[RELATIONSHIPS].put((row.ordinal,), row)
+    _compare(ctx, row)
+    return row, before is None
+
+
+def _supported(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
+    """The row with one more source, the newest SOURCES_PER_CLAIM_MAX of which are kept."""
+    if memory.ordinal in row.sources:
+        return row
+    ctx[SOURCES].put((memory.id, RELATIONSHIP, row.ordinal), memory.ordinal.to_bytes(4, "big"))
+    sources = [*row.sources, memory.ordinal][-SOURCES_PER_CLAIM_MAX:]
+    return msgspec.structs.replace(
+        row, sources=sources, source_memory_id=row.source_memory_id or memory.id
+    )
+
+
+def support_claim(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
+    """Let one more memory be a source of a claim, which mentions both its ends."""
+    for entity in ctx[ENTITIES].rows([(row.source,), (row.target,)]):
+        ensure_entity(ctx, entity.name, entity.type, memory=memory)
+    row = _supported(ctx, row, memory)
+    ctx[RELATIONSHIPS].put((row.ordinal,), row)
+    return row
+
+
+def end_claim(
+    ctx: WriteContext, row: RelationshipRow, valid_to: int | None, memory_id: str = ""
+) -> RelationshipRow:
+    """Give a claim an end (None opens it again), learned now."""
+    after = msgspec.structs.replace(row, ends=[*row.ends, End(valid_to, ctx.now, memory_id)])
+    return _changed(ctx, after)
+
+
+def begin_claim(
+    ctx: WriteContext, row: RelationshipRow, valid_from: int, memory_id: str = ""
+) -> RelationshipRow:
+    """Give a claim without a beginning one, learned now."""
+    return _changed(
+        ctx, msgspec.structs.replace(row, narrowed=Begin(valid_from, ctx.now, memory_id))
+    )
+
+
+def invalidate_claim(
+    ctx: WriteContext, row: RelationshipRow, memory_id: str | None = None
+) -> RelationshipRow:
+    """We were wrong: from now on it is not known, and an earlier known_at still sees it."""
+    if row.invalidated_at is not None:
+        return row
+    graph_stats.claim_went(ctx, row.source, row.target, row.type)
+    return _changed(
+        ctx, msgspec.structs.replace(row, invalidated_at=ctx.now, retracted_by=memory_id)
+    )
+
+
+def revive_claim(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
+    """Let a claim that was taken back stand again; `invalidate_claim` undone."""
+    if row.invalidated_at is None:
+        return row
+    graph_stats.claim_came(ctx, row.source, row.target, row.type)
+    return _changed(ctx, msgspec.structs.replace(row, invalidated_at=None, retracted_by=None))
+
+
+def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
+    """Remove a claim, on both clocks."""
+    _forget_conflicts(ctx, row)
+    key = (
+        row.source,
+        ctx.digest("type", row.type),
+        row.target,
+        ALWAYS if row.valid_from is None else row.valid_from,
+    )
+    if ctx[CLAIMS].get(*key) == row.ordinal.to_bytes(4, "big"):
+        ctx[CLAIMS].delete(*key)
+    fields = ctx.index(CLAIM_FIELDS)
+    for end in {row.source, row.target}:
+        fields.remove(row.ordinal, "end", end)
+    fields.remove(row.ordinal, "all", 1)
+    fields.remove(row.ordinal, "type", row.type)
+    ctx[GRAPH_IDS].delete(row.id)
+    ctx[RELATIONSHIPS].delete(row.ordinal)
+    if row.invalidated_at is None:
+        graph_stats.claim_went(ctx, row.source, row.target, row.type)
+
+
+def _changed(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
+    ctx[RELATIONSHIPS].put((row.ordinal,), row)
+    _compare(ctx, row)
+    return row
+
+
+def overlap(one: RelationshipRow, other: RelationshipRow) -> tuple[int | None, int | None] | None:
+    """The interval [from, to) in which both hold, or None; None inside it is open."""
+    begins = [row.begins for row in (one, other) if row.begins is not None]
+    ends = [row.valid_to for row in (one, other) if row.valid_to is not None]
+    low, high = max(begins, default=None), min(ends, default=None)
+    return None if low is not None and high is not None and low >= high else (low, high)
+
+
+def _compare(ctx: WriteContext, row: RelationshipRow) -> None:
+    """Bring the list of contradictions up to this claim."""
+    _forget_conflicts(ctx, row)
+    if not row.functional or row.invalidated_at is not None:
+        return
+    for other in claims_of(ctx, row.source, row.type):
+        if other.target != row.target and other.functional and overlap(row, other) is not None:
+            ctx[CONFLICTS].put(
+                (max(row.ordinal, other.ordinal), min(row.ordinal, other.ordinal)), b""
+            )
+            graph_stats.conflicts_changed(ctx, 1)
+
+
+def _forget_conflicts(ctx: WriteContext, row: RelationshipRow) -> None:
+    if not row.functional:
+        return
+    rivals = [
+        int.from_bytes(raw, "big")
+        for _, raw in ctx[CLAIMS].scan(
+            row.source, ctx.digest("type", row.type), limit=CLAIMS_COMPARED_MAX
+        )
+    ]
+    gone = sum(
+        ctx[CONFLICTS].delete(max(row.ordinal, rival), min(row.ordinal, rival)) for rival in rivals
+    )
+    if gone:
+        graph_stats.conflicts_changed(ctx, -gone)
+
+
+# --- when memories change -------------------------------------------------------------------------
+
+
+def forget_memory(ctx: WriteContext, memory_id: str) -> None:
+    """Take away what only this memory supported, and the ends of claims that only it knew of."""
+    claims, entities = [], []
+    for key, raw in list(ctx[SOURCES].scan(memory_id)):
+        (claims if key[1] == RELATIONSHIP else entities).append(
+            (key[2], int.from_bytes(raw, "big"))
+        )
+        ctx[SOURCES].delete(*key)
+    for ordinal, memory in claims:
+        row = ctx[RELATIONSHIPS].get(ordinal)
+        if row is None:
+            continue
+        ends = [end for end in row.ends if end.memory_id != memory_id]
+        left = [source for source in row.sources if source != memory]
+        if left or row.asked_for or memory not in row.sources:
+            named_source = None if row.source_memory_id == memory_id else row.source_memory_id
+            narrowed = (
+                None
+                if row.narrowed is not None and row.narrowed.memory_id == memory_id
+                else row.narrowed
+            )
+            _changed(
+                ctx,
+                msgspec.structs.replace(
+                    row, ends=ends, narrowed=narrowed, sources=left, source_memory_id=named_source
+                ),
+            )
+        else:
+            delete_relationship(ctx, row)
+    for ordinal, memory in entities:
+        ctx[MENTIONS].delete(ordinal, memory)
+        row = ctx[ENTITIES].get(ordinal)
+        if row is None:
+            continue
+        if row.mentions > 1 or row.asked_for or ctx.index(CLAIM_FIELDS).of("end", ordinal):
+            _put_entity(ctx, msgspec.structs.replace(row, mentions=max(0, row.mentions - 1)), row)
+        else:
+            delete_entity(ctx, row)
+
+
+def note_bound(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> None:
+    """Remember that this memory is what we know the claim's beginning or end from, so that the
+    bound goes with it.
+    """
+    ctx[SOURCES].put((memory.id, RELATIONSHIP, row.ordinal), memory.ordinal.to_bytes(4, "big"))
+
+
+def claims_from(ctx: ReadContext, memory_id: str) -> list[RelationshipRow]:
+    """The claims this memory is a source of, or knows the end of."""
+    keys = [(key[2],) for key in ctx[SOURCES].keys(memory_id, RELATIONSHIP)]
+    return [row for row in ctx[RELATIONSHIPS].get_many(keys) if row is not None]

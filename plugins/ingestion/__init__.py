@@ -1,0 +1,58 @@
+"""Smart ingestion: a conversation goes in, what can be learned from it comes out.
+
+    facts.py, rules/, language_model.py   what a fact is, and the two engines that find them: rules,
+                                          or a language model
+    statements.py, classification.py      what is compared with what is known, and how it stands to
+                                          that
+    resolution.py, successors.py          doing what follows: ADD, UPDATE, DELETE, NOOP; and what
+                                          follows when a memory goes
+    duplicates.py                         near duplicates: one memory stands for several, and can be
+                                          parted from them
+    job.py                                the job: load, extract, settle
+    process.py                            POST /v1/memories/process, undo
+    create.py                             POST /v1/memories with `infer`
+    audit.py                              what could be tidied: duplicates, stale and unused
+                                          memories; merging
+    tiers.py                              short_term, long_term, archived
+    privacy.py                            what is erased and exported
+
+Choices:
+- A message of role assistant, system or tool is context: nothing is learned from it.
+- A nameless user's facts are about the end user's id when one is given, else about `user`.
+- `Prefer: wait=N` does the work in the request, for at most N and at most 30 seconds; when that
+  runs out the job does it.
+- A statement that says that something known holds no more is a DELETE: it is stored, and supersedes
+  what it ends.
+- A job is undone by deleting what it created: what those memories had superseded holds again.
+"""
+
+from __future__ import annotations
+
+from plugins.ingestion import audit, create, privacy, process, tiers
+from plugins.ingestion.create import INGESTED
+from plugins.ingestion.job import JOB, forget_memory, on_updated
+from plugins.ingestion.tiers import TIER_CHANGED
+from plugins.ingestion.tools import TOOLS
+from plugins.memories import MEMORIES_ACCESSED, MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
+from runtime.api.plugin import Plugin
+
+__all__ = ["plugin"]
+
+plugin = Plugin(
+    name="ingestion",
+    requires=("memories", "collections", "graph", "search"),
+    tools=TOOLS,
+    operations=(*process.OPERATIONS, *audit.OPERATIONS),
+    replaces=(create.operation(),),
+    tables=privacy.TABLES,
+    events=(INGESTED, TIER_CHANGED),
+    subscribe={
+        MEMORY_DELETED.kind: forget_memory,
+        MEMORY_UPDATED.kind: on_updated,
+        MEMORY_CREATED.kind: tiers.on_life,
+        MEMORIES_ACCESSED.kind: tiers.on_life,
+    },
+    jobs=(JOB, tiers.JOB),
+    erase=privacy.erase,
+    export=privacy.export,
+)

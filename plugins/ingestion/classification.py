@@ -1,0 +1,156 @@
+"""How a fact stands to what is known: what says the same, what cannot hold beside it, what it ends.
+
+Nothing is changed here. Claims are compared by subject and predicate, within the collection and the
+end user; event time decides which is older, not arrival.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from plugins.graph import (
+    FUNCTIONAL,
+    UNKNOWN_TYPE,
+    EntityRow,
+    RelationshipRow,
+    claims_of,
+    get_entities,
+    named,
+)
+from plugins.ingestion.facts import PREDICATES, Fact
+from plugins.ingestion.statements import Target
+from plugins.memories import find_row, find_rows_at
+from runtime.api.context import ReadContext
+from storage.text import analyze
+
+OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
+UNRELATED = frozenset(
+    {"plans", "did", "named", "age", "born_on"}
+)  # their objects are no things one could meet again
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is known of a claim's question.
+
+    known   the claim that says the same
+    rivals  claims that cannot hold beside it, and began no later: they end
+    later   a claim that cannot hold beside it, and began after it: it is the older one
+    ends    claims that it says hold no more
+    returns it held before, and ended; now it begins again
+    """
+
+    kind: str
+    known: RelationshipRow | None = None
+    rivals: list[RelationshipRow] = field(default_factory=list)
+    later: RelationshipRow | None = None
+    ends: list[RelationshipRow] = field(default_factory=list)
+    returns: bool = False
+
+
+def claim_type(fact: Fact) -> str:
+    """The predicate, and for favourites of a kind that kind with it."""
+    if fact.predicate == "favorite" and fact.detail:
+        return "_".join(["favorite", *fact.detail.casefold().split()])[:64]
+    return fact.predicate
+
+
+def is_functional(kind: str) -> bool:
+    """Whether a subject has one object of this predicate at a time."""
+    return kind in FUNCTIONAL or kind.startswith("favorite_")
+
+
+def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
+    """Compare one fact with the claims of its subject that are of the target's scope."""
+    kind = claim_type(fact)
+    verdict = Verdict(kind)
+    subject = subject_of(ctx, fact)
+    if subject is None or kind in UNRELATED - FUNCTIONAL:
+        return verdict
+    standing = [
+        row for row in claims_of(ctx, subject.ordinal, kind) if _is_of_scope(ctx, row, target)
+    ]
+    at = event_time(fact, target)
+    same = _about(ctx, standing, fact)
+    if fact.polarity != "holds":
+        verdict.ends = [row for row in same if row.valid_to is None]
+        verdict.known = same[0] if same and not verdict.ends else None
+        return verdict
+    verdict.returns = any(row.valid_from is None for row in same)
+    for row in same:
+        covers = row.valid_to is None or row.valid_to > at
+        if covers and (fact.valid_from is None or row.begins in (None, fact.valid_from)):
+            verdict.known = row
+            return verdict
+    others = [row for row in standing if is_functional(kind) and row not in same]
+    opposite = OPPOSITES.get(kind)
+    if opposite is not None:
+        others += [
+            row
+            for row in _about(ctx, claims_of(ctx, subject.ordinal, opposite), fact)
+            if _is_of_scope(ctx, row, target)
+        ]
+    for row in others:
+        since = began(ctx, row)
+        if since > at:
+            verdict.later = (
+                row if verdict.later is None or since < began(ctx, verdict.later) else verdict.later
+            )
+        elif row.valid_to is None or row.valid_to > at:
+            verdict.rivals.append(row)
+    return verdict
+
+
+def subject_of(ctx: ReadContext, fact: Fact) -> EntityRow | None:
+    """The entity it is about; "Ada's sister" is Clara when we know her."""
+    if fact.relative is not None and fact.owner is not None:
+        owner = _thing(ctx, fact.owner, None)
+        relatives = [] if owner is None else claims_of(ctx, owner.ordinal, fact.relative)
+        if len(relatives) == 1:
+            return get_entities(ctx, [relatives[0].target])[0]
+    return _thing(ctx, fact.subject, None)
+
+
+def _thing(ctx: ReadContext, name: str, kind: str | None) -> EntityRow | None:
+    """The entity an object names: one of its type, or of a type nobody knows."""
+    return next(
+        (row for row in named(ctx, name) if kind is None or row.type in (kind, UNKNOWN_TYPE)), None
+    )
+
+
+def _about(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[RelationshipRow]:
+    """Those of the claims whose object is the fact's: the same entity, or the same words in other
+    forms.
+    """
+    mine = _thing(ctx, fact.object, PREDICATES.get(fact.predicate))
+    wanted = analyze(fact.object)
+    things = get_entities(ctx, [row.target for row in claims])
+    return [
+        row
+        for row, thing in zip(claims, things, strict=True)
+        if (mine is not None and row.target == mine.ordinal)
+        or (wanted and thing is not None and analyze(thing.name) == wanted)
+    ]
+
+
+def _is_of_scope(ctx: ReadContext, row: RelationshipRow, target: Target) -> bool:
+    """Whether a memory of the same collection and end user says so, or the API was asked to keep
+    it.
+    """
+    if row.asked_for:
+        return True
+    memories = find_rows_at(ctx, row.sources)
+    return any((memory.number, memory.user_id) == target.scope for memory in memories)
+
+
+def event_time(fact: Fact, target: Target) -> int:
+    """From when the fact holds: the moment it names, else that of the conversation."""
+    return target.at if fact.valid_from is None else fact.valid_from
+
+
+def began(ctx: ReadContext, row: RelationshipRow) -> int:
+    """When a claim began, or else when it was told."""
+    if row.begins is not None:
+        return row.begins
+    memory = None if row.source_memory_id is None else find_row(ctx, row.source_memory_id)
+    return row.recorded_at if memory is None else memory.occurred_at

@@ -1,0 +1,276 @@
+"""Near duplicates: which memory says the same as a statement, and how one memory comes to stand for
+several.
+
+A statement says the same as a memory of its scope (the collection and the end user) when
+
+    its claims   are all known: subject, predicate and value are the same, whatever the words
+    its words    are the same, however they are spaced and punctuated, and the speaker is
+    its meaning  is: every claim of one has its like in the other (subject, predicate, polarity,
+                 beginning, a word of the value), both have the same numbers, and the cosine of
+                 their vectors is at least MEANING_COSINE_MIN
+
+What does not pass is stored beside it: two memories that say the same cost a little, one that
+swallows another costs a fact. loadtests/merging.py measures both; MEANING_COSINE_MIN is chosen by
+it.
+
+Merging loses nothing. The duplicate is a memory of its own, with its words and its evidence,
+superseded by the one that is kept and a further source of that one's claims. The table
+`ingested_successors` says so. `undo` makes the duplicate stand again, with claims of its own; when
+the kept one is deleted, that happens by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+from pyroaring import BitMap
+
+from plugins.graph import (
+    Claim,
+    RelationshipRow,
+    assert_claim,
+    ensure_entity,
+    forget_memory,
+    get_claim,
+    get_entities,
+    named,
+)
+from plugins.ingestion.facts import PREDICATES, Fact
+from plugins.ingestion.limits import (
+    MERGED_MEMORIES_MAX,
+    NEAR_MEMORIES_MAX,
+    TWIN_MEMORIES_MAX,
+    TWIN_TERMS_MAX,
+)
+from plugins.ingestion.store import FACTS, MERGED, SUCCESSORS, FactRow
+from plugins.memories import (
+    MEMORY_FIELDS,
+    MEMORY_TEXT,
+    MEMORY_VECTORS,
+    Indexed,
+    MemoryRow,
+    TextFeatures,
+    find_row,
+    find_rows_at,
+    supersede,
+    unreadable,
+)
+from runtime.api.context import ReadContext, WriteContext
+from storage.text import analyze
+
+MEANING_COSINE_MIN = 0.935
+DATED = frozenset(
+    {"did", "plans"}
+)  # what may happen again: without a date nobody knows whether it is the same time
+Scope = tuple[int, str | None]
+
+
+# --- who says the same ----------------------------------------------------------------------------
+
+
+def same_words(ctx: ReadContext, text: str, speaker: str, scope: Scope) -> MemoryRow | None:
+    """A standing memory of the scope with the same words in the same order."""
+    index, found = ctx.index(MEMORY_TEXT), _standing(ctx, scope)
+    terms = list(dict.fromkeys(analyze(text)))[:TWIN_TERMS_MAX]
+    for term in terms:
+        if not found:
+            return None
+        found &= BitMap(index.postings(term).ordinals)
+    wanted, gone = _words(text), unreadable(ctx)
+    for row in find_rows_at(ctx, found[-TWIN_MEMORIES_MAX:] if terms else ()):
+        if (
+            _is_of(row, speaker, scope)
+            and _words(row.content) == wanted
+            and row.ordinal not in gone
+        ):
+            return row
+    return None
+
+
+def same_meaning(
+    ctx: ReadContext,
+    text: str,
+    facts: Sequence[Fact],
+    indexed: Indexed | None,
+    speaker: str,
+    scope: Scope,
+    fresh: Iterable[str],
+) -> tuple[MemoryRow, float] | None:
+    """(the nearest memory of the scope that says the same in other words, the cosine). fresh: ids
+    of memories made in this transaction.
+    """
+    if indexed is None or any(
+        fact.predicate in DATED and fact.valid_from is None for fact in facts
+    ):
+        return None
+    gone = unreadable(ctx)
+    for row, cosine in _nearest(ctx, indexed, scope, fresh):
+        alike = (
+            _is_of(row, speaker, scope)
+            and not row.superseded
+            and TextFeatures.numbers_in(row.content) == TextFeatures.numbers_in(text)
+        )
+        if alike and _alike(facts, facts_of(ctx, row.id)) and row.ordinal not in gone:
+            return row, cosine
+    return None
+
+
+def _standing(ctx: ReadContext, scope: Scope) -> BitMap:
+    fields = ctx.index(MEMORY_FIELDS)
+    found = (fields.of("live", 1) & fields.of("collection", scope[0])) - fields.of("superseded", 1)
+    return found if scope[1] is None else found & fields.of("user_id", scope[1])
+
+
+def _is_of(row: MemoryRow, speaker: str, scope: Scope) -> bool:
+    return (row.number, row.user_id) == scope and row.speaker in (None, speaker)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())
+
+
+def _nearest(
+    ctx: ReadContext, indexed: Indexed, scope: Scope, fresh: Iterable[str]
+) -> Iterator[tuple[MemoryRow, float]]:
+    """Memories near enough in meaning, nearest first: committed ones by the index, those of this
+    transaction by their rows.
+    """
+    vectors = ctx.index(MEMORY_VECTORS)
+    ordinals, cosines = vectors.search(
+        indexed.space, indexed.vector, NEAR_MEMORIES_MAX, _standing(ctx, scope)
+    )[0]
+    near = dict(zip(ordinals.tolist(), cosines.tolist(), strict=True))
+    made = np.array(
+        [row.ordinal for memory_id in fresh if (row := find_row(ctx, memory_id)) is not None],
+        np.uint32,
+    )
+    if len(made):
+        theirs, there = vectors.get_many(indexed.space, made)
+        near |= dict(
+            zip(made[there].tolist(), (theirs[there] @ indexed.vector).tolist(), strict=True)
+        )
+    close = sorted(
+        ((cosine, ordinal) for ordinal, cosine in near.items() if cosine >= MEANING_COSINE_MIN),
+        reverse=True,
+    )
+    for row in find_rows_at(ctx, (ordinal for _, ordinal in close)):
+        yield row, near[row.ordinal]
+
+
+def facts_of(ctx: ReadContext, memory_id: str) -> list[FactRow]:
+    return [row for _, row in ctx[FACTS].scan(memory_id)]
+
+
+def _alike(facts: Sequence[Fact], known: Sequence[FactRow]) -> bool:
+    """Whether each claim has its like on the other side, with a word of its value: "tea to coffee"
+    is not "coffee to tea".
+    """
+    if not known or sorted(map(_question, facts)) != sorted(map(_question, known)):
+        return False
+    return all(
+        not set(analyze(fact.object)).isdisjoint(analyze(like(fact, known).object))
+        for fact in facts
+    )
+
+
+def _question(fact: Fact | FactRow) -> tuple[str, str, str, int]:
+    """What a claim is about, without its value."""
+    return (
+        fact.subject.casefold(),
+        fact.predicate,
+        fact.polarity,
+        -1 if fact.valid_from is None else fact.valid_from,
+    )
+
+
+def like(fact: Fact, known: Iterable[FactRow]) -> FactRow:
+    """The claim among those of a memory of the same meaning that this one is another form of."""
+    return next(row for row in known if _question(row) == _question(fact))
+
+
+# --- standing for it ------------------------------------------------------------------------------
+
+
+def keeper(ctx: ReadContext, row: MemoryRow | None) -> MemoryRow | None:
+    """The memory that stands for this one, itself when it stands; None when what stood for it was
+    replaced or is gone.
+    """
+    for _ in range(NEAR_MEMORIES_MAX):
+        if row is None or not row.superseded:
+            return row
+        if (
+            row.superseded_by_id is None
+            or ctx[SUCCESSORS].get(row.superseded_by_id, row.id) != MERGED
+        ):
+            return None
+        row = find_row(ctx, row.superseded_by_id)
+    return None
+
+
+def has_room(ctx: ReadContext, kept: MemoryRow) -> bool:
+    """Whether a memory may stand for one more; from then on duplicates of it leave no trace but in
+    their job's result.
+    """
+    return ctx[SUCCESSORS].count(kept.id) < MERGED_MEMORIES_MAX
+
+
+def merged_into(ctx: ReadContext, kept: MemoryRow) -> list[MemoryRow]:
+    """The memories that this one stands for, by id."""
+    older = [key[1] for key, why in ctx[SUCCESSORS].scan(kept.id) if why == MERGED]
+    return [
+        row
+        for memory_id in older
+        if (row := find_row(ctx, memory_id)) is not None and row.superseded_by_id == kept.id
+    ]
+
+
+def merge(ctx: WriteContext, row: MemoryRow, kept: MemoryRow, why: str) -> MemoryRow:
+    """Let one memory stand for another, which is superseded by it."""
+    ctx[SUCCESSORS].put((kept.id, row.id), MERGED)
+    return supersede(ctx, row, kept.id, reason=f"merged: {why}")
+
+
+def undo(ctx: WriteContext, row: MemoryRow) -> None:
+    """Before a merged memory is restored: the claims that it shared become its own, where their
+    values differ.
+    """
+    if not ctx[SUCCESSORS].delete(row.superseded_by_id or "", row.id):
+        return
+    found = [(key[1], fact, claim_of(ctx, fact)) for key, fact in ctx[FACTS].scan(row.id)]
+    forget_memory(ctx, row.id)
+    for number, fact, claim in found:
+        if claim is not None:
+            ctx[FACTS].put((row.id, number), _own(ctx, row, fact, claim))
+
+
+def claim_of(ctx: ReadContext, fact: FactRow) -> RelationshipRow | None:
+    """The claim in the graph that a fact makes, if it makes one."""
+    return get_claim(ctx, fact.relationship_id)
+
+
+def _own(ctx: WriteContext, row: MemoryRow, fact: FactRow, shared: RelationshipRow) -> FactRow:
+    """The fact, with a claim that says exactly what it says and has this memory as a source."""
+    subject, thing = get_entities(ctx, (shared.source, shared.target))
+    if subject is None or thing is None:
+        return msgspec.structs.replace(fact, relationship_id="")
+    subject, _ = ensure_entity(ctx, subject.name, subject.type, memory=row)
+    same = any(entity.ordinal == thing.ordinal for entity in named(ctx, fact.object))
+    name, kind = (thing.name, thing.type) if same else (fact.object, PREDICATES.get(fact.predicate))
+    thing, _ = ensure_entity(ctx, name, kind, memory=row)
+    begins, ends = (
+        shared.valid_from if same else fact.valid_from,
+        shared.valid_to if fact.polarity == "ended" else None,
+    )
+    claim = Claim(
+        subject,
+        shared.type,
+        thing,
+        begins,
+        ends,
+        confidence=shared.confidence,
+        functional=shared.functional,
+    )
+    return msgspec.structs.replace(fact, relationship_id=assert_claim(ctx, claim, row)[0].id)

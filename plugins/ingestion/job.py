@@ -1,0 +1,232 @@
+"""The job that turns a conversation into memories: load, extract outside any transaction, settle
+inside one.
+
+    load      the conversation, from `ingestion_inputs` or as it was handed in
+    prepare   facts, by the language model if one is configured, else by the rules; then the index
+              of every text
+    handler   compare and store (plugins/ingestion/resolution.py), in the transaction that completes
+              the job
+
+The same three steps serve a request that waits for its result: its own load, prepare and handler
+call them, and the job is stored as completed in the write that did its work. A dry run settles in a
+child transaction and takes it back.
+
+Inputs are kept only while a job needs them. What a job's result says of a memory is blanked when
+that memory is deleted.
+
+    ingestion_inputs  (key,) -> Conversation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from plugins.collections import CollectionNotFound, require_collection
+from plugins.ingestion.facts import Extraction, Said
+from plugins.ingestion.language_model import ModelEngine
+from plugins.ingestion.resolution import settle
+from plugins.ingestion.rules import RuleEngine
+from plugins.ingestion.statements import Outcome, Statement, Target, statements
+from plugins.ingestion.store import FACTS
+from plugins.ingestion.successors import forget_memory as forget_claims
+from plugins.memories import find_row, index_texts
+from runtime.api import jobs
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.plugin import Job, RetryStrategy
+from runtime.api.steps import JobSteps
+from runtime.inference import InferenceUnavailable, Models
+from storage.store import Table
+
+PROCESS = "memories.process"
+NOT_READ = frozenset({"assistant", "system", "tool", "function", "developer"})
+
+
+class Conversation(msgspec.Struct, omit_defaults=True):
+    """What is ingested. messages: (role, name or None, content); fields: MemoryRow fields that all
+    its memories have.
+    """
+
+    messages: list[tuple[str, str | None, str]]
+    occurred_at: int
+    fields: dict[str, Any] = {}
+    collection_id: str | None = None
+    instructions: str | None = None
+    dry_run: bool = False
+
+    @property
+    def said(self) -> list[Said]:
+        """The messages as an engine reads them; a nameless user is known by the end user's id."""
+        nameless = self.fields.get("user_id")
+        return [
+            Said(
+                name or (nameless if role == "user" and nameless else role),
+                text,
+                role not in NOT_READ,
+            )
+            for role, name, text in self.messages
+        ]
+
+
+INPUTS: Table[Conversation] = Table(
+    "ingestion_inputs", key=("key",), row=Conversation, doc="conversations that wait for their job"
+)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A conversation with what was found in it."""
+
+    conversation: Conversation
+    found: Extraction
+    statements: list[Statement]
+
+
+def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Conversation | None:
+    """The conversation; None when it is gone, because its account's data was erased."""
+    return ctx[INPUTS].get(payload["key"])
+
+
+async def prepare(
+    steps: JobSteps, loaded: Conversation | None, payload: Mapping[str, Any], models: Models
+) -> Prepared | None:
+    return None if loaded is None else await extract(loaded, models)
+
+
+async def extract(conversation: Conversation, models: Models) -> Prepared:
+    """Find the facts and index their texts. Without an embedder the memories become searchable
+    later.
+    """
+    engine = RuleEngine() if models.language_model is None else ModelEngine(models.language_model)
+    found = await engine.extract(
+        conversation.said, conversation.occurred_at, conversation.instructions
+    )
+    wanted = statements(found.facts)
+    if wanted:
+        said = conversation.said
+        try:
+            indexed = await index_texts(
+                [(said[one.facts[0].source].speaker, one.text) for one in wanted], models
+            )
+        except InferenceUnavailable:
+            indexed = [None] * len(wanted)
+        for statement, made in zip(wanted, indexed, strict=True):
+            statement.indexed = made
+    return Prepared(conversation, found, wanted)
+
+
+def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The handler: store what is new, and forget the input."""
+    ctx[INPUTS].delete(payload["key"])
+    if ctx.prepared is None:
+        return result_of(Outcome(), Extraction([], "rules"))
+    return settled(ctx, ctx.prepared, ctx.call.request_id)
+
+
+def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any]:
+    """Store what is new of a conversation, or rehearse it; -> the job's result."""
+    conversation = prepared.conversation
+    try:
+        collection = require_collection(ctx, conversation.collection_id)
+    except CollectionNotFound:
+        return result_of(Outcome(), prepared.found) | {
+            "degraded": ["the collection was deleted meanwhile"]
+        }
+    target = Target(collection, conversation.fields, conversation.occurred_at, job_id)
+    if conversation.dry_run:
+        return result_of(_rehearsed(ctx, prepared, target), prepared.found)
+    outcome = settle(ctx, prepared.statements, conversation.said, target)
+    ctx.credits += len(outcome.created)  # beside those of the call
+    return result_of(outcome, prepared.found)
+
+
+def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> Outcome:
+    """What settling would do. Memories that it would make have no id."""
+    said = prepared.conversation.said
+    outcome = ctx.rehearse(lambda within: settle(within, prepared.statements, said, target))
+    for event in outcome.events:
+        if event["event"] != "NOOP" or event["memory_id"] in outcome.created:
+            event["memory_id"] = None
+        event.pop("merged_memory_id", None)
+    return outcome
+
+
+def result_of(outcome: Outcome, found: Extraction) -> dict[str, Any]:
+    """Turn an outcome into the result of the job."""
+    result = {
+        "facts_extracted": len(found.facts),
+        "memories_created": len(outcome.created),
+        "memories_updated": outcome.updated,
+        "memories_invalidated": outcome.invalidated,
+        "skipped": outcome.skipped,
+        "events": outcome.events,
+        "entities": len(outcome.entities),
+        "relationships": len(outcome.relationships),
+        "engine": found.engine,
+    }
+    return result | ({"degraded": list(found.degraded)} if found.degraded else {})
+
+
+def give_up(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:
+    ctx[INPUTS].delete(payload["key"])
+
+
+def enqueue(ctx: WriteContext, conversation: Conversation) -> str:
+    """Have it done in the background, in a concurrency group of the account's: a language model may
+    take minutes; -> the job's id.
+    """
+    key = ctx.next_ordinal("ingestion_inputs")
+    ctx[INPUTS].put((key,), conversation)
+    return ctx.enqueue(PROCESS, {"key": key}, group=f"ingestion/{ctx.principal.tenant_id}")
+
+
+def complete_now(ctx: WriteContext, prepared: Prepared) -> jobs.JobRow:
+    """Do it in this very transaction, and store the job as completed; -> its row."""
+    job_id = ctx.enqueue(PROCESS, {})
+    jobs.begin(ctx, job_id)
+    jobs.complete(ctx, job_id, lambda within, payload: settled(within, prepared, job_id))
+    return jobs.row(ctx, job_id)
+
+
+def forget_memory(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: a deleted memory has no claims, gives back what it superseded, and is quoted by
+    no job.
+    """
+    for job_id in forget_claims(ctx, resource_id):
+        found = jobs.find(ctx, job_id)
+        if found is None or not isinstance(found[1].result, dict):
+            continue
+        ordinal, row = found
+        for event in row.result.get("events", ()):
+            if resource_id in (event["memory_id"], event.get("merged_memory_id")):
+                event |= {"memory": "", "evidence": []}
+            if event.get("previous_memory_id") == resource_id:
+                event["previous_content"] = ""
+        ctx[jobs.JOBS].put((ordinal,), row)
+
+
+def on_updated(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: a memory whose text was rewritten makes none of the claims that were found in the
+    old one.
+    """
+    row = find_row(ctx, resource_id) if ctx[FACTS].first(resource_id) is not None else None
+    if row is not None and row.content_version == row.version:
+        ctx[FACTS].delete_prefix(resource_id)
+
+
+JOB = Job(
+    PROCESS,
+    finish,
+    load=load,
+    prepare=prepare,
+    failed=give_up,
+    retry=RetryStrategy(attempts=5, base_ms=1_000, max_ms=60_000),
+    listed=True,
+)

@@ -1,0 +1,392 @@
+"""From facts to memories: what is new, what is known, what takes another's place (requirements of
+smart ingestion).
+
+Facts with the same words are one *statement*, which becomes one memory and any number of claims in
+the graph. It is compared with what is known in its scope (the collection and the end user), first
+by its text, then claim by claim, by subject and predicate:
+
+    NOOP    its text is known, or a memory says the same (plugins/ingestion/duplicates.py) and
+            stands for it
+    ADD     it says something new
+    UPDATE  a claim of it takes the place of another one: the other way of answering the same
+            question
+    DELETE  it says that something known holds no more
+
+Nothing is changed in place. The older claim gets an end, and the memory behind it is superseded by
+the new one once none of its claims is left. Event time decides which is older, not arrival: a fact
+from before what is known is stored as already superseded. Deleting the new memory gives back what
+it had superseded; that is also how a whole job is undone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plugins.graph import (
+    Claim,
+    RelationshipRow,
+    assert_claim,
+    begin_claim,
+    end_claim,
+    ensure_entity,
+    note_bound,
+    refreshed,
+    support_claim,
+)
+from plugins.ingestion import duplicates as merging
+from plugins.ingestion.classification import (
+    UNRELATED,
+    Verdict,
+    began,
+    classify,
+    event_time,
+    is_functional,
+    subject_of,
+)
+from plugins.ingestion.facts import PREDICATES, Fact, Said
+from plugins.ingestion.statements import Outcome, Statement, Target
+from plugins.ingestion.store import FACTS, REPLACED, SUCCESSORS, TEXTS, Evidence, FactRow
+from plugins.memories import (
+    Draft,
+    MemoryRow,
+    find_row,
+    find_rows_at,
+    store_memories,
+    supersede,
+    unreadable,
+)
+from runtime.api.context import WriteContext
+
+SOURCE_TYPE = "inferred"
+
+
+@dataclass(slots=True)
+class Superseded:
+    """Memories that a new one leaves without a claim, by replacing or by ending them; and the one
+    that is later than itself.
+    """
+
+    replaced: list[MemoryRow] = field(default_factory=list)
+    ended: list[MemoryRow] = field(default_factory=list)
+    later: MemoryRow | None = None
+
+
+@dataclass(slots=True)
+class Settlement:
+    """One statement on its way into what is known. verdicts: how each fact stands to that."""
+
+    ctx: WriteContext
+    statement: Statement
+    said: Sequence[Said]
+    target: Target
+    outcome: Outcome
+    key: bytes = b""
+    verdicts: list[tuple[Fact, Verdict]] = field(default_factory=list)
+
+    @property
+    def speaker(self) -> str:
+        """Who said it."""
+        return self.said[self.statement.facts[0].source].speaker
+
+    def record(
+        self, kind: str, memory_id: str | None, reason: str, previous: MemoryRow | None = None
+    ) -> None:
+        """Add what was done to the outcome."""
+        self.outcome.events.append(self.event(kind, memory_id, reason, previous))
+
+    def record_noop(self, memory_id: str | None, reason: str, **further: str) -> None:
+        """Record in the outcome that the statement added nothing."""
+        self.outcome.record_noop(self.event("NOOP", memory_id, reason) | further)
+
+    def event(
+        self, kind: str, memory_id: str | None, reason: str, previous: MemoryRow | None = None
+    ) -> dict[str, Any]:
+        """What was done, as a job's result says it."""
+        facts, said = self.statement.facts, self.said
+        event = {
+            "event": kind,
+            "memory_id": memory_id,
+            "memory": self.statement.text,
+            "evidence": [
+                {
+                    "source": source,
+                    "start": start,
+                    "end": end,
+                    "quote": said[source].content[start:end],
+                }
+                for source, start, end in sorted({(f.source, f.start, f.end) for f in facts})
+            ],
+            "reason": reason,
+        }
+        if previous is not None:
+            event |= {"previous_memory_id": previous.id, "previous_content": previous.content}
+        return event
+
+
+def settle(
+    ctx: WriteContext, wanted: Sequence[Statement], said: Sequence[Said], target: Target
+) -> Outcome:
+    """Store what is new of these statements, in their order."""
+    outcome = Outcome()
+    for statement in wanted:
+        _settle(Settlement(ctx, statement, said, target, outcome))
+    return outcome
+
+
+def _settle(one: Settlement) -> None:
+    ctx, statement, target = one.ctx, one.statement, one.target
+    one.key = _text_key(one)
+    raw = ctx[TEXTS].get(one.key)
+    known = None if raw is None else find_row(ctx, raw.decode())
+    if known is not None and ctx[FACTS].first(known.id) is None:
+        known = None  # it was rewritten since, or its claims were taken away again
+    if known is not None and (
+        (kept := merging.keeper(ctx, known)) is not None or target.at <= known.occurred_at
+    ):
+        one.record_noop((kept or known).id, "The same text is known.")
+        return
+    one.verdicts = [(fact, classify(ctx, fact, target)) for fact in statement.facts]
+    if all(verdict.known is not None for _, verdict in one.verdicts):
+        _settle_known(one)
+        return
+    if not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in one.verdicts):
+        twin = merging.same_words(ctx, statement.text, one.speaker, target.scope)
+        if twin is not None:
+            _attach(one, twin)
+            return
+        made = (*one.outcome.created, *one.outcome.merged)
+        near = merging.same_meaning(
+            ctx,
+            statement.text,
+            statement.facts,
+            statement.indexed,
+            one.speaker,
+            target.scope,
+            made,
+        )
+        if near is not None and merging.has_room(ctx, near[0]):
+            _share(one, near[0])
+            _merge(one, near[0], f"it says the same in other words (cosine {near[1]:.3f})")
+            return
+    memory = _store(one)
+    one.outcome.created.append(memory.id)
+    superseded = Superseded()
+    for number in range(len(one.verdicts)):
+        _apply(one, memory, number, number, superseded)
+    _report(one, memory, superseded)
+
+
+def _store(one: Settlement) -> MemoryRow:
+    fields = {
+        **one.target.fields,
+        "occurred_at": one.target.at,
+        "source_type": SOURCE_TYPE,
+        "speaker": one.speaker,
+    }
+    draft = Draft(one.statement.text, one.target.collection, fields, one.statement.indexed)
+    memory = store_memories(one.ctx, [draft], reason="extracted").rows[0]
+    one.ctx[TEXTS].put((one.key,), memory.id.encode())
+    return memory
+
+
+# --- saying the same ------------------------------------------------------------------------------
+
+
+def _settle_known(one: Settlement) -> None:
+    """Every claim of the statement is known: the memory that made the first of them stands for
+    it.
+    """
+    ctx = one.ctx
+    first = next(verdict.known for _, verdict in one.verdicts if verdict.known is not None)
+    sources, gone = find_rows_at(ctx, first.sources), unreadable(ctx)
+    standing = (
+        merging.keeper(ctx, row)
+        for row in sources
+        if (row.number, row.user_id) == one.target.scope and row.ordinal not in gone
+    )
+    kept = next((row for row in standing if row is not None), None)
+    if kept is not None and merging.has_room(ctx, kept):
+        _merge(one, kept, "all that it says is known")
+        return
+    one.record_noop(
+        first.source_memory_id if kept is None else kept.id, "All that it says is known."
+    )
+
+
+def _share(one: Settlement, kept: MemoryRow) -> None:
+    """Let the claims of the memory that says the same be known, in place of new ones."""
+    known = merging.facts_of(one.ctx, kept.id)
+    for fact, verdict in one.verdicts:
+        verdict.known = merging.claim_of(one.ctx, merging.like(fact, known))
+
+
+def _merge(one: Settlement, kept: MemoryRow, why: str) -> None:
+    """Store the statement as a memory that another one stands for."""
+    memory = _store(one)
+    for number in range(len(one.verdicts)):
+        _apply(one, memory, number, number, Superseded())
+    merging.merge(one.ctx, memory, kept, why)
+    one.outcome.merged.append(memory.id)
+    one.record_noop(kept.id, f"Merged: {why}.", merged_memory_id=memory.id)
+
+
+def _attach(one: Settlement, twin: MemoryRow) -> None:
+    """The statement's claims become those of a memory that has the same words; taking them away
+    again undoes it.
+    """
+    last = one.ctx[FACTS].last(twin.id)
+    first = 0 if last is None else last[0][1] + 1
+    for index in range(len(one.verdicts)):
+        _apply(one, twin, index, first + index, Superseded())
+    one.ctx[TEXTS].put((one.key,), twin.id.encode())
+    one.record_noop(twin.id, "A memory has the same words; its claims are known now.")
+
+
+# --- applying -------------------------------------------------------------------------------------
+
+
+def _apply(
+    one: Settlement, memory: MemoryRow, index: int, number: int, superseded: Superseded
+) -> None:
+    """Apply one verdict: end what the fact ends, and store its claim as the memory's, under
+    `number`.
+    """
+    ctx, target = one.ctx, one.target
+    fact, verdict = one.verdicts[index]
+    at = event_time(fact, target)
+    for row in verdict.rivals:
+        _end(ctx, row, at, memory, superseded.replaced)
+    for row in verdict.ends:
+        _end(ctx, row, fact.valid_to or target.at, memory, superseded.ended)
+    relationship = None
+    if verdict.known is not None:
+        relationship = support_claim(ctx, verdict.known, memory)
+    elif fact.polarity == "holds" or (fact.polarity == "ended" and not verdict.ends):
+        relationship = _claim(one, fact, verdict, memory)
+    if verdict.later is not None:
+        if verdict.later.begins is None:
+            begin_claim(ctx, verdict.later, began(ctx, verdict.later), memory.id)
+            note_bound(ctx, verdict.later, memory)
+        superseded.later = (
+            None
+            if verdict.later.source_memory_id is None
+            else find_row(ctx, verdict.later.source_memory_id)
+        )
+    quote = one.said[fact.source].content[fact.start : fact.end]
+    row = FactRow(
+        fact.subject,
+        fact.predicate,
+        fact.object,
+        fact.polarity,
+        Evidence(fact.source, fact.start, fact.end, quote),
+        "" if relationship is None else relationship.id,
+        target.job_id,
+        fact.valid_from,
+    )
+    ctx[FACTS].put((memory.id, number), row)
+
+
+def _claim(
+    one: Settlement, fact: Fact, verdict: Verdict, memory: MemoryRow
+) -> RelationshipRow | None:
+    """The claim in the graph, with both its ends; None for what relates to nothing."""
+    ctx, target = one.ctx, one.target
+    subject = subject_of(ctx, fact)
+    name = fact.subject if subject is None else subject.name
+    subject, _ = ensure_entity(
+        ctx, name, subject.type if subject is not None else fact.subject_type, memory=memory
+    )
+    one.outcome.entities.add(subject.id)
+    if fact.predicate == "named":
+        ensure_entity(ctx, subject.name, subject.type, aliases=[fact.object], memory=memory)
+    if fact.predicate in UNRELATED:
+        return None
+    thing, _ = ensure_entity(ctx, fact.object, PREDICATES.get(fact.predicate), memory=memory)
+    one.outcome.entities.add(thing.id)
+    valid_from, valid_to = fact.valid_from, fact.valid_to
+    if fact.polarity == "ended" and valid_to is None:
+        valid_to = target.at
+    if valid_from is None and (verdict.rivals or verdict.later is not None or verdict.returns):
+        valid_from = target.at
+    if verdict.later is not None:
+        valid_to = began(ctx, verdict.later)
+    claim = Claim(
+        subject,
+        verdict.kind,
+        thing,
+        valid_from,
+        valid_to,
+        confidence=fact.confidence,
+        functional=is_functional(verdict.kind),
+    )
+    row, _ = assert_claim(ctx, claim, memory)
+    one.outcome.relationships.add(row.id)
+    return row
+
+
+def _end(
+    ctx: WriteContext, row: RelationshipRow, at: int, memory: MemoryRow, superseded: list[MemoryRow]
+) -> None:
+    """End a claim, and note the memories that have no other claim left."""
+    row = refreshed(ctx, row)
+    if row.valid_to is not None and row.valid_to <= at:
+        return  # another claim of the same memory has ended it
+    end_claim(ctx, row, at, memory.id)
+    note_bound(ctx, row, memory)
+    for source in find_rows_at(ctx, row.sources):
+        if not source.superseded and source.id != memory.id and not _still_says(ctx, source):
+            superseded.append(source)
+
+
+def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
+    """Whether a claim of this memory stands. A memory that nothing was extracted from is left
+    alone.
+    """
+    facts = [row for _, row in ctx[FACTS].scan(memory.id)]
+    if not facts:
+        return True
+    for fact in facts:
+        if fact.polarity != "holds":
+            continue
+        row = merging.claim_of(ctx, fact)
+        if row is None:
+            return True
+        if row.valid_to is None and row.invalidated_at is None:
+            return True
+    return False
+
+
+def _report(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:
+    """Supersede what the new memory leaves without a claim, and say what happened."""
+    ctx = one.ctx
+    older = {row.id: row for row in (*superseded.replaced, *superseded.ended)}
+    for row in older.values():
+        is_replaced = row in superseded.replaced
+        reason = "replaced by what was said later" if is_replaced else "said to hold no more"
+        supersede(ctx, row, memory.id, reason=reason)
+        ctx[SUCCESSORS].put((memory.id, row.id), REPLACED)
+    if superseded.later is not None:
+        supersede(ctx, memory, superseded.later.id, reason="older than what is known")
+        ctx[SUCCESSORS].put((superseded.later.id, memory.id), REPLACED)
+        one.record("ADD", memory.id, "It is older than what is known, and stored as superseded.")
+    elif superseded.replaced:
+        one.outcome.updated += len(older)
+        why = "It takes the place of what was said before."
+        one.record("UPDATE", memory.id, why, superseded.replaced[0])
+    elif superseded.ended:
+        one.outcome.invalidated += len(older)
+        one.record("DELETE", memory.id, "It says that this holds no more.", superseded.ended[0])
+    else:
+        one.record("ADD", memory.id, "It is new.")
+
+
+def _text_key(one: Settlement) -> bytes:
+    """A statement is the same when scope, speaker and words are; case and spacing do not count."""
+    number, user_id = one.target.scope
+    words = " ".join(one.statement.text.casefold().split())
+    text = "\0".join([str(number), user_id or "", one.speaker, words])
+    return hmac.digest(one.ctx.scope.key, b"ingested:" + text.encode(), hashlib.sha256)[:20]

@@ -1,0 +1,337 @@
+"""The rules engine: facts from conversations without a language model.
+
+A message is cut into sentences and clauses, quotations and questions left out. Each clause is held
+against the patterns of its language (english.py, german.py and the others beside this), which say
+what the subject, the verb and the object of a predicate look like. The engine does the rest, the
+same for all languages: it resolves the subject (the speaker, a named person, "my sister", a pronoun
+for whoever was last spoken of), trims the object to what it names, notices what is ended or denied,
+and dates the claim.
+
+It is made to be right rather than complete: a clause that wonders, wishes, quotes or asks gives
+nothing.
+
+What is injected into conversations from memory is cut out first (without_recalled): what was
+recalled is not said anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import regex as re
+
+from plugins.ingestion.facts import PREDICATES, RELATIVES, Extraction, Fact, Said, supported
+from plugins.ingestion.limits import FACTS_PER_JOB_MAX, RULES_CHARS_MAX, RULES_SECONDS_MAX
+from plugins.ingestion.rules.dates import resolve
+from plugins.ingestion.rules.dutch import DUTCH
+from plugins.ingestion.rules.english import ENGLISH
+from plugins.ingestion.rules.french import FRENCH
+from plugins.ingestion.rules.german import GERMAN
+from plugins.ingestion.rules.italian import ITALIAN
+from plugins.ingestion.rules.patterns import Language, Rule
+from plugins.ingestion.rules.portuguese import PORTUGUESE
+from plugins.ingestion.rules.spanish import SPANISH
+
+LANGUAGES: dict[str, Language] = {
+    language.code: language
+    for language in (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH)
+}
+_RECALLED = re.compile(
+    r"(?i)<(?P<closes>/?)(?P<tag>memory|memories|recalled_memories)\b[^<>]{0,200}>"
+)
+_SENTENCE = re.compile(
+    r"[^.!?\n。！？]+(?:\.(?=[^\s.!?])[^.!?\n。！？]*|[.](?<=\b(?:Dr|Mr|Mrs|Ms|St|"
+    r"Prof)[.])[^.!?\n。！？]*)*[.!?。！？…]*"
+)
+_QUOTED = re.compile(r"[\"“„«][^\"”“»\n]{1,400}[\"”“»]")
+SENTENCE_CHARS_MAX = 500  # what goes on for longer without a full stop is no sentence
+_WORD = re.compile(r"[\p{L}']+")
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What one conversation has established so far: who "my sister" is, and whom a pronoun
+    means.
+    """
+
+    at: int
+    relatives: dict[tuple[str, str], str] = field(
+        default_factory=dict
+    )  # (speaker, relation) -> name
+    last: dict[str, str] = field(default_factory=dict)  # pronoun gender, or "any" -> name
+    subject: str = ""  # of the clause before
+
+
+class RuleEngine:
+    """The Engine that needs no model."""
+
+    async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
+        """instructions are for a language model; rules know what they look for."""
+        if sum(len(one.content) for one in said) > RULES_CHARS_MAX:
+            facts, whole = await asyncio.to_thread(_find, said, at)
+        else:
+            facts, whole = _find(said, at)
+        return Extraction(
+            facts,
+            "rules",
+            () if whole else ("the conversation was too long to be read to its end",),
+        )
+
+
+def find_facts(said: Sequence[Said], at: int) -> list[Fact]:
+    """The facts the rules find, in the order of the conversation, each with a span that bears it
+    out.
+    """
+    return _find(said, at)[0]
+
+
+def _find(said: Sequence[Said], at: int) -> tuple[list[Fact], bool]:
+    """(facts, whether everything was read): at most FACTS_PER_JOB_MAX, and for at most
+    RULES_SECONDS_MAX.
+    """
+    deadline = time.monotonic() + RULES_SECONDS_MAX
+    talk, found = _Talk(at), []
+    for index, one in enumerate(said):
+        if not one.told:
+            continue
+        language = LANGUAGES[language_of(one.content)]
+        for start, end in clauses(one.content, language):
+            found += _read(one, index, start, end, language, talk)
+            if len(found) >= FACTS_PER_JOB_MAX or time.monotonic() > deadline:
+                return supported(_without_repeats(found), said), False
+    return supported(_without_repeats(found), said), True
+
+
+def language_of(text: str) -> str:
+    """The language most of whose small words the text has; English when none stands out."""
+    words = [word.casefold() for word in _WORD.findall(text[:2_000])]
+    counts = {
+        code: sum(word in language.small_words for word in words)
+        for code, language in LANGUAGES.items()
+    }
+    best = max(counts, key=lambda code: (counts[code], code == "en"))
+    return best if counts[best] > 0 else "en"
+
+
+# --- sentences and clauses ------------------------------------------------------------------------
+
+
+def clauses(text: str, language: Language) -> Iterator[tuple[int, int]]:
+    """Spans of what is stated: sentences that ask or are quoted are left out, the others cut where
+    a new subject begins.
+    """
+    text = without_recalled(text)
+    quoted = [found.span() for found in _QUOTED.finditer(text)]
+    for sentence in _SENTENCE.finditer(text):
+        start, end = sentence.span()
+        if (
+            end - start > SENTENCE_CHARS_MAX
+            or any(low < end and start < high for low, high in quoted)
+            or text[start:end].rstrip().endswith(("?", "？"))
+        ):
+            continue
+        cuts = [start]
+        for cut in language.cut.finditer(text, start, end):
+            cuts += [cut.start(), cut.end()]
+        cuts.append(end)
+        for low, high in zip(cuts[::2], cuts[1::2], strict=True):
+            low, high = _trimmed(text, low, high)
+            if low < high:
+                yield low, high
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and not text[start].isalnum():
+        start += 1
+    while end > start and not (text[end - 1].isalnum() or text[end - 1] in ")'’+#"):
+        end -= 1
+    return start, end
+
+
+def without_recalled(text: str) -> str:
+    """The text with every block of recalled memories, tags included, blanked out; what is left
+    stays where it was.
+    """
+    kept, place, opened = [], 0, None
+    for found in _RECALLED.finditer(text):
+        if opened is None and not found["closes"]:
+            opened = found
+        elif (
+            opened is not None
+            and found["closes"]
+            and found["tag"].casefold() == opened["tag"].casefold()
+        ):
+            kept += [text[place : opened.start()], "\n" * (found.end() - opened.start())]
+            place, opened = found.end(), None
+    return "".join([*kept, text[place:]])
+
+
+# --- one clause -----------------------------------------------------------------------------------
+
+
+def _read(
+    one: Said, index: int, start: int, end: int, language: Language, talk: _Talk
+) -> list[Fact]:
+    clause = one.content[start:end]
+    _note_relatives(clause, one.speaker, language, talk)
+    if language.unsure.search(clause):
+        return []
+    spoken = _with_subject(clause, one, start, language, talk)
+    found: list[Fact] = []
+    for rule in language.rules:
+        matched = False
+        for match in rule.pattern.finditer(spoken):
+            for fact in _facts(rule, match, spoken, one, language, talk):
+                matched = True
+                found.append(replace(fact, source=index, start=start, end=end))
+        if matched and rule.alone:
+            break
+    return found
+
+
+def _with_subject(clause: str, one: Said, start: int, language: Language, talk: _Talk) -> str:
+    """A clause that begins with its verb ("… and work at Acme") gets the subject of the clause
+    before it.
+    """
+    if not language.elided.match(clause) or not language.joint.search(one.content[:start]):
+        return clause
+    return (
+        f"{language.i if talk.subject == one.speaker else talk.subject} {clause}"
+        if talk.subject
+        else clause
+    )
+
+
+def _facts(
+    rule: Rule, match: re.Match[str], clause: str, one: Said, language: Language, talk: _Talk
+) -> Iterator[Fact]:
+    """The facts of one match in a clause; where they stand is for the caller to say."""
+    groups = match.groupdict()
+    subject, relative = _subject(groups, one.speaker, language, talk)
+    if subject is None:
+        return
+    talk.subject = subject
+    text = _text(clause, groups, match, subject)
+    ahead = rule.predicate == "plans"
+    since = resolve(clause, talk.at, language.code, ahead=ahead)
+    predicate = rule.predicate or language.relatives.get((groups.get("rel") or "").casefold(), "")
+    if predicate not in PREDICATES:
+        return
+    polarity = (
+        "ended"
+        if rule.ends or language.ended.search(clause)
+        else "denied"
+        if language.denied.search(clause)
+        else "holds"
+    )
+    owner = one.speaker if relative else None
+    common = {
+        "subject": subject,
+        "relative": relative,
+        "owner": owner,
+        "text": text,
+        "source": 0,
+        "start": 0,
+        "end": 0,
+    }
+    for thing in _objects(rule, groups["o"], language):
+        changes = rule.changes and polarity == "holds"
+        dated = (
+            since
+            if changes or rule.dated or polarity == "ended" or language.since.search(clause)
+            else None
+        )
+        yield Fact(
+            predicate=predicate,
+            object=thing,
+            polarity=polarity,
+            valid_from=dated if polarity == "holds" else None,
+            valid_to=dated if polarity == "ended" else None,
+            detail=groups.get("kind"),
+            **common,
+        )
+    before = groups.get("before")
+    if before and polarity == "holds":
+        for thing in _objects(rule, before, language):
+            yield Fact(
+                predicate=predicate, object=thing, polarity="ended", valid_to=since, **common
+            )
+
+
+def _subject(
+    groups: dict[str, str | None], speaker: str, language: Language, talk: _Talk
+) -> tuple[str | None, str | None]:
+    """(name, relation by which alone the subject is known); (None, None) when it is unclear who is
+    meant.
+    """
+    if groups.get("me") is not None:
+        return speaker, None
+    if kin := groups.get("kin"):
+        relation = language.relatives.get(kin.casefold(), "")
+        name = groups.get("kinname") or talk.relatives.get((speaker, relation))
+        if name:
+            talk.last["any"] = talk.last[language.genders.get(relation, "any")] = name
+            return name, None
+        name = f"{speaker}'s {relation or kin.casefold()}"
+        talk.last["any"] = talk.last[language.genders.get(relation, "any")] = name
+        return (name, relation) if relation else (None, None)
+    if pronoun := groups.get("pron"):
+        gender = language.pronouns.get(pronoun.casefold())
+        name = talk.last.get(gender or "any") or talk.last.get("any")
+        relation = name.partition("'s ")[2] if name and name.startswith(f"{speaker}'s ") else None
+        return name, relation or None
+    name = groups.get("name")
+    if name is None or not language.no_names.isdisjoint(name.casefold().split()):
+        return None, None
+    talk.last["any"] = name
+    for gender in ("f", "m"):
+        talk.last.setdefault(gender, name)
+    return name, None
+
+
+def _note_relatives(clause: str, speaker: str, language: Language, talk: _Talk) -> None:
+    """ "my sister Clara": from now on, "my sister" is Clara."""
+    for match in language.introduction.finditer(clause):
+        relation = language.relatives.get(match["rel"].casefold(), "")
+        if relation in RELATIVES and match["o"].casefold() not in language.no_names:
+            talk.relatives[(speaker, relation)] = match["o"]
+            gender = language.genders.get(relation, "any")
+            talk.last["any"] = talk.last[gender] = match["o"]
+
+
+def _text(clause: str, groups: dict[str, str | None], match: re.Match[str], subject: str) -> str:
+    """The memory's text: the clause, with the name in the place of a pronoun that leads it."""
+    if groups.get("pron") and match.start("pron") == 0:
+        return subject + clause[match.end("pron") :]
+    return clause
+
+
+def _objects(rule: Rule, text: str, language: Language) -> list[str]:
+    """What the object names: trimmed of times and trailing words, and one of each in an
+    enumeration.
+    """
+    text = (
+        language.tail.sub("", language.article.sub("", text.strip()))
+        if not rule.whole
+        else language.end.sub("", text.strip())
+    )
+    parts = language.enumeration.split(text) if rule.listed else [text]
+    things = []
+    for part in parts:
+        part = language.article.sub("", part.strip(" ,;:-–—\"'"))
+        if part and part.casefold() not in language.no_objects and len(part) <= 120:
+            things.append(part)
+    return things
+
+
+def _without_repeats(found: list[Fact]) -> list[Fact]:
+    """Each claim once; the first mention counts, unless a later one says more about when."""
+    kept: dict[tuple[str, str, str, str], Fact] = {}
+    for fact in found:
+        key = (fact.subject.casefold(), fact.predicate, fact.object.casefold(), fact.polarity)
+        if key not in kept or (kept[key].valid_from is None and fact.valid_from is not None):
+            kept[key] = fact
+    return list(kept.values())

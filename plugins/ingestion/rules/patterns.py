@@ -1,0 +1,116 @@
+"""What a language brings to the rules engine: its rules, and the words that bend or cut what they
+find.
+
+A rule's pattern has the group `o` for the object, and one of `me`, `kin` (with `kinname`), `pron`,
+`name` for the subject. `rel` names a relation where the rule has no predicate of its own, `before`
+an object that the clause says is over, `kind` a detail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import regex as re
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    predicate  "" when the group `rel` says it
+    text       of the pattern, which is compiled when it is first needed: a start need not wait for
+               all of them
+    changes    the clause tells of a change, so a time in it is when the claim began
+    dated      a time in the clause belongs to the claim (an event, a plan)
+    ends       the clause says that it holds no more
+    listed     the object may be an enumeration
+    whole      the object is the rest of the clause, times included
+    alone      once it matches, no further rule looks at the clause
+    """
+
+    predicate: str
+    text: str
+    changes: bool = False
+    dated: bool = False
+    ends: bool = False
+    listed: bool = False
+    whole: bool = False
+    alone: bool = False
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.text)
+
+
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.VERSION1)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """
+    small_words   by which the language is recognised
+    cut           where one clause ends and the next begins
+    unsure        clauses that wonder, wish or suppose
+    ended, denied "no longer", "not"
+    since         words after which a time is when the claim began
+    tail, end     what is trimmed off an object; off a whole one
+    article       what is trimmed off its front
+    enumeration   between the parts of an object
+    introduction  groups rel and o: "my sister Clara"
+    relatives     word -> predicate; genders: predicate -> "f" or "m"; pronouns: word -> gender
+    i             how the speaker is the subject of a clause
+    joint, elided "and" before a clause; a verb that begins one whose subject is the one before
+    no_names, no_objects  words that look like a name, that say nothing as an object
+    """
+
+    code: str
+    small_words: frozenset[str]
+    rules: tuple[Rule, ...]
+    cut: re.Pattern[str]
+    unsure: re.Pattern[str]
+    ended: re.Pattern[str]
+    denied: re.Pattern[str]
+    since: re.Pattern[str]
+    tail: re.Pattern[str]
+    end: re.Pattern[str]
+    article: re.Pattern[str]
+    enumeration: re.Pattern[str]
+    introduction: re.Pattern[str]
+    relatives: dict[str, str]
+    i: str
+    joint: re.Pattern[str]
+    elided: re.Pattern[str]
+    pronouns: dict[str, str] = field(default_factory=dict)
+    no_names: frozenset[str] = frozenset()
+    no_objects: frozenset[str] = frozenset()
+
+    @property
+    def genders(self) -> dict[str, str]:
+        return GENDERS
+
+
+GENDERS = {
+    "sister": "f", "mother": "f", "daughter": "f", "grandmother": "f", "aunt": "f",
+    "brother": "m", "father": "m", "son": "m", "grandfather": "m", "uncle": "m",
+}  # fmt: skip
+NAME = (
+    r"(?!I\b)\p{Lu}[\p{L}\p{M}'’-]*"
+    r"(?:\s+(?:(?:de|da|do|dos|del|della|di|van|von|la|le|el|al|bin|of|"
+    r"the)\s+)?(?!I\b)\p{Lu}[\p{L}\p{M}'’.-]*){0,3}"
+)
+
+
+def rule(predicate: str, pattern: str, **further: bool) -> Rule:
+    return Rule(predicate, pattern, **further)
+
+
+def words(*texts: str) -> frozenset[str]:
+    """The words of some texts."""
+    return frozenset(word for text in texts for word in text.split())
+
+
+def related(**by_predicate: str) -> dict[str, str]:
+    """Words for relatives by predicate -> word to predicate."""
+    return {word: predicate for predicate, text in by_predicate.items() for word in text.split()}

@@ -1,0 +1,58 @@
+"""What ingestion keeps: which texts it has taken in, what claims each memory makes, and which
+memories stand for which.
+
+ingested_texts       (scope and text, 20 bytes)   -> memory id
+ingested_facts       (memory id, number)          -> FactRow
+ingested_successors  (newer memory id, older one) -> why the newer one superseded the older:
+                     REPLACED or MERGED
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from storage.store import Table
+
+REPLACED, MERGED = b"", b"merged"
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """source: index of the message; start, end: code points in it."""
+
+    source: int
+    start: int
+    end: int
+    quote: str
+
+
+class FactRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A claim of a memory. relationship_id: the claim in the graph, "" when it makes none. job_id:
+    the job that found it.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    polarity: str
+    evidence: Evidence
+    relationship_id: str = ""
+    job_id: str = ""
+    valid_from: int | None = None
+
+
+TEXTS: Table[bytes] = Table(
+    "ingested_texts", key=("scope_and_text",), row=bytes, doc="what has been ingested, to memory id"
+)
+FACTS: Table[FactRow] = Table(
+    "ingested_facts",
+    key=("memory_id", "number"),
+    row=FactRow,
+    doc="the claims of extracted memories",
+)
+SUCCESSORS: Table[bytes] = Table(
+    "ingested_successors",
+    key=("newer", "older"),
+    row=bytes,
+    doc="which memories a memory superseded, and why",
+)
+TABLES: tuple[Table, ...] = (TEXTS, FACTS, SUCCESSORS)

@@ -1,0 +1,97 @@
+"""When memories go: their claims are forgotten, and what they had superseded holds again, or passes
+to what has been said since.
+"""
+
+from __future__ import annotations
+
+from plugins.graph import (
+    RelationshipRow,
+    claims_of,
+    end_claim,
+    note_bound,
+)
+from plugins.graph import forget_memory as forget_claims
+from plugins.ingestion import duplicates as merging
+from plugins.ingestion.classification import began
+from plugins.ingestion.store import FACTS, REPLACED, SUCCESSORS
+from plugins.memories import MemoryRow, find_row, restore, supersede
+from runtime.api.context import WriteContext
+
+
+def disown(ctx: WriteContext, memory_id: str, job_id: str) -> None:
+    """Take from a memory the claims that this job alone found in it."""
+    facts = [fact for _, fact in ctx[FACTS].scan(memory_id)]
+    if facts and all(fact.job_id == job_id for fact in facts):
+        forget_claims(ctx, memory_id)
+        ctx[FACTS].delete_prefix(memory_id)
+
+
+def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:
+    """Forget the claims of a memory that is gone, and give back what it had superseded; -> the jobs
+    that had found them.
+    """
+    for _, older in list(ctx[SUCCESSORS].keys(memory_id)):
+        ctx[SUCCESSORS].delete(memory_id, older)
+        row = find_row(ctx, older)
+        if row is not None and row.superseded_by_id == memory_id:
+            _restore(ctx, row)
+    job_ids = list(dict.fromkeys(row.job_id for _, row in ctx[FACTS].scan(memory_id) if row.job_id))
+    ctx[FACTS].delete_prefix(memory_id)
+    return job_ids
+
+
+def _restore(ctx: WriteContext, row: MemoryRow) -> None:
+    """What had superseded a memory is gone: it stands again, or is superseded by what has been said
+    since.
+    """
+    successor = _successor(ctx, row)
+    if successor is None:
+        restore(ctx, row, reason="what had superseded it was deleted")
+    else:
+        supersede(
+            ctx,
+            row,
+            successor.id,
+            reason="what had superseded it was deleted, and this was said later",
+        )
+        ctx[SUCCESSORS].put((successor.id, row.id), REPLACED)
+
+
+def _successor(ctx: WriteContext, row: MemoryRow) -> MemoryRow | None:
+    """The memory that ended the last claim of this one, or ends it now; None when a claim of it
+    stands.
+    """
+    successor = None
+    for fact in merging.facts_of(ctx, row.id):
+        claim = merging.claim_of(ctx, fact)
+        if claim is None or fact.polarity != "holds" or claim.invalidated_at is not None:
+            return None
+        ended_by = (
+            claim.ends[-1].memory_id
+            if claim.valid_to is not None
+            else _ended_by_later(ctx, claim, row)
+        )
+        successor = find_row(ctx, ended_by) if ended_by else None
+        if successor is None:
+            return None
+    return successor
+
+
+def _ended_by_later(ctx: WriteContext, claim: RelationshipRow, row: MemoryRow) -> str | None:
+    """End a claim where the next one that cannot hold beside it began; -> the memory that says so,
+    if there is one.
+    """
+    if not claim.functional:
+        return None
+    rivals = [
+        other
+        for other in claims_of(ctx, claim.source, claim.type)
+        if other.target != claim.target and began(ctx, other) > began(ctx, claim)
+    ]
+    for other in sorted(rivals, key=lambda other: began(ctx, other)):
+        memory = None if other.source_memory_id is None else find_row(ctx, other.source_memory_id)
+        if memory is not None and (memory.number, memory.user_id) == (row.number, row.user_id):
+            end_claim(ctx, claim, began(ctx, other), memory.id)
+            note_bound(ctx, claim, memory)
+            return memory.id
+    return None

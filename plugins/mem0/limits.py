@@ -1,0 +1,5 @@
+"""Bounds of the mem0 API, with the unit at the end of each name."""
+
+from __future__ import annotations
+
+HISTORY_PAGES_MAX = 10  # of a memory's versions that a mount reads at once

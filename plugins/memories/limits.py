@@ -1,0 +1,40 @@
+"""Bounds of memories, their filters and their indexing, with the unit at the end of each name."""
+
+from __future__ import annotations
+
+# --- pages and batches ----------------------------------------------------------------------------
+BATCH_ITEMS_MAX = 100
+BULK_DELETE_MEMORIES_MAX = 500
+LIST_OFFSET_MAX = 1_000_000_000
+LISTED_SCOPES_MAX = 1_000  # users, agents, applications and runs on one page
+MESSAGES_MAX = 100
+
+# --- memories -------------------------------------------------------------------------------------
+CONTENT_CHARS_MAX = 100_000
+TITLE_CHARS_MAX = 255
+TAG_CHARS_MAX = 64
+TAGS_MAX = 32
+SCOPE_CHARS_MAX = 255
+SOURCE_CHARS_MAX = 2_048
+INDEXED_INLINE_CHARS_MAX = 4_096
+MEMORIES_SWEPT_PER_STEP = 100
+EXPIRY_DELAY_MS = 60_000
+INDEX_ATTEMPTS_MAX = 2_000
+
+# --- erasing, export, import ----------------------------------------------------------------------
+IMPORT_VERSIONS_MAX = 10_000
+
+# --- filters --------------------------------------------------------------------------------------
+FILTER_NODES_MAX = 256
+FILTER_VALUES_MAX = 4_096  # in all lists of one filter
+TEXTS_READ_MAX = 20_000  # memories whose texts one filter may read
+METADATA_VALUES_INDEXED_MAX = 256  # of one memory
+
+# --- indexing -------------------------------------------------------------------------------------
+PASSAGE_TOKENS_MAX = 200  # by estimate; well below what the embedded model reads
+PASSAGES_PER_MEMORY_MAX = 192
+PASSAGES_INDEXED_PER_STEP = 256  # by one step of an index job
+# by estimate; several such requests must get through within one time limit of the embedder
+EMBEDDED_TOKENS_PER_REQUEST_MAX = 4_000
+WORD_VECTORS_PER_MEMORY_MAX = 1_024
+TEXTS_VERIFIED_AT_ONCE_MAX = 256

@@ -1,0 +1,412 @@
+"""The endpoints of memories that create none: read, list, change, delete, and look at jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyroaring import BitMap
+
+from plugins.memories import create
+from plugins.memories.create import etag, memory_reply
+from plugins.memories.indexing import index_in_time, wait_seconds
+from plugins.memories.models import (
+    DELETE_ALL_CONFIRMATION,
+    EXAMPLE,
+    EXAMPLE_ID,
+    AllDeleted,
+    BulkDelete,
+    BulkDeleted,
+    DeleteAllQuery,
+    Deleted,
+    JobQuery,
+    Memory,
+    MemoryJob,
+    MemoryPatch,
+    MemoryQuery,
+    Version,
+)
+from plugins.memories.removal import (
+    delete_memories,
+    hide_all,
+)
+from plugins.memories.rows import (
+    MEMORY_FIELDS,
+    Indexed,
+    MemoryRow,
+)
+from plugins.memories.store import (
+    get_row,
+    memory_view,
+    readable,
+    rows_at,
+    update_memory,
+    versions,
+)
+from plugins.memories.times import within_times
+from runtime.api import jobs
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.operation import Call, Idempotency, Read, Reply, Write
+from runtime.api.pagination import Page, PageQuery, envelope, newest_first, position
+from runtime.errors import BadRequest, NotFound, PermissionDenied, PreconditionFailed
+from runtime.inference import Models
+from runtime.timestamps import iso
+
+CLEARED = {"metadata": {}, "tags": []}  # what null means for fields that are never null themselves
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def get(ctx: ReadContext, body: None) -> Reply:
+    row = get_row(ctx, ctx.path["id"])
+    return Reply(200, memory_view(row), {"ETag": etag(row)})
+
+
+def list_memories(ctx: ReadContext, body: None) -> dict[str, Any]:
+    asked = ctx.query
+    found = readable(ctx, asked, include_superseded=asked.include_superseded)
+    fields = ctx.index(MEMORY_FIELDS)
+    for name in ("tier", "tag"):
+        value = getattr(asked, name)
+        if value is not None:
+            found &= fields.of(name, value)
+    if asked.created_after is not None or asked.created_before is not None:
+        after, before = asked.created_after, asked.created_before
+        found = within_times(
+            ctx,
+            found,
+            "created_at",
+            None if after is None else after + 1,
+            None if before is None else before - 1,
+        )
+    page, following = newest_first(ctx, found)
+    rows = rows_at(ctx, page)
+    return envelope(ctx, [memory_view(row) for row in rows], following, len(found))
+
+
+def history(ctx: ReadContext, body: None) -> dict[str, Any]:
+    row = get_row(ctx, ctx.path["id"])
+    start = position(ctx)
+    found = versions(ctx, row, 0 if start is None else start[0], ctx.query.limit + 1)
+    page = found[: ctx.query.limit]
+    items = [_version(number, version) for number, version in page]
+    return envelope(ctx, items, (page[-1][0],) if len(found) > len(page) else None, row.version)
+
+
+def _version(number: int, version: Any) -> dict[str, Any]:
+    return {
+        "version": number,
+        "event": version.change,
+        "content": version.content,
+        "importance": version.importance,
+        "metadata": version.metadata,
+        "at": iso(version.at),
+        "actor": version.actor,
+        "reason": version.reason,
+    }
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def check_match(ctx: ReadContext, row: MemoryRow) -> None:
+    """Raises PreconditionFailed when an If-Match header names other versions than the current
+    one.
+    """
+    header = ctx.call.if_match
+    if header is None or header.strip() == "*":
+        return
+    if str(row.version) not in [
+        tag.strip().removeprefix('"').removesuffix('"') for tag in header.split(",")
+    ]:
+        raise PreconditionFailed(
+            f"The memory is at version {row.version}. Read it again and repeat the change.",
+            param="If-Match",
+        )
+
+
+def load_patch(ctx: ReadContext, body: MemoryPatch) -> tuple[str | None, float]:
+    """(speaker, seconds the write may wait); 0 seconds when there is nothing to index."""
+    row = get_row(ctx, ctx.path["id"])
+    check_match(ctx, row)
+    rewritten = "content" in body.model_fields_set and body.content != row.content
+    return row.speaker, wait_seconds(ctx, bool(body.wait_for_index)) if rewritten else 0.0
+
+
+async def prepare_patch(
+    call: Call, loaded: tuple[str | None, float], models: Models
+) -> list[Indexed] | None:
+    speaker, seconds = loaded
+    return await index_in_time([(speaker, call.body.content)], seconds, models)
+
+
+def patch(ctx: WriteContext, body: MemoryPatch) -> Reply:
+    row = get_row(ctx, ctx.path["id"])
+    check_match(ctx, row)
+    sent = {name: getattr(body, name) for name in body.model_fields_set - {"wait_for_index"}}
+    wanted = {name: CLEARED.get(name) if value is None else value for name, value in sent.items()}
+    changes = {name: value for name, value in wanted.items() if value != getattr(row, name)}
+    if not changes:
+        return Reply(200, memory_view(row), {"ETag": etag(row)})
+    indexed = ctx.prepared[0] if "content" in changes and ctx.prepared else None
+    return memory_reply(update_memory(ctx, row, changes, indexed).rows[0], 200)
+
+
+# --- deleting -------------------------------------------------------------------------------------
+
+
+def delete(ctx: WriteContext, body: None) -> dict[str, Any]:
+    row = get_row(ctx, ctx.path["id"])
+    check_match(ctx, row)
+    delete_memories(ctx, [row])
+    return {"id": row.id, "deleted": True}
+
+
+def bulk_delete(ctx: WriteContext, body: BulkDelete) -> dict[str, Any]:
+    doomed: dict[str, MemoryRow] = {}
+    results = []
+    for memory_id in body.ids:
+        status = "not_found"
+        try:
+            row = get_row(ctx, memory_id)
+            if row.id not in doomed:
+                doomed[row.id], status = row, "deleted"
+        except PermissionDenied:
+            status = "forbidden"
+        except NotFound:
+            pass  # that is the answer
+        results.append({"id": memory_id, "status": status})
+    delete_memories(ctx, list(doomed.values()))
+    return {
+        "deleted": len(doomed),
+        "not_found": sum(result["status"] == "not_found" for result in results),
+        "results": results,
+    }
+
+
+def delete_all(ctx: WriteContext, body: None) -> dict[str, Any]:
+    if ctx.query.confirm != DELETE_ALL_CONFIRMATION:
+        raise BadRequest(
+            f"This deletes many memories at once: confirm with ?confirm={DELETE_ALL_CONFIRMATION}.",
+            param="confirm",
+        )
+    doomed = readable(ctx, ctx.query, include_superseded=True)
+    if doomed:
+        hide_all(ctx, doomed)
+    return {"deleted": len(doomed)}
+
+
+# --- jobs -----------------------------------------------------------------------------------------
+
+
+def _listed(ctx: ReadContext) -> tuple[str, ...]:
+    """The jobs, of whatever plugin, that an account finds here."""
+    return tuple(job.name for job in ctx.registry.jobs.values() if job.listed)
+
+
+def get_job(ctx: ReadContext, body: None) -> dict[str, Any]:
+    return _job_view(jobs.get(ctx, ctx.path["job_id"], _listed(ctx)))
+
+
+def _job_view(row: jobs.JobRow) -> dict[str, Any]:
+    return {"job_id": row.id, "kind": row.name, **jobs.view(row)}
+
+
+def list_jobs(ctx: ReadContext, body: None) -> dict[str, Any]:
+    fields = ctx.index(jobs.JOB_FIELDS)
+    found: BitMap = fields.any_of("name", _listed(ctx))
+    if ctx.query.status is not None:
+        found &= fields.of("status", ctx.query.status)
+    page, following = newest_first(ctx, found)
+    rows = ctx[jobs.JOBS].rows([(ordinal,) for ordinal in page])
+    return envelope(ctx, [_job_view(row) for row in rows], following, len(found))
+
+
+# --- privacy --------------------------------------------------------------------------------------
+
+
+def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """("memory", record with its history, ordinal) for every memory that can be read, oldest
+    first.
+    """
+    live = readable(ctx, include_superseded=True)
+    if ctx.after is not None:
+        live.remove_range(0, ctx.after + 1)
+    for ordinal in live:
+        row = rows_at(ctx, [ordinal])[0]
+        past = [_version(number, version) for number, version in versions(ctx, row, 0, row.version)]
+        yield "memory", {**memory_view(row), "history": past}, ordinal
+
+
+# --- the plugin -----------------------------------------------------------------------------------
+
+_JOB = "job_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j"
+_JOB_EXAMPLE = {
+    "job_id": _JOB,
+    "kind": "memories.index",
+    "status": "completed",
+    "progress": 1.0,
+    "created_at": "2026-05-08T13:56:00.000Z",
+    "started_at": "2026-05-08T13:56:00.400Z",
+    "finished_at": "2026-05-08T13:56:00.900Z",
+    "attempts": 1,
+    "result": {"indexed": 3, "skipped": 0},
+    "error": None,
+}
+
+OPERATIONS = (
+    *create.OPERATIONS,
+    Read(
+        name="memories.list",
+        method="GET",
+        path="/v1/memories",
+        handler=list_memories,
+        query=MemoryQuery,
+        response=Page[Memory],
+        summary="List memories",
+        description="Newest first, without superseded ones unless asked for.",
+        example_reply={
+            "items": [EXAMPLE],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
+    ),
+    Read(
+        name="memories.get",
+        method="GET",
+        path="/v1/memories/{id}",
+        handler=get,
+        response=Memory,
+        summary="Get a memory",
+        description="The ETag is its version.",
+        example_reply=EXAMPLE,
+    ),
+    Read(
+        name="memories.history",
+        method="GET",
+        path="/v1/memories/{id}/history",
+        handler=history,
+        query=PageQuery,
+        response=Page[Version],
+        summary="List a memory's versions",
+        description="Oldest first, the current one last.",
+        example_reply={
+            "items": [
+                {
+                    "version": 1,
+                    "event": "ADD",
+                    "content": EXAMPLE["content"],
+                    "importance": 0.5,
+                    "metadata": {"channel": "chat"},
+                    "at": "2026-05-08T13:56:00.000Z",
+                    "actor": "key_06a1kz0c9j3s5d7p9f1w3y5a7c9e2g4h",
+                    "reason": None,
+                }
+            ],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
+    ),
+    Write(
+        name="memories.update",
+        method="PATCH",
+        path="/v1/memories/{id}",
+        load=load_patch,
+        prepare=prepare_patch,
+        handler=patch,
+        body=MemoryPatch,
+        response=Memory,
+        statuses=(200, 202),
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        credits=1,
+        summary="Change a memory",
+        description=(
+            "Absent fields stay, null clears. New content is indexed again; until then (202) "
+            "neither old nor new text is found. With If-Match, another version than the named one "
+            "is 412."
+        ),
+        example={"content": "I moved to Porto in March.", "importance": 0.8},
+        example_reply={
+            **EXAMPLE,
+            "content": "I moved to Porto in March.",
+            "importance": 0.8,
+            "version": 2,
+        },
+    ),
+    Write(
+        name="memories.delete",
+        method="DELETE",
+        path="/v1/memories/{id}",
+        handler=delete,
+        response=Deleted,
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        summary="Delete a memory",
+        description="With its history and all that was derived from it. Again is 404.",
+        example_reply={"id": EXAMPLE_ID, "deleted": True},
+    ),
+    Write(
+        name="memories.bulk_delete",
+        method="POST",
+        path="/v1/memories/bulk-delete",
+        handler=bulk_delete,
+        body=BulkDelete,
+        response=BulkDeleted,
+        scope="write",
+        rate="batch",
+        idempotency=Idempotency.CACHED,
+        summary="Delete up to 500 memories by their ids",
+        description="One transaction, with a result for each id.",
+        example={"ids": [EXAMPLE_ID]},
+        example_reply={
+            "deleted": 1,
+            "not_found": 0,
+            "results": [{"id": EXAMPLE_ID, "status": "deleted"}],
+        },
+    ),
+    Write(
+        name="memories.delete_all",
+        method="DELETE",
+        path="/v1/memories/all",
+        handler=delete_all,
+        query=DeleteAllQuery,
+        response=AllDeleted,
+        scope="admin",
+        idempotency=Idempotency.CACHED,
+        summary="Delete all memories, or all that pass the filters",
+        description=(
+            f"Needs `confirm={DELETE_ALL_CONFIRMATION}`, else 400. None can be read from now on; "
+            "the rest is swept later."
+        ),
+        example_reply={"deleted": 12},
+    ),
+    Read(
+        name="memories.jobs.list",
+        method="GET",
+        path="/v1/memories/jobs",
+        handler=list_jobs,
+        query=JobQuery,
+        response=Page[MemoryJob],
+        summary="List indexing and ingestion jobs",
+        example_reply={
+            "items": [_JOB_EXAMPLE],
+            "next_cursor": None,
+            "has_more": False,
+            "total_count": 1,
+        },
+    ),
+    Read(
+        name="memories.jobs.get",
+        method="GET",
+        path="/v1/memories/jobs/{job_id}",
+        aliases=("/v1/memory-jobs/{job_id}",),
+        handler=get_job,
+        response=MemoryJob,
+        summary="Poll an indexing or ingestion job",
+        example_reply=_JOB_EXAMPLE,
+    ),
+)

@@ -1,0 +1,142 @@
+"""Taking in exported memories: the same contents, versions, times and order, under ids of this
+account.
+
+An id keeps its time and its random part and gets the tag of the account that imports
+(runtime/ids.py). So references between records stay right without any table of them, a record that
+is here already is recognised and left alone, and an import can be repeated. What cannot be the
+same:
+
+- memories of the exported account's default collection go to this account's;
+- `outbox_event_id` is the event of the import: memories arrive as memory.created, so that whoever
+  listens learns of them;
+- a memory is searchable once it is indexed here, also one whose indexing had failed;
+- who made a version is kept for API keys (their ids, under the new tag); what the account's owner
+  did is this account's doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from plugins.collections import default_collection, find_collection
+from plugins.memories.limits import IMPORT_VERSIONS_MAX
+from plugins.memories.models import Content, Importance, Metadata, RawMemory, Tier
+from plugins.memories.rows import MEMORY_HISTORY, MEMORY_IDS, Draft, VersionRow
+from plugins.memories.store import store_memories
+from runtime.api.context import WriteContext
+from runtime.api.operation import Body
+from runtime.api.plugin import Restore
+from runtime.limits import ID_CHARS_MAX
+from runtime.timestamps import Timestamp
+
+# Ids become keys, which are not sealed: nothing but an id may stand there.
+CollectionId = Annotated[str, Field(pattern=r"^col_[0-9a-hjkmnp-tv-z]{32}$")]
+MemoryId = Annotated[str, Field(pattern=r"^mem_[0-9a-hjkmnp-tv-z]{32}$")]
+Renamed = Callable[[str], str]
+_COPIED = (
+    "importance", "metadata", "title", "tags", "source", "source_type", "source_reference",
+    "user_id", "agent_id", "run_id", "app_id", "session_id", "speaker", "role",
+    "occurred_at", "expires_at", "tier", "created_at", "updated_at", "version", "access_count",
+    "last_accessed_at",
+)  # fmt: skip
+
+
+class ExportedVersion(Body):
+    """A version of an exported memory."""
+
+    version: int = Field(ge=1)
+    event: Literal["ADD", "UPDATE", "SUPERSEDE", "DELETE"]
+    content: Content
+    importance: Importance
+    metadata: Metadata = Field(default_factory=dict)
+    at: Timestamp
+    actor: str = Field(default="", max_length=ID_CHARS_MAX)
+    reason: str | None = None
+
+
+class ExportedMemory(RawMemory):
+    """A memory as an export has it, with all its versions, the current one last."""
+
+    id: MemoryId
+    collection_id: CollectionId = Field(default=...)
+    occurred_at: Timestamp = Field(default=...)
+    tier: Tier = "short_term"
+    created_at: Timestamp
+    updated_at: Timestamp
+    version: int = Field(default=1, ge=1)
+    access_count: int = Field(default=0, ge=0)
+    last_accessed_at: Timestamp | None = None
+    conflict_status: Literal["none", "superseded"] = "none"
+    superseded_by_id: MemoryId | None = None
+    history: list[ExportedVersion] = Field(default_factory=list, max_length=IMPORT_VERSIONS_MAX)
+
+
+def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], renamed: Renamed) -> int:
+    """Store the memories that are not here yet, with their past versions; -> how many."""
+    new = {
+        renamed(record.id): record
+        for record in records
+        if not ctx[MEMORY_IDS].has(renamed(record.id))
+    }
+    rows = store_memories(
+        ctx, [_draft(ctx, memory_id, record, renamed) for memory_id, record in new.items()]
+    ).rows
+    for row, record in zip(rows, new.values(), strict=True):
+        for version in record.history:
+            if version.version < row.version:
+                ctx[MEMORY_HISTORY].put((row.id, version.version), _version(version, renamed))
+    return len(rows)
+
+
+def _draft(ctx: WriteContext, memory_id: str, record: ExportedMemory, renamed: Renamed) -> Draft:
+    current = record.history[-1] if record.history else None
+    by_id = record.superseded_by_id
+    fields: dict[str, Any] = {
+        name: value for name in _COPIED if (value := getattr(record, name)) is not None
+    }
+    fields |= {
+        "id": memory_id,
+        "superseded": record.conflict_status == "superseded",
+        "content_version": _content_version(record),
+    }
+    fields["superseded_by_id"] = None if by_id is None else renamed(by_id)
+    if current is not None:
+        fields |= {
+            "change": current.event,
+            "actor": renamed(current.actor),
+            "reason": current.reason,
+        }
+    return Draft(
+        record.content,
+        find_collection(ctx, renamed(record.collection_id)) or default_collection(ctx),
+        fields,
+    )
+
+
+def _content_version(record: ExportedMemory) -> int:
+    """The version that last changed the content."""
+    past = [
+        (version.version, version.content)
+        for version in record.history
+        if version.version < record.version
+    ]
+    changed = [number for number, content in past if content != record.content]
+    return max(changed, default=0) + 1
+
+
+def _version(version: ExportedVersion, renamed: Renamed) -> VersionRow:
+    return VersionRow(
+        version.event,
+        version.content,
+        version.importance,
+        version.metadata,
+        version.at,
+        renamed(version.actor),
+        version.reason,
+    )
+
+
+RESTORE = {"memory": Restore(ExportedMemory, restore_memories)}

@@ -1,0 +1,550 @@
+"""Memories as they exist: how they are read, and every change they go through.
+
+Owns what "a memory exists" means. It does not know requests or replies;
+plugins/memories/__init__.py, and every plugin that makes memories of its own (documents,
+corrections, ingestion), changes them through the functions here and nowhere else:
+
+    store_memories   new ones, one transaction, one index job for those that are not searchable yet
+    update_memory    a new version; `supersede` is the update that takes a memory out of ordinary
+                     reads
+    delete_memories  of plugins/memories/removal.py
+
+A memory is named by an ordinal (uint32, per tenant, in order of arrival), which ties row, bitmaps,
+postings, vector and features together. Text is indexed outside the transaction
+(plugins/memories/indexing.py) and handed in as `Indexed`. Without it the memory is stored
+`searchable: false`: it has neither postings nor vector until the job `memories.index` adds both.
+
+Invariants
+- postings, vector and text features belong to the content of version `content_version`, or are not
+  there at all;
+- what is in `live` has a row, and the other way round. A read goes by `readable`, or for one
+  memory by `find_row`: both leave out what has expired and what is hidden, so those are gone before
+  they are swept;
+- `memory_history` holds the versions before the current one, so that an untouched memory costs no
+  history.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from pyroaring import BitMap
+
+from plugins.collections import adjust_count, require_collection
+from plugins.memories import passages
+from plugins.memories.features import (
+    NOTHING,
+    TextFeatures,
+    keyed_hash,
+    links,
+    pack,
+    relinked,
+    words_of_name,
+)
+from plugins.memories.fields import facet_entries
+from plugins.memories.limits import EXPIRY_DELAY_MS
+from plugins.memories.rows import (
+    COMPLETED,
+    FAILED,
+    MEMORIES,
+    MEMORIES_HIDDEN,
+    MEMORY_ALARM,
+    MEMORY_CREATED,
+    MEMORY_EXPIRY,
+    MEMORY_FEATURES,
+    MEMORY_FIELDS,
+    MEMORY_HISTORY,
+    MEMORY_IDS,
+    MEMORY_TEXT,
+    MEMORY_UPDATED,
+    MEMORY_VECTORS,
+    MEMORY_WORDS,
+    PROCESSING,
+    SCOPES,
+    UNINDEXED,
+    Draft,
+    Indexed,
+    MemoryRow,
+    Stored,
+    VersionRow,
+)
+from runtime.api.context import ReadContext, WriteContext
+from runtime.errors import NotFound
+from runtime.timestamps import DAY_MS, HOUR_MS, iso
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def find_ordinal(ctx: ReadContext, memory_id: str) -> int | None:
+    """The ordinal stored for this id, whether or not the memory can still be read."""
+    raw = ctx[MEMORY_IDS].get(memory_id)
+    return None if raw is None else int.from_bytes(raw, "big")
+
+
+def find_row(ctx: ReadContext, memory_id: str) -> MemoryRow | None:
+    """The memory with this id, when it can be read now."""
+    ordinal = find_ordinal(ctx, memory_id)
+    row = None if ordinal is None else ctx[MEMORIES].get(ordinal)
+    return row if row is not None and is_readable(ctx, row) else None
+
+
+def get_row(ctx: ReadContext, memory_id: str) -> MemoryRow:
+    """The memory with this id. NotFound when there is none (any more), PermissionDenied for another
+    account's.
+    """
+    missing = NotFound("There is no memory with this id.")
+    row = find_row(ctx, ctx.check_id("mem", memory_id, missing))
+    if row is None:
+        raise missing
+    return row
+
+
+def rows_at(ctx: ReadContext, ordinals: Iterable[int]) -> list[MemoryRow]:
+    """The memories at these ordinals of an index, aligned with them, whether or not they can still
+    be read.
+    """
+    return ctx[MEMORIES].rows([(int(ordinal),) for ordinal in ordinals])
+
+
+def find_rows_at(ctx: ReadContext, ordinals: Iterable[int]) -> list[MemoryRow]:
+    """Those memories of these ordinals that are still stored, in the ordinals' order."""
+    found = ctx[MEMORIES].get_many([(int(ordinal),) for ordinal in ordinals])
+    return [row for row in found if row is not None]
+
+
+def is_readable(ctx: ReadContext, row: MemoryRow) -> bool:
+    """Neither expired nor hidden."""
+    if row.expires_at is not None and row.expires_at <= ctx.now:
+        return False
+    return not any(
+        row.ordinal in BitMap.deserialize(hidden.ordinals)
+        for _, hidden in ctx[MEMORIES_HIDDEN].scan()
+    )
+
+
+def unreadable(ctx: ReadContext) -> BitMap:
+    """Ordinals of memories that are stored and can be read no more: expired, or hidden."""
+    gone = [BitMap.deserialize(hidden.ordinals) for _, hidden in ctx[MEMORIES_HIDDEN].scan()]
+    gone.append(BitMap(ordinal for _, ordinal in ctx[MEMORY_EXPIRY].keys(before=(ctx.now + 1,))))
+    return BitMap.union(*gone)
+
+
+def readable(ctx: ReadContext, asked: Any = None, *, include_superseded: bool = False) -> BitMap:
+    """Ordinals of the memories that can be read now, the superseded ones only when asked for, and
+    that pass the scope fields of `asked`: its collection_id and those of SCOPES that it has and
+    sets.
+
+    Raises CollectionNotFound or PermissionDenied for a collection that is not the caller's.
+    """
+    fields = ctx.index(MEMORY_FIELDS)
+    found = fields.of("live", 1) - unreadable(ctx)
+    if not include_superseded:
+        found -= fields.of("superseded", 1)
+    collection_id = getattr(asked, "collection_id", None)
+    if collection_id is not None:
+        found &= fields.of("collection", require_collection(ctx, collection_id).number)
+    for name in SCOPES:
+        value = getattr(asked, name, None)
+        if value is not None:
+            found &= fields.of(name, value)
+    return found
+
+
+def speaker_hash(ctx: ReadContext, speaker: str) -> int:
+    """The number that stands for a speaker in the features."""
+    return keyed_hash(ctx.scope.key, "speaker", speaker)
+
+
+def session_hash(ctx: ReadContext, row: MemoryRow) -> int:
+    """The number of a row's session, in the features and in the field "session"; 0 for none. A
+    session never spans collections or users.
+    """
+    return (
+        0
+        if row.session_id is None
+        else keyed_hash(ctx.scope.key, "session", row.number, row.user_id or "", row.session_id)
+    )
+
+
+def memory_view(row: MemoryRow) -> dict[str, Any]:
+    """The wire form of a memory."""
+    return {
+        "id": row.id,
+        "content": row.content,
+        "collection_id": row.collection_id,
+        "importance": row.importance,
+        "tier": row.tier,
+        "title": row.title,
+        "tags": row.tags,
+        "source": row.source,
+        "source_type": row.source_type,
+        "source_reference": row.source_reference,
+        "metadata": row.metadata,
+        "user_id": row.user_id,
+        "agent_id": row.agent_id,
+        "run_id": row.run_id,
+        "app_id": row.app_id,
+        "session_id": row.session_id,
+        "speaker": row.speaker,
+        "role": row.role,
+        "occurred_at": iso(row.occurred_at),
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+        "version": row.version,
+        "access_count": row.access_count,
+        "last_accessed_at": None if row.last_accessed_at is None else iso(row.last_accessed_at),
+        "processing_status": row.status,
+        "searchable": row.searchable,
+        "status_url": f"/v1/memories/{row.id}",
+        "outbox_event_id": row.outbox_event_id,
+        "conflict_status": "superseded" if row.superseded else "none",
+        "superseded_by_id": row.superseded_by_id,
+        "expires_at": None if row.expires_at is None else iso(row.expires_at),
+    }
+
+
+def versions(
+    ctx: ReadContext, row: MemoryRow, after: int, limit: int
+) -> list[tuple[int, VersionRow]]:
+    """(version, what it was) in order, at most `limit`, above version `after`; the current version
+    included.
+    """
+    found = [
+        (key[1], version)
+        for key, version in ctx[MEMORY_HISTORY].scan(row.id, after=(row.id, after), limit=limit)
+    ]
+    if len(found) < limit and after < row.version:
+        found.append((row.version, _version_of(row)))
+    return found
+
+
+# --- storing --------------------------------------------------------------------------------------
+
+
+def store_memories(
+    ctx: WriteContext, drafts: Sequence[Draft], *, reason: str | None = None
+) -> Stored:
+    """Store new memories, in order, with their events and counts. One job indexes those that came
+    without `indexed`.
+    """
+    sessions: dict[int, int | None] = {}
+    rows = [_store(ctx, draft, reason, sessions) for draft in drafts]
+    ctx.index(MEMORY_TEXT).add_many(
+        (row.ordinal, d.indexed.terms)
+        for row, d in zip(rows, drafts, strict=True)
+        if d.indexed is not None
+    )
+    for collection_id, count in Counter(row.collection_id for row in rows).items():
+        adjust_count(ctx, collection_id, memories=count)
+    pending = [row for row in rows if not row.searchable]
+    return Stored(rows, _enqueue_indexing(ctx, pending) if pending else None)
+
+
+def update_memory(
+    ctx: WriteContext,
+    row: MemoryRow,
+    changes: Mapping[str, Any],
+    indexed: Indexed | None = None,
+    *,
+    change: str = "UPDATE",
+    reason: str | None = None,
+) -> Stored:
+    """Make a new version of `row` with these fields changed. New content without `indexed` is not
+    found until it is indexed again.
+    """
+    version = row.version + 1
+    ctx[MEMORY_HISTORY].put((row.id, row.version), _version_of(row))
+    head = {
+        "version": version,
+        "updated_at": ctx.now,
+        "change": change,
+        "actor": _actor(ctx),
+        "reason": reason,
+    }
+    after = msgspec.structs.replace(row, **changes, **head)
+    rewritten = "content" in changes
+    if rewritten:
+        _unindex(ctx, row)
+        after = msgspec.structs.replace(after, content_version=version, **UNINDEXED)
+        after = after if indexed is None else _index(ctx, after, indexed)
+    _put(ctx, after, before=row)
+    data = {**_created(after), "updated_at": iso(ctx.now)}
+    after = msgspec.structs.replace(after, outbox_event_id=ctx.emit(MEMORY_UPDATED, data, row.id))
+    ctx[MEMORIES].put((row.ordinal,), after)
+    return Stored(
+        [after], _enqueue_indexing(ctx, [after]) if rewritten and indexed is None else None
+    )
+
+
+def supersede(
+    ctx: WriteContext, row: MemoryRow, by_id: str | None, *, reason: str | None = None
+) -> MemoryRow:
+    """Mark a memory as no longer true: replaced by the memory `by_id`, or just invalidated when
+    that is None.
+    """
+    changes = {"superseded": True, "superseded_by_id": by_id}
+    return update_memory(
+        ctx, row, changes, change="DELETE" if by_id is None else "SUPERSEDE", reason=reason
+    ).rows[0]
+
+
+def restore(ctx: WriteContext, row: MemoryRow, *, reason: str | None = None) -> MemoryRow:
+    """Bring a superseded memory back, as a new version; `supersede` undone."""
+    return update_memory(
+        ctx, row, {"superseded": False, "superseded_by_id": None}, reason=reason
+    ).rows[0]
+
+
+def set_tier(ctx: WriteContext, row: MemoryRow, tier: str) -> MemoryRow:
+    """Move a memory to another tier; no new version. The event is the caller's."""
+    after = msgspec.structs.replace(row, tier=tier)
+    _put(ctx, after, before=row)
+    return after
+
+
+def index_again(ctx: WriteContext, row: MemoryRow, indexed: Indexed | None) -> Stored:
+    """Replace what search knows of a memory whose content stays; no new version."""
+    _unindex(ctx, row)
+    after = msgspec.structs.replace(row, **UNINDEXED)
+    after = after if indexed is None else _index(ctx, after, indexed)
+    _put(ctx, after, before=row)
+    return Stored([after], None if indexed is not None else _enqueue_indexing(ctx, [after]))
+
+
+def pending_row(ctx: ReadContext, memory_id: str, content_version: int) -> MemoryRow | None:
+    """The memory, if it still waits for the index of this content; None when it is gone, indexed,
+    or has other content by now.
+    """
+    row = find_row(ctx, memory_id)
+    return (
+        row
+        if row is not None and row.status == PROCESSING and row.content_version == content_version
+        else None
+    )
+
+
+def finish_indexing(
+    ctx: WriteContext, memory_id: str, content_version: int, indexed: Indexed | None
+) -> bool:
+    """Make a waiting memory searchable, or `failed` when `indexed` is None. False when it waits no
+    more.
+    """
+    row = pending_row(ctx, memory_id, content_version)
+    if row is None:
+        return False
+    after = (
+        msgspec.structs.replace(row, status=FAILED)
+        if indexed is None
+        else _index(ctx, row, indexed)
+    )
+    _put(ctx, after, before=row)
+    return True
+
+
+def _store(
+    ctx: WriteContext, draft: Draft, reason: str | None, sessions: dict[int, int | None]
+) -> MemoryRow:
+    """All of a new memory but its postings, which its caller adds for many at once. sessions:
+    session's hash -> its last ordinal.
+    """
+    fields = {
+        "created_at": ctx.now,
+        "updated_at": ctx.now,
+        "occurred_at": ctx.now,
+        "actor": _actor(ctx),
+        "reason": reason,
+        **draft.fields,
+    }
+    indexed = draft.indexed
+    row = MemoryRow(
+        id=fields.pop("id", "") or ctx.new_id("mem"),
+        ordinal=ctx.next_ordinal("memories"),
+        content=draft.content,
+        collection_id=draft.collection.id,
+        number=draft.collection.number,
+        status=PROCESSING if indexed is None else COMPLETED,
+        space="" if indexed is None else indexed.space,
+        chunks=0 if indexed is None else len(indexed.chunks),
+        **fields,
+    )
+    ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
+    _put_features(ctx, row, TextFeatures() if indexed is None else indexed.features)
+    _link(ctx, row, sessions)
+    if indexed is not None:
+        _put_vectors(ctx, row.ordinal, indexed)
+    _put(ctx, row)
+    # Subscribers may read the memory, so the row is there before the event whose id it then learns.
+    row = msgspec.structs.replace(
+        row, outbox_event_id=ctx.emit(MEMORY_CREATED, _created(row), row.id)
+    )
+    ctx[MEMORIES].put((row.ordinal,), row)
+    return row
+
+
+def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
+    """Add postings, vector and text features; -> the row as searchable, which the caller stores."""
+    ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
+    _put_vectors(ctx, row.ordinal, indexed)
+    _put_features(ctx, row, indexed.features)
+    return msgspec.structs.replace(
+        row, status=COMPLETED, space=indexed.space, chunks=len(indexed.chunks)
+    )
+
+
+def _put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
+    ctx.index(MEMORY_VECTORS).put(indexed.space, ordinal, indexed.vector)
+    if indexed.words is not None:
+        ctx.index(MEMORY_WORDS).put(indexed.space, ordinal, indexed.words)
+    passages.put_chunks(ctx, indexed.space, ordinal, indexed.chunks)
+
+
+def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
+    """Take postings and vectors away, if there are any."""
+    if row.searchable:
+        ctx.index(MEMORY_TEXT).remove(row.ordinal)
+        ctx.index(MEMORY_VECTORS).delete(row.space, row.ordinal)
+        ctx.index(MEMORY_WORDS).delete(row.space, row.ordinal)
+        passages.delete_chunks(ctx, row.space, row.ordinal)
+
+
+def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> None:
+    """Write the row, and bring its bitmaps and its place in the expiry order up to it."""
+    ctx[MEMORIES].put((row.ordinal,), row)
+    fields = ctx.index(MEMORY_FIELDS)
+    now, then = entries_of(ctx, row), set() if before is None else entries_of(ctx, before)
+    for name, value in then - now:
+        fields.remove(row.ordinal, name, value)
+    for name, value in now - then:
+        fields.add(row.ordinal, name, value)
+    expired_at = None if before is None else before.expires_at
+    if row.expires_at != expired_at:
+        if expired_at is not None:
+            ctx[MEMORY_EXPIRY].delete(expired_at, row.ordinal)
+        if row.expires_at is not None:
+            ctx[MEMORY_EXPIRY].put((row.expires_at, row.ordinal), b"")
+            set_alarm(ctx, row.expires_at)
+
+
+def _put_features(ctx: WriteContext, row: MemoryRow, features: TextFeatures) -> None:
+    records = ctx.index(MEMORY_FEATURES)
+    records.put(row.ordinal, feature_record(ctx, row, features, *links(records.get(row.ordinal))))
+
+
+def feature_record(
+    ctx: ReadContext, row: MemoryRow, features: TextFeatures, previous: int, following: int
+) -> bytes:
+    """A memory's features as stored, between its neighbours in the session."""
+    return pack(
+        features,
+        created_at=row.created_at,
+        occurred_at=row.occurred_at,
+        session=session_hash(ctx, row),
+        speaker=0 if row.speaker is None else speaker_hash(ctx, row.speaker),
+        collection=row.number,
+        previous=previous,
+        following=following,
+    )
+
+
+def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) -> None:
+    """Put a new memory at the end of its session."""
+    session = session_hash(ctx, row)
+    if not session:
+        return
+    if session not in sessions:
+        members = ctx.index(MEMORY_FIELDS).of("session", session)
+        sessions[session] = members.max() if members else None
+    last, records = sessions[session], ctx.index(MEMORY_FEATURES)
+    sessions[session] = row.ordinal
+    if last is not None:
+        records.put(last, relinked(records.get(last), following=row.ordinal))
+        records.put(row.ordinal, relinked(records.get(row.ordinal), previous=last))
+
+
+def unlink(ctx: WriteContext, ordinal: int) -> None:
+    """Take a memory's features away and join its session neighbours."""
+    records = ctx.index(MEMORY_FEATURES)
+    previous, following = links(records.get(ordinal))
+    records.delete(ordinal)
+    if previous != NOTHING:
+        records.put(previous, relinked(records.get(previous), following=following))
+    if following != NOTHING:
+        records.put(following, relinked(records.get(following), previous=previous))
+
+
+def entries_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
+    """Every (field, value) whose bitmap holds this memory."""
+    entries: set[tuple[str, int | str]] = {
+        ("live", 1),
+        ("collection", row.number),
+        ("tier", row.tier),
+        ("source_type", row.source_type),
+        ("created_hour", row.created_at // HOUR_MS),
+        ("occurred_day", row.occurred_at // DAY_MS),
+        *facet_entries(
+            ctx.scope.key, row.metadata, row.importance, row.source, row.source_reference, row.title
+        ),
+    }
+    entries.update(("tag", tag) for tag in row.tags)
+    entries.update(
+        (name, value)
+        for name in (*SCOPES, "speaker", "role")
+        if (value := getattr(row, name)) is not None
+    )
+    if row.speaker is not None:
+        entries.update(("speaker_word", word) for word in words_of_name(row.speaker))
+    if row.session_id is not None:
+        entries.add(("session", session_hash(ctx, row)))
+    if row.updated_at != row.created_at:
+        entries.add(("updated_hour", row.updated_at // HOUR_MS))
+    if row.superseded:
+        entries.add(("superseded", 1))
+    if not row.searchable:
+        entries.add(("pending", 1))
+    if row.chunks:
+        entries.add(("chunked", 1))
+    for further in ctx.registry.index_entries.get(MEMORY_FIELDS.name, ()):
+        entries.update(further(row))
+    return entries
+
+
+def _created(row: MemoryRow) -> dict[str, Any]:
+    fields = {
+        name: getattr(row, name)
+        for name in ("id", "version", "content", "collection_id", "importance")
+    }
+    return {**fields, "created_at": iso(row.created_at)}
+
+
+def _version_of(row: MemoryRow) -> VersionRow:
+    return VersionRow(
+        row.change, row.content, row.importance, row.metadata, row.updated_at, row.actor, row.reason
+    )
+
+
+def _actor(ctx: ReadContext) -> str:
+    """Who made this version: the API key's id, the account's for an access token, "system" for
+    background work.
+    """
+    principal = ctx.principal
+    return principal.tenant_id if principal.is_session else principal.credential_id or "system"
+
+
+def _enqueue_indexing(ctx: WriteContext, rows: Sequence[MemoryRow]) -> str:
+    return ctx.enqueue(
+        "memories.index", {"memories": [[row.id, row.content_version] for row in rows]}
+    )
+
+
+def set_alarm(ctx: WriteContext, at: int) -> None:
+    """See to it that a job runs soon after `at`; one alarm serves all memories, the earliest
+    counts.
+    """
+    alarm = ctx[MEMORY_ALARM].get()
+    at = max(at, ctx.now)
+    if alarm is None or int.from_bytes(alarm, "big") > at:
+        ctx[MEMORY_ALARM].put((), at.to_bytes(8, "big"))
+        ctx.enqueue("memories.expire", {"at": at}, delay_ms=at - ctx.now + EXPIRY_DELAY_MS)

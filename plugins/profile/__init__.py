@@ -1,0 +1,30 @@
+"""Profiles: what is known of an end user, and talking about it.
+
+A profile has what the caller set (name, time zone, language, bio, facts) and what was derived from
+the user's memories, each derived fact with the memories that say it: `static` facts stay (where
+somebody lives), `dynamic` ones pass (what they plan). A fact that the caller set stands in for
+derived ones of the same key. A user never seen has an empty profile.
+
+Storage and derivation are in store.py, the operations in operations.py, the conversation is in
+dialectic.py.
+"""
+
+from __future__ import annotations
+
+from plugins.profile.operations import OPERATIONS
+from plugins.profile.store import SOURCES_CHECK, TABLES, erase, export, forget, note, refresh
+from runtime.api.plugin import Job, Plugin
+
+__all__ = ["plugin"]
+
+plugin = Plugin(
+    name="profile",
+    requires=("answers", "memories", "search"),
+    operations=OPERATIONS,
+    tables=TABLES,
+    subscribe={"memory.created": note, "memory.updated": note, "memory.deleted": forget},
+    jobs=(Job("profile.refresh", refresh),),
+    erase=erase,
+    export=export,
+    checks=(SOURCES_CHECK,),
+)

@@ -1,0 +1,14 @@
+"""Bounds of profiles and of the dialogue about them, with the unit at the end of each name."""
+
+from __future__ import annotations
+
+PROFILE_REFRESH_DELAY_MS = 200
+PROFILE_MEMORIES_PER_STEP = 100
+FACTS_PER_PROFILE_MAX = 500
+FACT_EVIDENCE_MEMORIES_MAX = 20
+FACT_VALUE_CHARS_MAX = 500
+GIVEN_FACTS_MAX = 100
+BIO_CHARS_MAX = 2_000
+DIALOGUE_TURNS_KEPT_MAX = 50
+DIALOGUE_TURN_CHARS_MAX = 4_000
+DIALOGUE_HYPOTHESES_MAX = 20

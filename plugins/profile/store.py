@@ -1,0 +1,422 @@
+"""Profiles as they are stored: what is known of an end user, with the memories that say so.
+
+Owns how facts come and go. It does not know requests; plugins/profile/__init__.py and
+plugins/profile/dialectic.py read it.
+
+A fact is a key and a value; its evidence is the memories that say it. A memory that is stored or
+changed is noted in the same transaction, and the job `profile.refresh` reads what it says
+(plugins/profile/rules.py). A memory that goes takes its evidence along in its own transaction; one
+that is merely out of reach (expired, superseded, hidden) is left out when a profile is read.
+
+Invariants
+- a derived fact that is shown has at least one readable memory behind it; facts that a caller set
+  have none and say so by confidence 1 and an empty list;
+- of a key that holds one value at a time, the value observed last is shown; the others wait and
+  come back when it goes;
+- after a deletion only memories stored later count: `since` is the first ordinal that does.
+
+Memories without a user_id make up the account's own profile, under user_id "". Texts that repeat
+memories (tag `recalled`) and chunks of documents say nothing about anybody.
+
+    profiles         (user,)                       -> ProfileRow
+    profile_facts    (user, fact)                  -> FactRow
+    profile_sources  (memory id, user, fact)       -> b""    what a memory is evidence for
+    profile_pending  (memory id,)                  -> b""    to be read by the job
+    profile_alarm    ()                            -> b""    whether the job is waiting
+    dialogues        (user, digest of session id)  -> DialogueRow
+
+`user` is the keyed digest of the user_id, 16 bytes; `fact` the same of its key and value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from pyroaring import BitMap
+
+from plugins.answers import RECALLED
+from plugins.memories import MEMORY_FIELDS, MemoryRow, find_row, readable
+from plugins.profile.limits import (
+    FACT_EVIDENCE_MEMORIES_MAX,
+    FACTS_PER_PROFILE_MAX,
+    PROFILE_MEMORIES_PER_STEP,
+    PROFILE_REFRESH_DELAY_MS,
+)
+from plugins.profile.rules import DYNAMIC, FUNCTIONAL, Observation, observations
+from runtime.api.checks import Derived
+from runtime.api.context import COUNTERS, ReadContext, WriteContext
+from runtime.api.jobs import Again
+from runtime.timestamps import iso
+from storage.store import Table
+
+UNREAD_SOURCES = frozenset(["document", "memory_file"])
+# Each further memory that says the same takes this share off what is left of the doubt.
+DOUBT_KEPT = 0.6
+
+
+class GivenFact(msgspec.Struct):
+    id: str
+    key: str
+    value: str
+    at: int
+
+
+class ProfileRow(msgspec.Struct, omit_defaults=True):
+    """What callers set. since: ordinal of the first memory that counts. known: whether there is a
+    profile to delete.
+    """
+
+    user_id: str
+    since: int = 0
+    known: bool = True
+    name: str | None = None
+    timezone: str | None = None
+    language: str | None = None
+    bio: str | None = None
+    given: list[GivenFact] = []
+    updated_at: int = 0
+
+
+class Evidence(msgspec.Struct):
+    """One memory's word. at: when it happened, Unix milliseconds. holds: whether it says yes or
+    no.
+    """
+
+    memory_id: str
+    ordinal: int
+    at: int
+    confidence: float
+    holds: bool
+
+
+class FactRow(msgspec.Struct):
+    id: str
+    key: str
+    value: str
+    evidence: list[Evidence]
+    updated_at: int
+
+
+class Turn(msgspec.Struct):
+    asked: str
+    answered: str
+
+
+class Hypothesis(msgspec.Struct):
+    statement: str
+    confidence: float
+    memory_ids: list[str]
+
+
+class DialogueRow(msgspec.Struct):
+    session_id: str
+    turns: list[Turn] = []
+    hypotheses: list[Hypothesis] = []
+    updated_at: int = 0
+
+
+PROFILES: Table[ProfileRow] = Table(
+    "profiles", key=("user",), row=ProfileRow, doc="what callers set of an end user"
+)
+PROFILE_FACTS: Table[FactRow] = Table(
+    "profile_facts", key=("user", "fact"), row=FactRow, doc="derived facts with evidence"
+)
+PROFILE_SOURCES: Table[bytes] = Table(
+    "profile_sources",
+    key=("memory_id", "user", "fact"),
+    row=bytes,
+    doc="the facts a memory is evidence for",
+)
+PROFILE_PENDING: Table[bytes] = Table(
+    "profile_pending",
+    key=("memory_id",),
+    row=bytes,
+    doc="memories whose facts are still to be read",
+)
+PROFILE_ALARM: Table[bytes] = Table(
+    "profile_alarm", key=(), row=bytes, doc="there while the job that reads them is waiting"
+)
+DIALOGUES: Table[DialogueRow] = Table(
+    "dialogues", key=("user", "session_hmac"), row=DialogueRow, doc="dialectic sessions"
+)
+TABLES: tuple[Table, ...] = (
+    PROFILES,
+    PROFILE_FACTS,
+    PROFILE_SOURCES,
+    PROFILE_PENDING,
+    PROFILE_ALARM,
+    DIALOGUES,
+)
+
+
+def user_key(ctx: ReadContext, user_id: str | None) -> bytes:
+    return ctx.digest("profile user", user_id or "")
+
+
+def session_key(ctx: ReadContext, user_id: str | None, session_id: str) -> tuple[bytes, bytes]:
+    """The key of a dialectic session."""
+    return user_key(ctx, user_id), ctx.digest("profile session", session_id)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_profile(ctx: ReadContext, user_id: str | None) -> dict[str, Any]:
+    """Make the view of a user's profile; an empty one for a user never seen."""
+    user = user_key(ctx, user_id)
+    row = ctx[PROFILES].get(user) or ProfileRow(user_id or "")
+    derived = {"static": [], "dynamic": []}
+    given = [_given_view(fact) for fact in row.given]
+    taken = {fact["key"] for fact in given}
+    facts = _current(ctx, user)
+    for fact, kept in facts:
+        if fact.key not in taken:
+            derived["dynamic" if fact.key in DYNAMIC else "static"].append(_view(fact, kept))
+    name = row.name or next((fact.value for fact, _ in facts if fact.key == "named"), None)
+    changes = [row.updated_at, *(fact.updated_at for fact, _ in facts)]
+    return {
+        "user_id": user_id,
+        "name": name,
+        "timezone": row.timezone,
+        "language": row.language,
+        "bio": row.bio,
+        "static": given + derived["static"],
+        "dynamic": derived["dynamic"],
+        "updated_at": iso(max(changes)) if max(changes) else None,
+        "memory_count": len(memories_of(ctx, user_id)),
+    }
+
+
+def since_of(ctx: ReadContext, user_id: str | None) -> int:
+    """The first ordinal that counts for this user; it grows with each deletion of the profile."""
+    row = ctx[PROFILES].get(user_key(ctx, user_id))
+    return 0 if row is None else row.since
+
+
+def memories_of(ctx: ReadContext, user_id: str | None) -> BitMap:
+    """The readable memories of one end user; those of nobody in particular for None."""
+    fields, live = ctx.index(MEMORY_FIELDS), readable(ctx)
+    return (
+        live & fields.of("user_id", user_id)
+        if user_id is not None
+        else live - fields.range("user_id", None, None)
+    )
+
+
+def _current(ctx: ReadContext, user: bytes) -> list[tuple[FactRow, list[Evidence]]]:
+    """The facts that hold now, each with its readable evidence, latest first."""
+    live = readable(ctx)
+    holding: list[tuple[FactRow, list[Evidence]]] = []
+    for _, fact in ctx[PROFILE_FACTS].scan(user):
+        evidence = [one for one in fact.evidence if one.ordinal in live]
+        if evidence and _last(evidence).holds:
+            holding.append((fact, [one for one in evidence if one.holds]))
+    holding.sort(
+        key=lambda item: (item[0].key, item[0].value)
+    )  # what was said at once has an order of its own
+    holding.sort(key=lambda item: _order(_last(item[1])), reverse=True)
+    current, decided = [], set()
+    for fact, evidence in holding:
+        if is_functional(fact.key):
+            if fact.key in decided:
+                continue
+            decided.add(fact.key)
+        current.append((fact, evidence))
+    return current
+
+
+def is_functional(key: str) -> bool:
+    return key in FUNCTIONAL or key.startswith("favorite.")
+
+
+def _order(one: Evidence) -> tuple[int, int]:
+    """By when it happened; at the same moment by arrival."""
+    return one.at, one.ordinal
+
+
+def _last(evidence: list[Evidence]) -> Evidence:
+    return max(evidence, key=_order)
+
+
+def _view(fact: FactRow, evidence: list[Evidence]) -> dict[str, Any]:
+    doubt = (1 - max(one.confidence for one in evidence)) * DOUBT_KEPT ** (len(evidence) - 1)
+    return {
+        "id": fact.id,
+        "key": fact.key,
+        "value": fact.value,
+        "confidence": round(1 - doubt, 4),
+        "evidence_memory_ids": [
+            one.memory_id for one in sorted(evidence, key=_order, reverse=True)
+        ],
+        "observed_at": iso(_last(evidence).at),
+    }
+
+
+def _given_view(fact: GivenFact) -> dict[str, Any]:
+    view = {
+        "id": fact.id,
+        "key": fact.key,
+        "value": fact.value,
+        "confidence": 1.0,
+        "evidence_memory_ids": [],
+    }
+    return view | {"observed_at": iso(fact.at)}
+
+
+# --- evidence comes -------------------------------------------------------------------------------
+
+
+def note(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: a memory was stored or changed; what it said counts no more, what it says is read
+    soon.
+    """
+    if kind == "memory.updated":
+        withdraw(ctx, resource_id)
+    ctx[PROFILE_PENDING].put((resource_id,), b"")
+    if not ctx[PROFILE_ALARM].has():
+        ctx[PROFILE_ALARM].put((), b"")
+        ctx.enqueue("profile.refresh", {}, delay_ms=PROFILE_REFRESH_DELAY_MS)
+
+
+def refresh(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, Any]:
+    """The job: one step through the memories that wait to be read."""
+    waiting = [
+        memory_id for (memory_id,) in ctx[PROFILE_PENDING].keys(limit=PROFILE_MEMORIES_PER_STEP)
+    ]
+    for memory_id in waiting:
+        ctx[PROFILE_PENDING].delete(memory_id)
+        row = find_row(ctx, memory_id)
+        if row is not None:
+            learn(ctx, row)
+    if len(waiting) == PROFILE_MEMORIES_PER_STEP:
+        return Again(payload)
+    ctx[PROFILE_ALARM].delete()
+    return {"read": len(waiting)}
+
+
+def learn(ctx: WriteContext, row: MemoryRow) -> None:
+    """Add a memory's word to the facts of its user."""
+    user = user_key(ctx, row.user_id)
+    profile = ctx[PROFILES].get(user)
+    if profile is not None and row.ordinal < profile.since:
+        return
+    said = derived(row, profile)
+    if said and (profile is None or not profile.known):
+        since = 0 if profile is None else profile.since
+        ctx[PROFILES].put((user,), ProfileRow(row.user_id or "", since=since))
+    for observation in said:
+        key = (
+            user,
+            ctx.digest("profile fact", f"{observation.key}\0{observation.value.casefold()}"),
+        )
+        fact = ctx[PROFILE_FACTS].get(*key)
+        if fact is None:
+            if not observation.holds or ctx[PROFILE_FACTS].count(user) >= FACTS_PER_PROFILE_MAX:
+                continue
+            fact = FactRow(ctx.new_id("fct"), observation.key, observation.value, [], ctx.now)
+        word = Evidence(
+            row.id, row.ordinal, row.occurred_at, observation.confidence, observation.holds
+        )
+        kept = sorted([*fact.evidence, word], key=_order)
+        for dropped in kept[:-FACT_EVIDENCE_MEMORIES_MAX]:
+            ctx[PROFILE_SOURCES].delete(dropped.memory_id, *key)
+        fact.evidence, fact.updated_at = kept[-FACT_EVIDENCE_MEMORIES_MAX:], ctx.now
+        ctx[PROFILE_FACTS].put(key, fact)
+        if word in fact.evidence:
+            ctx[PROFILE_SOURCES].put((row.id, *key), b"")
+
+
+def derived(row: MemoryRow, profile: ProfileRow | None) -> list[Observation]:
+    """What one memory says of its user. The one place that knows where observations come from."""
+    if RECALLED in row.tags or row.source_type in UNREAD_SOURCES:
+        return []
+    names = [name for name in (row.user_id, None if profile is None else profile.name) if name]
+    own = row.speaker is None or row.speaker.casefold() in {
+        "user",
+        *(name.casefold() for name in names),
+    }
+    return observations(
+        row.content, own=own, names=[*names, *({name.capitalize() for name in names} - set(names))]
+    )
+
+
+# --- evidence goes --------------------------------------------------------------------------------
+
+
+def forget(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Remove, as a subscriber, what a memory that is gone was evidence for."""
+    ctx[PROFILE_PENDING].delete(resource_id)
+    withdraw(ctx, resource_id)
+
+
+def withdraw(ctx: WriteContext, memory_id: str) -> None:
+    """Take a memory's word back. A fact without any left is deleted."""
+    for _, *key in list(ctx[PROFILE_SOURCES].keys(memory_id)):
+        ctx[PROFILE_SOURCES].delete(memory_id, *key)
+        fact = ctx[PROFILE_FACTS].get(*key)
+        if fact is None:
+            continue
+        fact.evidence = [one for one in fact.evidence if one.memory_id != memory_id]
+        if fact.evidence:
+            ctx[PROFILE_FACTS].put(tuple(key), fact)
+        else:
+            ctx[PROFILE_FACTS].delete(*key)
+
+
+def delete_profile(ctx: WriteContext, user_id: str | None) -> bool:
+    """Erase facts, what was set, and sessions; -> whether there was anything. Memories stored so
+    far count no more.
+    """
+    user = user_key(ctx, user_id)
+    row = ctx[PROFILES].get(user)
+    since = 0 if row is None else row.since
+    counted = BitMap(range(since)) if since else BitMap()
+    sessions = ctx[DIALOGUES].count(user)
+    if (
+        not (row is not None and row.known)
+        and not sessions
+        and not memories_of(ctx, user_id) - counted
+    ):
+        return False
+    for key, fact in list(ctx[PROFILE_FACTS].scan(user)):
+        for one in fact.evidence:
+            ctx[PROFILE_SOURCES].delete(one.memory_id, *key)
+    ctx[PROFILE_FACTS].delete_prefix(user)
+    ctx[DIALOGUES].delete_prefix(user)
+    last = ctx[COUNTERS].get("memories")
+    following = 0 if last is None else int.from_bytes(last, "big") + 1
+    ctx[PROFILES].put((user,), ProfileRow(user_id or "", since=following, known=False))
+    return True
+
+
+def erase(ctx: WriteContext) -> dict[str, int]:
+    """Remove all profiles of the tenant. Counts of rows by table."""
+    return {table.name: ctx[table].delete_prefix() for table in TABLES}
+
+
+def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+    """("profile", record) for each user with one, and ("dialogue", record) for each session.
+
+    An import takes neither in: what was derived is derived again from the memories it brings, and
+    ids in sessions name memories of the account they were exported from.
+    """
+    for _, row in ctx[PROFILES].scan():
+        if row.known:
+            yield "profile", read_profile(ctx, row.user_id or None)
+    for _, dialogue in ctx[DIALOGUES].scan():
+        yield "dialogue", {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}
+
+
+def _sources(
+    ctx: ReadContext, key: tuple[Any, ...], fact: FactRow
+) -> Iterator[tuple[tuple[Any, ...], bytes]]:
+    return (((word.memory_id, *key), b"") for word in fact.evidence)
+
+
+SOURCES_CHECK = Derived(PROFILE_SOURCES, PROFILE_FACTS, _sources)

@@ -1,0 +1,15 @@
+"""Bounds of search, with the unit at the end of each name."""
+
+from __future__ import annotations
+
+QUERY_CHARS_MAX = 8_192
+SEARCH_ITEMS_DEFAULT = 10
+SEARCH_ITEMS_MAX = 100
+SEARCH_OFFSET_MAX = 10_000
+BUDGET_TOKENS_MAX = 10_000_000
+FACETS_MAX = 16
+FACET_VALUES_MAX = 100
+BOOSTS_MAX = 64  # of one kind
+BOOST_WEIGHT_MAX = 10
+DIVERSIFIED_RESULTS_MAX = 200
+RERANKED_RESULTS_MAX = 100

@@ -1,0 +1,180 @@
+"""Whom a query is about: speakers it names, the user where it says "I", the assistant where it
+says "you".
+
+Names are compared as speakers or as words, not as meaning, so they are left out of what is
+embedded. In a chat with an assistant nobody is named: a question about "my" things is answered by
+what the user said, one about what "you" told by what the assistant did. The words for that are
+English.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+from pyroaring import BitMap
+
+from plugins.memories import MEMORY_FEATURES, MEMORY_FIELDS, MEMORY_TEXT
+from plugins.search.models import SearchBody
+from plugins.search.slips import Spellings, unmet_words
+from plugins.search.universe import universe
+from runtime.api.context import ReadContext
+from storage.indexes import among, ordinals_of
+from storage.text import STOP_WORDS, query_terms, word_set
+
+NAMES_IN_QUERY_MAX = 16
+OTHER_TERMS_MIN = 2
+NAME_COMMON_MIN = 10  # memories a name must be in before it says too little to be embedded
+SPEAKERS_LOOKED_FOR_MAX = 1_000  # memories of a search that tell whether its speakers are known
+ROLES = ("user", "assistant", "system", "tool")
+WORD = re.compile(r"[^\W\d_]+")
+ENGLISH = re.compile(
+    r"\b(?:what|when|where|who|whose|which|why|how|the|does|did|of)\b", re.IGNORECASE
+)  # elsewhere every noun may have a capital
+# Names that are words as well: in small letters, or where a question begins, they are words.
+ORDINARY = STOP_WORDS["english"] | word_set(
+    """amber angel april art august baker bill bob brook buddy carter chase cliff cook daisy dale
+    dawn dean don drew duke earl faith forest frank gene ginger glen grace grant guy heath hope
+    hunter iris ivy jack jay joy june king lane lily mark mason may mike miles nick olive page pat
+    pearl penny porter ray reed rich rob robin rose ruby rusty sky star stone sue summer sunny
+    autumn violet wade will young assistant system tool user"""
+)
+_OF_USER = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves)\b", re.IGNORECASE)
+_SAID = (
+    "advised|answered|called|came up|created|described|explained|gave|given|listed|made|mentioned|"
+    "named|proposed|provided|recommended|replied|said|shared|showed|shown|suggested|told|written|"
+    "wrote"
+)
+_OF_ASSISTANT = re.compile(
+    rf"\b(?:did you|you(?:'ve| had| have)?(?: just| also| already| previously)? (?:{_SAID})|"
+    rf"have you (?:{_SAID})|we (?:chatted|discussed|spoke|talked)|"
+    r"our (?:\w+ )?(?:chats?|conversations?|discussions?))\b",
+    re.IGNORECASE,
+)
+_REMIND = re.compile(r"\bremind me\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Named:
+    """Speakers the query names: each the set of memories they spoke, the words that name them;
+    names left out, and the query without.
+
+    role   "user" or "assistant" where the query asks for what one of them said, else None
+    unmet  words that no memory has
+    slips  those of them that are spelled wrong -> what they may be meant to be
+    """
+
+    people: list[BitMap]
+    words: list[str]
+    left_out: list[str]
+    rest: str
+    role: str | None = None
+    unmet: list[str] = field(default_factory=list)
+    slips: Spellings = field(default_factory=dict)
+
+    def proposing(self, terms: list[str]) -> list[str]:
+        """Those of the query's terms that look for candidates: names find too many, so the others
+        do where there are enough.
+        """
+        named = frozenset(term for word in self.left_out for term in query_terms(word))
+        others = [term for term in terms if term not in named] if named else terms
+        return others if len(others) >= OTHER_TERMS_MIN else terms
+
+
+def find_names(ctx: ReadContext, body: SearchBody) -> Named:
+    """Words of the query that are names of speakers, as people type them. Words that name the same
+    person, first and last name, count as one.
+    """
+    query, fields = body.query, ctx.index(MEMORY_FIELDS)
+    people: list[BitMap] = []
+    words: list[str] = []
+    for at, word in enumerate(dict.fromkeys(WORD.findall(query))):
+        # "will" is a word and "Will" may be a person, but not where a question begins with it.
+        is_word = word.casefold() in ORDINARY and (at == 0 or word.islower())
+        if is_word or len(words) >= NAMES_IN_QUERY_MAX:
+            continue
+        spoken = fields.of("speaker_word", word.casefold())
+        if not spoken:
+            continue
+        words.append(word)
+        same = next((i for i, person in enumerate(people) if not person.isdisjoint(spoken)), None)
+        if same is None:
+            people.append(spoken)
+        else:
+            people[same] &= spoken
+    left_out = words or common_names(ctx, body)
+    rest = without(query, left_out)
+    role = None if people else role_asked(query)
+    return Named(people, words, left_out, rest, role, unmet_words(ctx, rest))
+
+
+def role_asked(query: str) -> str | None:
+    """Who said what the query asks for: "assistant" when it recalls an answer, "user" when somebody
+    asks about themselves, None when nothing tells.
+    """
+    if _OF_ASSISTANT.search(query):
+        return "assistant"
+    reminded = _REMIND.search(query)
+    if reminded is not None:
+        return "user" if _OF_USER.search(query, reminded.end()) else "assistant"
+    return "user" if _OF_USER.search(query) else None
+
+
+def by_role(ctx: ReadContext, role: str) -> BitMap:
+    """The ordinals of what was said in a role; a speaker may be called by theirs."""
+    fields = ctx.index(MEMORY_FIELDS)
+    return fields.of("role", role) | fields.of("speaker", role)
+
+
+def said_by(
+    ctx: ReadContext, named: Named, candidates: np.ndarray, speakers: np.ndarray
+) -> np.ndarray:
+    """1 for memories of the one speaker or role that the query is about, −1 for others'; all 0 when
+    it is about nobody or several.
+
+    (n,) float32; speakers: (n,) numbers of the candidates' speakers, 0 for none.
+    """
+    if named.role is not None:
+        found = np.zeros(len(candidates), np.float32)
+        for role in ROLES:
+            said = among(ordinals_of(by_role(ctx, role)), candidates)
+            found[said] = 1 if role == named.role else -1
+        return found
+    if len(named.people) != 1:
+        return np.zeros(len(candidates), np.float32)
+    theirs = among(ordinals_of(named.people[0]), candidates)
+    return np.where(speakers == 0, 0, np.where(theirs, 1, -1)).astype(np.float32)
+
+
+def common_names(ctx: ReadContext, body: SearchBody) -> list[str]:
+    """Names in an English query that many memories of the search hold. They stand in for speakers
+    where none is known: such a name tells the memories apart by its word, while in an embedding it
+    only draws together all that mention anybody."""
+    found = WORD.findall(body.query)
+    names = [word for word in dict.fromkeys(found[1:]) if word[0].isupper() and not word.isupper()]
+    if not names or 2 * len(names) > len(found) or not ENGLISH.search(body.query):
+        return []
+    text, members = ctx.index(MEMORY_TEXT), ordinals_of(universe(ctx, body))
+    if ctx.index(MEMORY_FEATURES).field("speaker", members[:SPEAKERS_LOOKED_FOR_MAX]).any():
+        return []
+    return [
+        name
+        for name in names[:NAMES_IN_QUERY_MAX]
+        if any(
+            np.count_nonzero(among(members, text.postings(term).ordinals)) >= NAME_COMMON_MIN
+            for term in query_terms(name)
+        )
+    ]
+
+
+def without(query: str, words: list[str]) -> str:
+    """The query without these words and what makes them possessive; the query itself when nothing
+    would be left.
+    """
+    rest = (
+        re.sub(rf"\b(?:{'|'.join(map(re.escape, words))})\b(?:['’]s)?", " ", query)
+        if words
+        else query
+    )
+    return " ".join(rest.split()) or query

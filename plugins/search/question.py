@@ -1,0 +1,106 @@
+"""What one snapshot says of a query without its embedding: which memories it may return, where its
+words stand among them; found while the query is embedded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pyroaring import BitMap
+
+from plugins.memories import MEMORY_FIELDS, MEMORY_TEXT
+from plugins.search import ranking
+from plugins.search.dates import Stretch, find_dates, reference_day
+from plugins.search.models import SearchBody
+from plugins.search.names import Named
+from plugins.search.settings import SearchSettings
+from plugins.search.slips import terms_meant
+from runtime.api.context import ReadContext
+from storage.indexes import ordinals_of
+from storage.text import query_terms
+
+
+@dataclass(slots=True)
+class Question:
+    """What one snapshot says of a query without its embedding.
+
+    allowed   everything that the search may return; members: the same as ascending ordinals
+    archived  ascending ordinals, everything that is archived
+    by_words  (n,) uint32, candidates of the lexical channel
+    measure   what ranking needs to know of the query
+    dates     the times that the query names
+    """
+
+    terms: list[str]
+    allowed: BitMap
+    members: np.ndarray
+    archived: np.ndarray
+    by_words: np.ndarray
+    measure: ranking.Query
+    dates: list[Stretch]
+
+
+def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Question:
+    """Where the query's words stand among the allowed memories, and how much each of them says
+    there.
+    """
+    terms = terms_of(ctx, body, named)
+    text = ctx.index(MEMORY_TEXT)
+    by_words = np.zeros(0, np.uint32)
+    if terms:
+        text.postings_of(
+            terms
+        )  # of the names too, which ranking will need: reading all at once costs little more
+        proposing = named.proposing(terms) if body.search_type == "hybrid" else terms
+        by_words = text.search(proposing, SearchSettings.of(ctx.settings).candidates, allowed)[0]
+    members, stats = ordinals_of(allowed), text.stats()
+    idf = rarity(ctx, terms, members)
+    measure = ranking.Query(
+        idf=idf,
+        ceiling=float((ranking.K1 + 1) * idf.sum()),
+        average_length=stats.total_length / max(stats.documents, 1),
+        asks_when=ranking.asks_when(body.query),
+        asks_count=ranking.asks_count(body.query),
+        asks_where=ranking.asks_where(body.query),
+    )
+    now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
+    archived = ctx.index(MEMORY_FIELDS).of("tier", "archived")
+    return Question(
+        terms,
+        allowed,
+        members,
+        ordinals_of(archived),
+        by_words,
+        measure,
+        find_dates(body.query, reference_day(now)),
+    )
+
+
+def terms_of(ctx: ReadContext, body: SearchBody, named: Named) -> list[str]:
+    """The query's distinct terms, where the search goes by words at all, and what slips among them
+    are likely to mean.
+    """
+    if body.search_type not in ("hybrid", "bm25"):
+        return []
+    return list(dict.fromkeys([*query_terms(body.query), *terms_meant(ctx, named.slips)]))
+
+
+def rarity(ctx: ReadContext, terms: list[str], members: np.ndarray) -> np.ndarray:
+    """(t,) inverse document frequencies among the members, ascending ordinals: a word that is
+    everywhere in one collection says little there."""
+    text = ctx.index(MEMORY_TEXT)
+    if not len(members):
+        return np.zeros(len(terms), np.float32)
+    if len(members) >= text.stats().documents:
+        return np.array([text.idf(term) for term in terms], np.float32)
+    held = np.zeros(int(members[-1]) + 1, bool)
+    held[members] = True
+    inside = [
+        ordinals[: np.searchsorted(ordinals, len(held))]
+        for ordinals in (text.postings(term).ordinals for term in terms)
+    ]
+    return ranking.idf(
+        len(members),
+        np.array([np.count_nonzero(held[ordinals]) for ordinals in inside], np.float32),
+    )

@@ -1,0 +1,510 @@
+"""How well a memory answers a query: pure functions over aligned NumPy columns, no storage and no
+I/O.
+
+A search first collects candidates from its channels. Their neighbours in the same session join them
+in one *pool*, because evidence often stands next to the words that find it: the answer to a
+question, the second half of a thought. Every feature is an absolute number, comparable between
+queries, and the score is their weighted sum. Absolute additive scores beat rank fusion wherever one
+channel is weak, and they say how good the best match is, not only which one it is.
+
+    words        late interaction: how near the memory comes to each content word of the query in
+                 context, rare words counting more
+    nearby       the same, where a neighbour in the session may come near instead, for four fifths
+    lexical      BM25 over a window: twice the memory, once each neighbour; divided by what the
+                 query could reach at most
+    semantic     cosine with the memory's vector blended with half of each neighbour's
+    exact        cosine with the memory's own vector
+    session      the best *own match*, half cosine and half BM25, among the candidates of the same
+                 session
+    answer       the own match of the memory before, when that is a question: what follows it may
+                 answer it
+    speaker      the query names this memory's speaker (+½), or only another one (−½); where it says
+                 "I", the user is meant, and the assistant where it recalls what "you" said
+    personal     the same, by how much the memory speaks in the first person: who says "I" speaks of
+                 themselves
+    date         how near the memory happened to a time that the query names
+                 (plugins/search/dates.py)
+    time         the query asks when, and the memory says when
+    number       the query asks how many, and the memory has a number
+    place        the query asks where, and the memory has names in it
+    length       log of the search terms: a longer memory carries more
+    question     the memory is itself a question, so it asks more than it tells
+    address      the memory speaks to somebody more than it tells: "you", "your"
+    names        the memory has capitalised names inside its sentences
+    dated        the memory has a time expression, whatever is asked
+
+`answer`, `time`, `number`, `place`, `names` and `dated` count in full up to FEATURE_WORDS search
+terms and less the longer a memory is: whatever is asked, a long reply has some of it.
+
+A feature without input (no session, no speaker) is 0, so plain notes lose nothing. Weights are
+settings, in three profiles: for conversations, for notes that have neither session nor speaker, and
+for searches without late interaction, which also choose the candidates that are worth it.
+
+A question may also be put to the wrong person: "What did Bob paint?" when Ann painted.
+`subject_conflict` then shows, because the best matches are hers; the score itself hides it, since
+it prefers the memories of whoever the query names, and since his words beside hers count as near to
+what she said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+
+from plugins.memories import MEMORY_FEATURES, TextFeatures
+from storage.indexes import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT16,
+    UINT32,
+    UINT64,
+    in_array,
+    kernel,
+    out_array,
+    records,
+)
+
+K1, B = 1.2, 0.75
+# How far below the best score a result may be. On conversations, chats with an assistant and notes
+# `balanced` costs a sixth of a point of recall@10 at most; `strict` costs 4 to 6 points and leaves
+# 5 to 7 results of ten.
+SCORE_GAPS = {"strict": 0.3, "balanced": 0.65, "all": math.inf}
+WINDOW_OWN = 2.0
+NEIGHBOUR = 0.5
+NEIGHBOUR_WORDS = 0.8
+LENGTH_LOG_MAX = 3.5
+PERSONS_FULL = (
+    1 / 8
+)  # a memory of so many first- or second-person words among all its words is wholly personal
+NAMES_FULL = 3
+NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
+FEATURE_WORDS = 30  # search terms up to which what a text shows counts in full
+WORDS_MET_MIDDLE = 0.55  # more than one of two words that are equally rare
+WORDS_MET_SLOPE = 8.0
+CONFLICT_BEST = 3  # matches of each side that are compared
+CONFLICT_DECAY = 0.7  # what each of them counts, of the one before
+
+FEATURES = (
+    "words", "nearby", "lexical", "semantic", "exact", "session", "answer", "speaker", "personal",
+    "date", "time", "number", "place", "length", "question", "address", "names", "dated",
+)  # fmt: skip
+_in_order = itemgetter(*FEATURES)
+_ROWS = {name: row for row, name in enumerate(FEATURES)}
+(
+    _WORDS, _NEARBY, _LEXICAL, _SEMANTIC, _EXACT, _SESSION, _ANSWER, _SPEAKER, _PERSONAL, _DATE,
+    _TIME, _NUMBER, _PLACE, _LENGTH, _QUESTION, _ADDRESS, _NAMES, _DATED,
+) = range(len(FEATURES))  # fmt: skip
+SIGNED = ("speaker", "personal")  # from −½ to ½; the others from 0 to 1
+NARROW = {
+    "nearby": "words",
+    "semantic": "exact",
+}  # a feature that counts neighbours -> the same without them
+
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|what (?:date|day|month|year|time)|which (?:date|day|month|year)|how long|since "
+    r"when|until when)\b",
+    re.IGNORECASE,
+)
+_ASKS_WHERE = re.compile(
+    r"^\W*(?:\w+\W+){0,2}where\b|\b(?:which|what) "
+    r"(?:city|town|village|country|state|place|region|island|street|venue|restaurant|park)\b",
+    re.IGNORECASE,
+)
+_ASKS_COUNT = re.compile(
+    r"\b(?:how many|how much|how often|how old|number of|what age)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the query brings.
+
+    idf       (t,) of its distinct terms; `ceiling` is what a memory could reach at most
+    average_length  mean terms per memory of the tenant
+    """
+
+    idf: np.ndarray
+    ceiling: float
+    average_length: float
+    asks_when: bool = False
+    asks_count: bool = False
+    asks_where: bool = False
+
+
+class Features(Mapping[str, np.ndarray]):
+    """Name -> (n,) float32, unweighted: rows of one matrix in the order of FEATURES, 0 until they
+    are written.
+    """
+
+    def __init__(self, count: int):
+        self.matrix = np.zeros((len(FEATURES), count), np.float32)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.matrix[_ROWS[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FEATURES)
+
+    def __len__(self) -> int:
+        return len(FEATURES)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """p memories: the n candidates, then those of their neighbours that are none.
+
+    frequencies (t, p) float32, lengths (p,) uint16, cosines (p,) float32 with the query
+    """
+
+    frequencies: np.ndarray
+    lengths: np.ndarray
+    cosines: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """n candidates, aligned. `previous` and `following` (int32) index into the pool; −1 where there
+    is no neighbour.
+
+    blended   (n,) float32, cosine with the memory's vector + NEIGHBOUR of each neighbour's
+    answers   (n,) bool, whether the memory before is a question
+    speaker   (n,) float32, 1 when the query names its speaker, −1 when it names another one, else 0
+    date      (n,) float32, 0 to 1, how near it happened to a time that the query names
+    text_features      (n,) of MEMORY_FEATURES
+    """
+
+    previous: np.ndarray
+    following: np.ndarray
+    blended: np.ndarray
+    answers: np.ndarray
+    speaker: np.ndarray
+    date: np.ndarray
+    text_features: np.ndarray
+
+
+def asks_when(query: str) -> bool:
+    """Whether the query asks for a time."""
+    return _ASKS_WHEN.search(query) is not None
+
+
+def asks_count(query: str) -> bool:
+    """Whether the query asks for a number."""
+    return _ASKS_COUNT.search(query) is not None
+
+
+def asks_where(query: str) -> bool:
+    """Whether the query asks for a place."""
+    return _ASKS_WHERE.search(query) is not None
+
+
+def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:
+    """The weighted sum of the features, (n,)."""
+    return np.array(_in_order(weights), np.float32) @ found.matrix
+
+
+def reachable(weights: Mapping[str, float]) -> float:
+    """What a perfect memory scores; normalised scores are shares of it."""
+    return sum(
+        max(weight, 0.0) * (0.5 if name in SIGNED else 1.0) for name, weight in weights.items()
+    )
+
+
+def logistic(x: float) -> float:
+    """0 to 1, one half at 0."""
+    return 0.5 + 0.5 * math.tanh(x / 2)
+
+
+def words_met(frequencies: np.ndarray, idf: np.ndarray) -> np.ndarray:
+    """(n,) the share of the query's words that each memory has itself, rare words counting more.
+
+    frequencies  (t, n) of the query's terms
+    """
+    return idf @ (frequencies > 0) / max(float(idf.sum()), 1e-9)
+
+
+def sure_of_words(met: float) -> float:
+    """query_confidence where the model was not taught the query's script, so that nothing but words
+    can tell: it passes one half when more than half of what is asked, by rarity, is met.
+    """
+    return logistic(WORDS_MET_SLOPE * (met - WORDS_MET_MIDDLE))
+
+
+def narrowed(weights: Mapping[str, float]) -> dict[str, float]:
+    """The same weights with all that neighbours in the session give given to the memory itself."""
+    own = dict(weights)
+    for wide, narrow in NARROW.items():
+        own[narrow] += own[wide]
+        own[wide] = 0.0
+    return own
+
+
+def subject_conflict(found: Features, weights: Mapping[str, float]) -> float:
+    """How much better the named speaker's best memories match than other speakers', judged without
+    the preference for the named, and by what each memory says itself.
+
+    Below 0, what is asked of one person fits another better. 0 when the query names nobody, or only
+    one side has memories.
+    """
+    theirs, others = found["speaker"] > 0, found["speaker"] < 0
+    if not theirs.any() or not others.any():
+        return 0.0
+    impartial = score(found, {**narrowed(weights), **dict.fromkeys(SIGNED, 0.0)})
+    return _best(impartial[theirs]) - _best(impartial[others])
+
+
+def _best(scores: np.ndarray) -> float:
+    """Mean of the highest, the higher counting more."""
+    best = np.sort(scores)[: -CONFLICT_BEST - 1 : -1]
+    counts = CONFLICT_DECAY ** np.arange(len(best))
+    return float(best @ counts / counts.sum())
+
+
+def idf(documents: int, containing: np.ndarray) -> np.ndarray:
+    """ln(1 + (N − df + ½) / (df + ½)); ln(1 + N / ½) for a term in no document."""
+    return np.log1p(
+        np.where(
+            containing > 0, (documents - containing + 0.5) / (containing + 0.5), documents / 0.5
+        )
+    ).astype(np.float32)
+
+
+def features(query: Query, pool: Pool, columns: Columns) -> Features:
+    """All but `words` and `nearby`, which are `interaction`'s."""
+    found = Features(len(columns.previous))
+    measure = query.idf, np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
+    asked = np.array([query.asks_when, query.asks_count, query.asks_where], np.float32)
+    beside = columns.previous, columns.following, columns.blended, columns.answers
+    text_features = columns.text_features.view(_STORED)
+    _features(
+        pool.frequencies,
+        pool.lengths,
+        pool.cosines,
+        *measure,
+        *beside,
+        columns.speaker,
+        columns.date,
+        text_features,
+        asked,
+        found.matrix,
+    )
+    return found
+
+
+def interaction(
+    own: np.ndarray, previous: np.ndarray, following: np.ndarray, rarity: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(words, nearby), each (n,), from the (n, q) highest cosines of each query word in the memory
+    and in its neighbours.
+
+    rarity  (q,) of the query's words, which count in its proportion
+    """
+    shares = rarity / max(float(rarity.sum()), 1e-9)
+    return own @ shares, np.maximum(own, NEIGHBOUR_WORDS * np.maximum(previous, following)) @ shares
+
+
+def pooled(
+    candidates: np.ndarray, previous: np.ndarray, following: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(p,) the candidates and their neighbours, all once, the candidates first; and the places of
+    each one's neighbours among them.
+
+    All three (n,) uint32 ordinals; a neighbour may be NOBODY, whose place is −1.
+    """
+    ordinals = np.empty(3 * len(candidates), np.uint32)
+    places = np.empty((2, len(candidates)), np.int32)
+    count = _pool(
+        candidates,
+        np.ascontiguousarray(previous),
+        np.ascontiguousarray(following),
+        ordinals,
+        places,
+    )
+    return ordinals[:count], places[0], places[1]
+
+
+@kernel(
+    in_array(UINT32),
+    in_array(UINT32),
+    in_array(UINT32),
+    out_array(UINT32),
+    out_array(INT32, 2),
+    result=INT64,
+)
+def _pool(candidates, previous, following, ordinals, places):
+    """Fill both; -> how many ordinals there are. A hash table of twice as many slots holds their
+    places + 1.
+    """
+    size = 2
+    while size < 6 * candidates.shape[0]:
+        size *= 2
+    table = np.zeros(size, np.int32)
+    count = 0
+    for side in range(3):
+        wanted = candidates if side == 0 else previous if side == 1 else following
+        for i in range(wanted.shape[0]):
+            ordinal = wanted[i]
+            if ordinal == NOBODY:
+                places[side - 1, i] = -1
+                continue
+            slot = np.int64((ordinal * np.uint64(2_654_435_761)) & np.uint64(size - 1))
+            while table[slot] != 0 and ordinals[table[slot] - 1] != ordinal:
+                slot = (slot + 1) & (size - 1)
+            if table[slot] == 0:
+                ordinals[count] = ordinal
+                count += 1
+                table[slot] = count
+            if side > 0:
+                places[side - 1, i] = table[slot] - 1
+    return count
+
+
+@kernel(
+    in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), FLOAT32, FLOAT32,
+    in_array(INT32), in_array(INT32), out_array(FLOAT32), out_array(FLOAT32),
+)  # fmt: skip
+def _match(frequencies, lengths, idf, average_length, ceiling, previous, following, own, windowed):
+    """BM25 (Robertson and Zaragoza, 2009) of each memory of the pool, and of the window around each
+    candidate, over the ceiling.
+    """
+    flat, slope = (
+        np.float32(K1 * (1 - B)),
+        np.float32(K1 * B) / max(average_length, np.float32(1e-9)),
+    )
+    for memory in range(own.shape[0]):
+        norm = flat + slope * lengths[memory]
+        total = np.float32(0)
+        for term in range(idf.shape[0]):
+            total += idf[term] * frequencies[term, memory] / (frequencies[term, memory] + norm)
+        own[memory] = np.float32(K1 + 1) * total / ceiling
+    for memory in range(windowed.shape[0]):
+        before, after = previous[memory], following[memory]
+        length = np.float32(WINDOW_OWN) * lengths[memory]
+        if before >= 0:
+            length += lengths[before]
+        if after >= 0:
+            length += lengths[after]
+        norm = flat + slope * length / np.float32(WINDOW_OWN + 2)
+        total = np.float32(0)
+        for term in range(idf.shape[0]):
+            frequency = np.float32(WINDOW_OWN) * frequencies[term, memory]
+            if before >= 0:
+                frequency += frequencies[term, before]
+            if after >= 0:
+                frequency += frequencies[term, after]
+            total += idf[term] * frequency / (frequency + norm)
+        windowed[memory] = np.float32(K1 + 1) * total / ceiling
+
+
+@kernel(in_array(UINT64), out_array(FLOAT32))
+def _share_best(session, best):
+    """Raise each value to the highest of its session, by a hash table of twice as many places."""
+    size = 2
+    while size < 2 * session.shape[0]:
+        size *= 2
+    sessions = np.zeros(size, np.uint64)
+    tops = np.empty(size, np.float32)
+    places = np.empty(session.shape[0], np.int64)
+    for i in range(session.shape[0]):
+        if session[i] == 0:
+            continue
+        place = np.int64(session[i] & np.uint64(size - 1))
+        while sessions[place] != 0 and sessions[place] != session[i]:
+            place = (place + 1) & (size - 1)
+        if sessions[place] == 0:
+            sessions[place] = session[i]
+            tops[place] = best[i]
+        else:
+            tops[place] = max(tops[place], best[i])
+        places[i] = place
+    for i in range(session.shape[0]):
+        if session[i] != 0:
+            best[i] = tops[places[i]]
+
+
+_STORED = MEMORY_FEATURES.dtype[
+    [name for name in MEMORY_FEATURES.dtype.names or () if name != "unused"]
+]
+_IS_DATED, _IS_QUESTION, _HAS_NUMBER = (
+    TextFeatures.TIME,
+    TextFeatures.QUESTION,
+    TextFeatures.NUMBER,
+)
+
+
+@kernel(
+    in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), in_array(FLOAT32), FLOAT32, FLOAT32,
+    in_array(INT32), in_array(INT32), in_array(FLOAT32),
+    in_array(BOOL), in_array(FLOAT32), in_array(FLOAT32), in_array(records(_STORED)),
+    in_array(FLOAT32), out_array(FLOAT32, 2),
+)  # fmt: skip
+def _features(
+    frequencies,
+    lengths,
+    cosines,
+    idf,
+    average_length,
+    ceiling,
+    previous,
+    following,
+    blended,
+    answers,
+    speaker,
+    date,
+    text_features,
+    asked,
+    found,
+):
+    """One call for all rows of `found`: of some thirty each would cost more than what it does.
+    asked: (3,) when, how many, where.
+    """
+    own, none = np.empty(cosines.shape[0], np.float32), np.float32(0)
+    session = np.empty(text_features.shape[0], np.uint64)
+    _match(
+        frequencies,
+        lengths,
+        idf,
+        average_length,
+        ceiling,
+        previous,
+        following,
+        own,
+        found[_LEXICAL],
+    )
+    for memory in range(own.shape[0]):
+        own[memory] = np.float32(0.5) * (own[memory] + max(cosines[memory], none))
+    for memory in range(text_features.shape[0]):
+        stored = text_features[memory]
+        share = min(
+            np.float32(FEATURE_WORDS) / max(np.float32(stored.content_words), np.float32(1)),
+            np.float32(1),
+        )
+        session[memory] = stored.session
+        found[_SESSION, memory] = own[memory]
+        found[_EXACT, memory] = max(cosines[memory], none)
+        found[_SEMANTIC, memory] = max(blended[memory], none)
+        found[_ANSWER, memory] = share * own[previous[memory]] if answers[memory] else none
+        found[_SPEAKER, memory] = np.float32(0.5) * speaker[memory]
+        found[_PERSONAL, memory] = found[_SPEAKER, memory] * min(
+            stored.first_person / np.float32(255 * PERSONS_FULL), np.float32(1)
+        )
+        found[_ADDRESS, memory] = min(
+            stored.second_person / np.float32(255 * PERSONS_FULL), np.float32(1)
+        )
+        found[_NAMES, memory] = share * min(stored.capitals / np.float32(NAMES_FULL), np.float32(1))
+        found[_LENGTH, memory] = min(
+            np.float32(math.log1p(stored.content_words)) / np.float32(LENGTH_LOG_MAX), np.float32(1)
+        )
+        found[_DATE, memory] = date[memory]
+        found[_DATED, memory] = share * np.float32(stored.flags & _IS_DATED > 0)
+        found[_QUESTION, memory] = stored.flags & _IS_QUESTION > 0
+        found[_TIME, memory] = asked[0] * found[_DATED, memory]
+        found[_NUMBER, memory] = asked[1] * share * np.float32(stored.flags & _HAS_NUMBER > 0)
+        found[_PLACE, memory] = asked[2] * found[_NAMES, memory]
+    _share_best(session, found[_SESSION])

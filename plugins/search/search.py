@@ -1,0 +1,580 @@
+"""The plain search, and the memories similar to one: what is made ready before the snapshot, and
+the way from there through candidates, ranking and the threshold to one page of results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pyroaring import BitMap
+
+from plugins.collections import require_collection
+from plugins.memories import (
+    MEMORY_FEATURES,
+    MEMORY_FIELDS,
+    MEMORY_TEXT,
+    MEMORY_VECTORS,
+    MEMORY_WORDS,
+    ChunkScan,
+    MemoryRow,
+    TextFeatures,
+    compile_filter,
+    get_row,
+    note_accesses,
+    readable,
+    rows_at,
+)
+from plugins.search import ranking
+from plugins.search.dates import nearness
+from plugins.search.events import completed
+from plugins.search.learned_weights import learned_scores
+from plugins.search.models import (
+    EXAMPLE_QUERY,
+    EXAMPLE_REPLY,
+    SearchBody,
+    SearchReply,
+    SimilarQuery,
+    hit,
+    packed,
+    reply_of,
+)
+from plugins.search.names import Named, find_names, said_by
+from plugins.search.question import Question, ask
+from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
+from plugins.search.slips import embedded, possible_slips
+from plugins.search.universe import FILTERS_AT, universe
+from runtime.api.context import ReadContext
+from runtime.api.operation import Call, Read
+from runtime.inference import InferenceUnavailable, Models
+from storage.indexes import OCCURRENCES_SCORED_MAX, Scan, among, ordinals_of
+from storage.text import ContentWord, Matcher, analyze, content_words, query_language
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What a search brings to its snapshot. started: perf_counter seconds. chunks: the scan of long
+    memories' further passages.
+
+    out_of_vocabulary: the embedder has met none of the query's words. unread: it was not taught
+    the script of some of them; foreign: nor the language of the others
+    """
+
+    named: Named
+    started: float
+    space: str = ""
+    vector: np.ndarray | None = None
+    scan: Scan | None = None
+    chunks: ChunkScan | None = None
+    words: list[ContentWord] = field(default_factory=list)
+    word_vectors: np.ndarray | None = None
+    out_of_vocabulary: bool = False
+    unread: bool = False
+    foreign: bool = False
+    degraded: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Ranked:
+    """n candidates by score, descending, with what each feature contributed and which are
+    relevant: near enough to the query by themselves.
+
+    words_met: how much of the query each one's words are, where the embedder was not taught the
+    query's language; unread: or not even its script, so that words alone tell
+    """
+
+    ordinals: np.ndarray
+    scores: np.ndarray
+    normalized: np.ndarray
+    contributions: dict[str, np.ndarray]
+    is_relevant: np.ndarray
+    conflict: float = 0.0
+    profile: str = "ranking_fast"
+    words_met: np.ndarray | None = None
+    unread: bool = False
+
+
+# --- before the snapshot --------------------------------------------------------------------------
+
+
+def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
+    """Who the query names, judged by who has spoken, and how many seconds its embedding may take.
+
+    A bad collection or filter is refused here, before any embedding.
+    """
+    if body.collection_id is not None:
+        require_collection(ctx, body.collection_id)
+    if body.filters:
+        compile_filter(ctx, body.filters, FILTERS_AT)
+    return find_names(ctx, body), SearchSettings.of(ctx.settings).embedding_wait_seconds
+
+
+async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Prepared:
+    """Embed the query, names left out: they are compared as speakers or as words, not as
+    meaning.
+    """
+    named, wait_seconds = loaded
+    prepared = Prepared(named, time.perf_counter())
+    prepared.foreign = not models.embedder.taught(query_language(named.rest))
+    if call.body.search_type in ("hybrid", "bm25"):
+        named.slips = possible_slips(named.unmet, models.embedder)
+    meant = embedded(named.rest, named.slips)
+    text = models.embedder.readable(meant)
+    prepared.unread = text != meant
+    # Of a question in another script a number may be left, which by itself is near to any number.
+    if not text or (prepared.unread and not any(char.isalpha() for char in text)):
+        return prepared
+    if call.body.search_type not in ("hybrid", "vector"):
+        return prepared
+    prepared.words = content_words(text, is_query=True)
+    prepared.out_of_vocabulary = bool(prepared.words) and not any(
+        models.embedder.knows(text[at:end]) for at, end, _ in prepared.words
+    )
+    try:
+        async with asyncio.timeout(wait_seconds):
+            if call.body.fast or prepared.unread or call.body.search_type != "hybrid":
+                prepared.vector = (await models.embedder.embed([text]))[0]
+            else:
+                spans = [(word.start, word.end) for word in prepared.words]
+                prepared.vector, prepared.word_vectors = (
+                    await models.embedder.embed_words([text], [spans])
+                )[0]
+        prepared.space = models.embedder.space
+    except (InferenceUnavailable, TimeoutError):
+        prepared.vector = prepared.word_vectors = None
+        prepared.degraded.append("embedding_unavailable")
+    return prepared
+
+
+# --- on the snapshot ------------------------------------------------------------------------------
+
+
+def scan_together(ctx: ReadContext, batch: list[Prepared]) -> None:
+    """One pass over the tenant's vectors for all queries that are ready."""
+    ready = [(prepared, prepared.vector) for prepared in batch if prepared.vector is not None]
+    if not ready:
+        return
+    asking = [prepared for prepared, _ in ready]
+    space, queries = asking[0].space, np.stack([vector for _, vector in ready])
+    for prepared, scan in zip(asking, ctx.index(MEMORY_VECTORS).scan(space, queries), strict=True):
+        prepared.scan = scan
+    if ctx.index(MEMORY_FIELDS).of("chunked", 1):
+        for prepared, chunks in zip(asking, ChunkScan.all(ctx, space, queries), strict=True):
+            prepared.chunks = chunks
+
+
+def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
+    """Propose, rank, drop what does not stand, hydrate one page."""
+    prepared: Prepared = ctx.prepared
+    question: Question = ask(ctx, body, prepared.named, universe(ctx, body))
+    ranked = ranked_among(ctx, question, prepared, body)
+    places = above_threshold(ctx, ranked, body)
+    page = places[body.offset : body.offset + body.limit]
+    reply = reply_of(
+        body.query,
+        hits=packed(hydrate(ctx, ranked, page, body, question.terms), body.token_budget),
+        total=len(places),
+        search_type=body.search_type,
+        confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
+        grounded=bool(len(places)) and bool(ranked.is_relevant[places[0]]),
+        conflicting=conflicting(ctx, ranked),
+        names=prepared.named.words,
+        degraded=prepared.degraded,
+        took_ms=(time.perf_counter() - prepared.started) * 1000,
+        profile=ranked.profile if body.explained else None,
+    )
+    return completed(ctx, reply)
+
+
+def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
+    """Memories near to the given one by meaning. The memory itself is never among them."""
+    started = time.perf_counter()
+    row = get_row(ctx, ctx.path["id"])
+    allowed = readable(ctx, ctx.query)
+    allowed.discard(row.ordinal)
+    ordinals, cosines = np.zeros(0, np.uint32), np.zeros(0, np.float32)
+    vectors = ctx.index(MEMORY_VECTORS)
+    vector = vectors.get(row.space, row.ordinal) if row.space else None
+    if vector is not None:
+        ordinals, cosines = vectors.search(row.space, vector[None, :], ctx.query.limit, allowed)[0]
+    asked, usual = ctx.query.min_score, SearchSettings.of(ctx.settings).cosine_min
+    floor = usual if asked is None else asked
+    near = np.clip(cosines, 0, 1) >= np.float64(floor)
+    return reply_with(
+        ctx,
+        row.content,
+        ordinals[near],
+        cosines[near],
+        limit=ctx.query.limit,
+        search_type="vector",
+        started=started,
+        degraded=[] if row.searchable else ["memory_not_indexed"],
+    )
+
+
+def reply_with(
+    ctx: ReadContext,
+    query: str,
+    ordinals: np.ndarray,
+    scores: np.ndarray,
+    *,
+    limit: int,
+    search_type: str,
+    started: float,
+    terms: Sequence[str] = (),
+    names: Sequence[str] = (),
+    degraded: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The reply of a search that found these memories in a way of its own: best first, each with a
+    score whose share from 0 to 1 says how good it is, and all of them good enough to be shown.
+
+    started  perf_counter seconds
+    terms    what is highlighted in them
+    names    who or what the query names
+    """
+    shares = np.clip(scores, 0, 1)
+    ranked = Ranked(ordinals, scores, shares, {}, np.ones(len(ordinals), bool))
+    page = range(min(limit, len(ordinals)))
+    return reply_of(
+        query,
+        hits=hydrate(ctx, ranked, page, SearchBody(query="other"), list(terms)),
+        total=len(ordinals),
+        search_type=search_type,
+        confidence=float(shares[0]) if len(shares) else 0.0,
+        grounded=bool(len(ordinals)),
+        conflicting=False,
+        names=list(names),
+        degraded=list(degraded),
+        took_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+def ranked_among(
+    ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody
+) -> Ranked:
+    """What every channel proposes of the allowed memories, ranked."""
+    return rank(ctx, propose(ctx, question, prepared, body), question, prepared, body)
+
+
+def propose(
+    ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody
+) -> np.ndarray:
+    """The union of every channel's candidates, as ascending ordinals."""
+    count, allowed = SearchSettings.of(ctx.settings).candidates, question.allowed
+    found = [question.by_words]
+    if prepared.scan is not None:
+        found.append(prepared.scan.best(count, allowed)[0])
+    if prepared.chunks is not None:
+        found.append(
+            prepared.chunks.nearest(ctx, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed)
+        )
+    for retriever in ctx.registry.retrievers:
+        if body.asks(retriever):
+            found.append(ordinals_of(BitMap(retriever.candidates(ctx, body.query)) & allowed))
+    candidates = ascending(*found)
+    return (
+        with_neighbours(ctx, candidates, question.members)
+        if body.search_type == "hybrid"
+        else candidates
+    )
+
+
+def with_neighbours(ctx: ReadContext, candidates: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The candidates and those of the members beside them in their sessions, as ascending
+    ordinals.
+    """
+    features = ctx.index(MEMORY_FEATURES)
+    beside = np.concatenate(
+        [features.field(side, candidates) for side in ("previous", "following")]
+    )
+    return ascending(candidates, beside[among(members, beside)])
+
+
+def rank(
+    ctx: ReadContext,
+    candidates: np.ndarray,
+    question: Question,
+    prepared: Prepared,
+    body: SearchBody,
+) -> Ranked:
+    """Order the candidates by the weighted sum of their features."""
+    if not len(candidates):
+        nothing = np.zeros(0, np.float32)
+        return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool))
+    pool, columns = gather(ctx, candidates, question, prepared)
+    found = ranking.features(question.measure, pool, columns)
+    profile = interact(
+        ctx,
+        candidates,
+        columns,
+        found,
+        dict(zip(question.terms, question.measure.idf, strict=True)),
+        prepared,
+    )
+    weights = ranking_profile(ctx.settings, profile).weights
+    learned, set_back = (
+        learned_scores(ctx, candidates, found),
+        _set_back(ctx, candidates, question.archived, weights),
+    )
+    scores = ranking.score(found, weights) + learned + set_back
+    # A model gives random letters a meaning too: what it never met as a word has to come much
+    # nearer.
+    settings = SearchSettings.of(ctx.settings)
+    near = settings.strange_cosine_min if prepared.out_of_vocabulary else settings.cosine_min
+    is_relevant = (found["lexical"] > 0) | (found["exact"] >= near)
+    order = np.argsort(scores, kind="stable")[
+        ::-1
+    ]  # candidates ascend, so of equal ones the newer comes first
+    contributions = (
+        {name: weights[name] * values[order] for name, values in found.items()}
+        if body.keeps_parts
+        else {}
+    )
+    if body.keeps_parts and isinstance(learned, np.ndarray):
+        contributions["feedback"] = learned[order]
+    if body.keeps_parts and isinstance(set_back, np.ndarray):
+        contributions["archived"] = set_back[order]
+    normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
+    conflict = ranking.subject_conflict(found, weights) if prepared.named.people else 0.0
+    return Ranked(
+        candidates[order],
+        scores[order],
+        normalized[order],
+        contributions,
+        is_relevant[order],
+        conflict,
+        profile,
+        ranking.words_met(pool.frequencies[:, order], question.measure.idf)
+        if prepared.unread or prepared.foreign
+        else None,
+        prepared.unread,
+    )
+
+
+def _set_back(
+    ctx: ReadContext, candidates: np.ndarray, archived: np.ndarray, weights: Mapping[str, float]
+) -> np.ndarray | float:
+    """What archived memories are ranked lower by; 0.0 where there are none."""
+    if not len(archived):
+        return 0.0
+    set_back = np.float32(
+        -SearchSettings.of(ctx.settings).archived_set_back * ranking.reachable(weights)
+    )
+    return np.where(among(archived, candidates), set_back, np.float32(0))
+
+
+def interact(
+    ctx: ReadContext,
+    candidates: np.ndarray,
+    columns: ranking.Columns,
+    found: ranking.Features,
+    idf: Mapping[str, float],
+    prepared: Prepared,
+) -> str:
+    """Add late interaction to the features of the most promising candidates; -> the settings
+    section that weighs them.
+
+    It looks at their words and at their neighbours'.
+    """
+    count = SearchSettings.of(ctx.settings).interactions
+    if prepared.word_vectors is None or not len(prepared.word_vectors) or not count:
+        return "ranking_fast"
+    first = ranking.score(found, RankingFastSettings.of(ctx.settings).weights)
+    promising = np.arange(len(first))
+    if len(first) > count:
+        promising = np.argpartition(first, -count)[-count:]
+    near = candidates[promising]
+    features = ctx.index(MEMORY_FEATURES)
+    sides = np.concatenate(
+        (near, features.field("previous", near), features.field("following", near))
+    )
+    nearest = ctx.index(MEMORY_WORDS).nearest(prepared.space, sides, prepared.word_vectors)
+    rarity = np.array(
+        [max(idf.get(term, 0.0) for term in word.terms) for word in prepared.words], np.float32
+    )
+    own, previous, following = nearest.reshape(3, len(near), len(rarity))
+    for name, values in zip(
+        ("words", "nearby"), ranking.interaction(own, previous, following, rarity), strict=True
+    ):
+        found[name][promising] = values
+    has_context = bool(columns.text_features["session"].any()) or bool(columns.speaker.any())
+    return "ranking" if has_context else "ranking_notes"
+
+
+def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
+    """query_confidence of an answer whose first result is at place `best`."""
+    by_words = 1.0
+    if ranked.words_met is not None:
+        by_words = ranking.sure_of_words(float(ranked.words_met[best]))
+    if ranked.unread:
+        return by_words
+    profile = ranking_profile(ctx.settings, ranked.profile)
+    evidence = float(ranked.scores[best]) + profile.conflict_weight * min(ranked.conflict, 0.0)
+    sure = ranking.logistic(profile.confidence_slope * (evidence - profile.confidence_middle))
+    # In a language that the embedder was not taught, meaning alone makes nobody sure.
+    return min(sure, max(by_words, 0.5))
+
+
+def conflicting(ctx: ReadContext, ranked: Ranked) -> bool:
+    """Whether what is asked of one speaker fits another one better."""
+    return ranked.conflict < ranking_profile(ctx.settings, ranked.profile).conflict_min
+
+
+def gather(
+    ctx: ReadContext, candidates: np.ndarray, question: Question, prepared: Prepared
+) -> tuple[ranking.Pool, ranking.Columns]:
+    """Read what ranking needs of the candidates and their session neighbours."""
+    features = ctx.index(MEMORY_FEATURES)
+    text_features = features.take(candidates)
+    ordinals, previous, following = ranking.pooled(
+        candidates, text_features["previous"], text_features["following"]
+    )
+    text = ctx.index(MEMORY_TEXT)
+    scan = prepared.scan or Scan.of_nothing()
+    cosines = scan.at(ordinals)
+    blended = scan.blended(
+        candidates, text_features["previous"], text_features["following"], ranking.NEIGHBOUR
+    )
+    if prepared.chunks is not None:  # a long memory is as near as the nearest of its passages
+        further = prepared.chunks.cosines(ctx, ordinals)
+        cosines, blended = (
+            np.maximum(cosines, further),
+            np.maximum(blended, further[: len(candidates)]),
+        )
+    pool = ranking.Pool(text.frequencies(question.terms, ordinals), text.lengths(ordinals), cosines)
+    before = features.field("flags", text_features["previous"])
+    columns = ranking.Columns(
+        previous=previous,
+        following=following,
+        blended=blended,
+        answers=(before & TextFeatures.QUESTION > 0) & (previous >= 0),
+        speaker=said_by(ctx, prepared.named, candidates, text_features["speaker"]),
+        date=nearness(question.dates, text_features["occurred_at"]),
+        text_features=text_features,
+    )
+    return pool, columns
+
+
+def ascending(*ordinals: np.ndarray) -> np.ndarray:
+    """Every ordinal of these arrays once, in order."""
+    found = np.sort(np.concatenate(ordinals))
+    return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
+
+
+def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.ndarray:
+    """Places of the results that may be shown, best first: relevant, and not too far below the best
+    of them.
+    """
+    # As a float32, what the scores are, a small threshold would be zero.
+    reached = ranked.normalized >= np.float64(body.score_min)
+    shown = (ranked.is_relevant | body.include_low_confidence) & reached
+    if not shown.any() or body.include_low_confidence:
+        return np.flatnonzero(shown)
+    asked = body.relevance_or(SearchSettings.of(ctx.settings).relevance)
+    gap = ranking.SCORE_GAPS[asked]
+    return np.flatnonzero(shown & (ranked.scores >= ranked.scores[shown].max() - gap))
+
+
+def hydrate(
+    ctx: ReadContext, ranked: Ranked, page: Iterable[int], body: SearchBody, terms: list[str]
+) -> list[dict[str, Any]]:
+    """The rows of one page, from the snapshot that ranked them."""
+    page = list(page)
+    ordinals = [int(ranked.ordinals[place]) for place in page]
+    note_accesses(ctx, ordinals)
+    rows = rows_at(ctx, ordinals)
+    compact = body.view == "compact"
+    matcher, counted = (
+        Matcher(frozenset(terms)),
+        [None] * len(rows) if compact else occurrences(ctx, terms, rows),
+    )
+    hits = []
+    for rank_number, (place, row, found) in enumerate(
+        zip(page, rows, counted, strict=True), body.offset + 1
+    ):
+        explanation = (
+            {name: round(float(values[place]), 6) for name, values in ranked.contributions.items()}
+            if body.explained
+            else None
+        )
+        hits.append(
+            hit(
+                row,
+                rank=rank_number,
+                score=float(ranked.scores[place]),
+                normalized=float(ranked.normalized[place]),
+                is_relevant=bool(ranked.is_relevant[place]),
+                matcher=matcher,
+                occurrences=found,
+                explanation=explanation,
+                compact=compact,
+            )
+        )
+    return hits
+
+
+def occurrences(
+    ctx: ReadContext, terms: list[str], rows: list[MemoryRow]
+) -> list[dict[str, int] | None]:
+    """How often each memory's content has each of the terms that it has; None where one is there
+    too often to be counted.
+    """
+    counted = ctx.index(MEMORY_TEXT).frequencies(
+        terms, np.array([row.ordinal for row in rows], np.uint32)
+    )
+    # A memory is indexed with its speaker's name, which is no part of the content.
+    spoken = {name: [] if name is None else analyze(name) for name in {row.speaker for row in rows}}
+    found: list[dict[str, int] | None] = []
+    for row, counts in zip(rows, counted.T.astype(int).tolist(), strict=True):
+        of_name = spoken[row.speaker]
+        each = {
+            term: left
+            for term, count in zip(terms, counts, strict=True)
+            if (left := count - of_name.count(term)) > 0
+        }
+        found.append(each if max(counts, default=0) < OCCURRENCES_SCORED_MAX else None)
+    return found
+
+
+OPERATIONS = (
+    Read(
+        name="search.search",
+        method="POST",
+        path="/v1/search",
+        load=load,
+        prepare=prepare,
+        batch=scan_together,
+        handler=search,
+        body=SearchBody,
+        response=SearchReply,
+        rate="search",
+        credits=1,
+        summary="Search memories",
+        description=(
+            "By words and meaning. Nothing is padded: what does not stand on its own is left "
+            "out, and `no_match` says so."
+        ),
+        example=EXAMPLE_QUERY,
+        example_reply=EXAMPLE_REPLY,
+    ),
+    Read(
+        name="search.similar",
+        method="GET",
+        path="/v1/search/similar/{id}",
+        handler=similar,
+        query=SimilarQuery,
+        response=SearchReply,
+        rate="search",
+        credits=1,
+        summary="Memories similar to one",
+        description=(
+            "The nearest memories by meaning, without the memory itself. `min_score` compares "
+            "with `normalized_score`."
+        ),
+        example_reply={**EXAMPLE_REPLY, "search_type": "vector"},
+    ),
+)

@@ -1,0 +1,28 @@
+"""What a search may return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyroaring import BitMap
+
+from plugins.memories import MEMORY_FIELDS, compile_filter, known_at, readable
+from runtime.api.context import ReadContext
+from storage.indexes import AllOf
+
+FILTERS_AT = ("body", "filters")
+
+
+def universe(ctx: ReadContext, body: Any) -> BitMap:
+    """Everything a search may return: live, indexed, in scope, inside the filters."""
+    past = body.as_of is not None
+    found = readable(ctx, body, include_superseded=body.include_superseded or past) - ctx.index(
+        MEMORY_FIELDS
+    ).of("pending", 1)
+    if past:
+        found = known_at(ctx, found, body.as_of, include_superseded=body.include_superseded)
+    if body.filters:
+        found = AllOf(compile_filter(ctx, body.filters, FILTERS_AT)).evaluate(
+            ctx.index(MEMORY_FIELDS), found
+        )
+    return found

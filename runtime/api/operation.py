@@ -1,0 +1,349 @@
+"""The vocabulary every feature is written in: Operation, Event, Call and Reply. What travels is
+defined in runtime/api/call.py, what handlers are given in runtime/api/context.py.
+
+An Operation is data. Its route, validation, authorisation, rate bucket, credits, idempotency, shard
+dispatch, metrics and OpenAPI entry all derive from one declaration; nobody writes a route by hand.
+What it may declare depends on its kind: a Read, a Write or a Flow.
+
+    Read    load(ctx: ReadContext, body) -> loaded       optional; reads a snapshot before slow work
+            prepare(call, loaded, models) -> prepared    optional; async; embeddings and other
+                                                         remote work, on no snapshot
+            batch(ctx: ReadContext, [prepared, …])       optional; once for calls of one tenant that
+                                                         are ready together
+            handler(ctx: ReadContext, body) -> Reply | body    on one snapshot
+            complete(call, made, models) -> body         optional, with prepare; async; remote work
+                                                         on what the handler made, its snapshot
+                                                         closed
+    Write   load, prepare                                as above
+            handler(ctx: WriteContext, body) -> Reply | body   synchronous, deterministic, inside
+                                                         one transaction
+    Flow    load(ctx: ReadContext, body) -> loaded       optional; when the caller was admitted
+            handler(call, steps, models) -> Reply | body async; runs in the gateway and composes
+                                                         operations by name
+            finish(ctx: WriteContext, body)              optional; what the flow leads to, in one
+                                                         transaction (runtime/http/flow.py)
+
+What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query
+model is `ctx.query`. A handler returns a Reply, or just the body (a pydantic model, a dict or a
+list), which then goes out with the operation's first status. Time and ids come from the Call, never
+from the clock or the random module, so that running a write twice gives the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from runtime.api.call import (
+    ABORT,
+    BEGIN,
+    BEGUN,
+    END,
+    NOBODY,
+    Call,
+    Credential,
+    Event,
+    Principal,
+    Reply,
+    Signed,
+    StoredFile,
+    encode_body,
+)
+from runtime.api.slot_context import OperatorReadContext, OperatorWriteContext
+
+if TYPE_CHECKING:
+    from runtime.settings import Settings
+
+__all__ = [
+    "ABORT",
+    "BEGIN",
+    "BEGUN",
+    "END",
+    "NOBODY",
+    "Body",
+    "Call",
+    "Credential",
+    "Event",
+    "Flow",
+    "Idempotency",
+    "Kind",
+    "Operation",
+    "Patch",
+    "Principal",
+    "Query",
+    "Read",
+    "Reply",
+    "Signed",
+    "StoredFile",
+    "Upload",
+    "UploadedFile",
+    "View",
+    "Write",
+    "encode_body",
+    "not_blank",
+]
+
+# Functions of a declaration. What each is given is the widest context that there is of its kind, so
+# that it may ask for that, for a narrower one, or for a plain one, and never for a write where it
+# reads. The shard gives what the declaration says (runtime/api/slot_context.py).
+ReadHandler = Callable[[OperatorReadContext, Any], Any]
+WriteHandler = Callable[[OperatorWriteContext, Any], Any]
+FlowHandler = Callable[[Call, Any, Any], Awaitable[Any]]
+Load = Callable[[OperatorReadContext, Any], Any]
+Prepare = Callable[[Call, Any, Any], Awaitable[Any]]
+Batch = Callable[[OperatorReadContext, list[Any]], None]
+Complete = Callable[[Call, Any, Any], Awaitable[Any]]
+Finish = Callable[[OperatorWriteContext, Any], None]
+Resource = Callable[[OperatorReadContext, Any, str, Call], Reply]
+
+
+class Kind(Enum):
+    READ = "read"
+    WRITE = "write"
+    FLOW = "flow"
+
+
+class Idempotency(Enum):
+    """How a repeated Idempotency-Key is answered.
+
+    NONE       the operation changes nothing
+    CACHED     the stored reply, byte for byte, for 24 hours, with X-Idempotent-Replay: true
+    CANONICAL  the same logical resource, read again, for as long as the record lives
+    """
+
+    NONE = "none"
+    CACHED = "cached"
+    CANONICAL = "canonical"
+
+
+class Body(BaseModel):
+    """A request body. Unknown fields are ignored and null means absent (PATCH bodies derive from
+    Patch instead).
+
+    lines_field  the field that the lines of an application/x-ndjson body become; without it such a
+                 body is refused
+    """
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    lines_field: ClassVar[str] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any) -> Any:
+        if isinstance(value, dict) and None in value.values():
+            return {name: item for name, item in value.items() if item is not None}
+        return value
+
+
+class Patch(BaseModel):
+    """A PATCH body: null clears an optional field, absence leaves it; `model_fields_set` tells them
+    apart.
+    """
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+
+class Query(Body):
+    """Query parameters. An empty value means absent, unless `empty_is_absent` is off; a list field
+    collects a repeated parameter.
+    """
+
+    empty_is_absent: ClassVar[bool] = True
+
+
+class View(BaseModel):
+    """A response model: it documents and tests the wire shape. Handlers on hot paths may return
+    plain dicts of this shape.
+    """
+
+
+class UploadedFile(BaseModel):
+    """The file of a form: what the gateway found out while it arrived, and where it is."""
+
+    filename: str = Field(description="The name it was sent under, without a path.")
+    media_type: str = Field(description="What its content is.")
+    size_bytes: int = Field(description="Its length.")
+    sha256: str = Field(description="Hex digest of its content.")
+    # Where it was put is no part of what the request means.
+    blob_name: str = Field(exclude=True)
+    blob_key: bytes = Field(exclude=True, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A body that is a form, multipart/form-data, with one file in it.
+
+    The file is stored while it arrives; the operation's body has it as the field `file` (an
+    UploadedFile), beside the other parts.
+
+    bytes_max  (settings) -> the size above which it is 413
+    media_type (first bytes, filename) -> what it is, or None, which is 415
+    """
+
+    bytes_max: Callable[[Settings], int]
+    media_type: Callable[[bytes, str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One endpoint: what all kinds declare. Written as a Read, a Write or a Flow.
+
+    name         "memories.create"; unique, and how flows call it
+    method,path  "POST", "/v1/memories/{id}"; `aliases` are further paths of the same operation
+    handler      see the module docstring
+    body,query   pydantic models of the request, or None
+    response     View of the success body, or None for 204
+    produces     media type of a success body that is no JSON, such as "text/plain"; its response
+                 model is a root model of each line, where it produces application/x-ndjson
+    statuses     success statuses this operation can give; the first is used when a handler returns
+                 a bare body
+    load         optional step before the handler
+    scope        "public", "read", "write" or "admin"
+    scope_of     (body) -> the scope that this request needs, where the body decides whether `scope`
+                 is enough
+    slot_of      for public operations: (body) -> slot, since there is no credential to tell it
+    rate         name of the rate bucket, "default", "search", "batch", "media"
+    rate_of      (body) -> rate bucket, where the body decides it
+    credits      base weight in credits, or (body) -> int: what is asked for before the work; a
+                 write may set `ctx.credits` to less
+    feature      key of the tier feature that gates it, (body) -> key or None where only some
+                 requests need it, or None
+    internal     left out of the public OpenAPI document; takes the operator token only, and its
+                 functions are given the operator's contexts (runtime/api/slot_context.py)
+    accounts     for public operations: looks for accounts of its slot, or makes one; its functions
+                 are given a slot's contexts
+    example      a request body for the OpenAPI document
+    example_reply  a response body for the OpenAPI document
+
+    What only other kinds declare reads as None, False or NONE, so that whoever takes operations of
+    all kinds need not ask which it is.
+    """
+
+    name: str
+    method: str
+    path: str
+    handler: ReadHandler | WriteHandler | FlowHandler
+    summary: str
+    response: type[BaseModel] | None
+    body: type[BaseModel] | None = None
+    query: type[Query] | None = None
+    statuses: tuple[int, ...] = (200,)
+    load: Load | None = None
+    scope: str = "read"
+    scope_of: Callable[[Any], str] | None = None
+    slot_of: Callable[[Any], int] | None = None
+    rate: str = "default"
+    rate_of: Callable[[Any], str] | None = None
+    produces: str | None = None
+    credits: int | Callable[[Any], int] = 0
+    feature: str | Callable[[Any], str | None] | None = None
+    stability: str = "ga"
+    deprecated: bool = False
+    internal: bool = False
+    accounts: bool = False
+    aliases: tuple[str, ...] = ()
+    description: str = ""
+    example: Any = None
+    example_reply: Any = None
+
+    kind: ClassVar[Kind]
+    prepare: ClassVar[Prepare | None] = None
+    batch: ClassVar[Batch | None] = None
+    complete: ClassVar[Complete | None] = None
+    finish: ClassVar[Finish | None] = None
+    idempotency: ClassVar[Idempotency] = Idempotency.NONE
+    resource: ClassVar[Resource | None] = None
+    upload: ClassVar[Upload | None] = None
+    remote: ClassVar[Callable[[Call], bool] | None] = None
+    signed_by: ClassVar[str | None] = None
+    fresh_usage: ClassVar[bool] = False
+    streams: ClassVar[bool] = False
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether a call is answered without waiting for anything."""
+        return self.kind is Kind.READ and self.prepare is None and not self.fresh_usage
+
+    def credits_for(self, body: Any) -> int:
+        """What a call with this body asks for before its work."""
+        return self.credits(body) if callable(self.credits) else self.credits
+
+    @property
+    def tag(self) -> str:
+        return self.name.split(".", 1)[0]
+
+    @property
+    def content_type(self) -> str:
+        return self.produces or "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Operation):
+    """Changes nothing, and is answered from one snapshot.
+
+    prepare,batch,complete  optional steps around the handler
+    fresh_usage  what was counted in memory is written down first, so that the operation sees all
+                 usage before it
+    """
+
+    kind: ClassVar[Kind] = Kind.READ
+
+    handler: ReadHandler
+    prepare: Prepare | None = None
+    batch: Batch | None = None
+    complete: Complete | None = None
+    fresh_usage: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Operation):
+    """One transaction.
+
+    prepare      optional step before it
+    idempotency  NONE, CACHED or CANONICAL
+    resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of
+                 a finished write
+    upload       set where the body is a form with a file
+    remote       (call) -> whether it waits for somebody else's server before its transaction; it
+                 then travels apart from the others
+    signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and
+                 that header's value
+    """
+
+    kind: ClassVar[Kind] = Kind.WRITE
+
+    handler: WriteHandler
+    prepare: Prepare | None = None
+    idempotency: Idempotency = Idempotency.NONE
+    resource: Resource | None = None
+    upload: Upload | None = None
+    remote: Callable[[Call], bool] | None = None
+    signed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow(Operation):
+    """Takes seconds and holds no transaction meanwhile; composes other operations.
+
+    finish       optional: what it leads to, in one transaction
+    idempotency  NONE or CACHED
+    streams      whether the answer may also be a stream of server-sent events
+    """
+
+    kind: ClassVar[Kind] = Kind.FLOW
+
+    handler: FlowHandler
+    finish: Finish | None = None
+    idempotency: Idempotency = Idempotency.NONE
+    streams: bool = False
+
+
+def not_blank(text: str) -> str:
+    """Validate that a text holds more than white space, for pydantic. Raises ValueError."""
+    if not text.strip():
+        raise ValueError("must contain more than white space")
+    return text

@@ -1,0 +1,481 @@
+"""Plugin and Registry: what is installed, in which order, checked once and then frozen.
+
+A plugin is a value. serve_app.py names the enabled ones and builds one Registry from them; nothing
+registers itself on import. The Registry orders plugins by `requires`, refuses duplicates and
+dangling references with a sentence that names both sides, and is the single source for routes,
+tables, events, jobs and search retrievers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from runtime.api.checks import Check
+from runtime.api.context import (
+    AccessCounter,
+    Audience,
+    Figures,
+    FurtherEntries,
+    ReadContext,
+    Subscriber,
+    WriteContext,
+)
+from runtime.api.mount import Mount
+from runtime.api.operation import Event, Flow, Idempotency, Kind, Operation, Read, Write
+from runtime.api.slot_context import SlotWriteContext
+from runtime.api.steps import JobSteps
+from runtime.api.tiers import NO_OFFER, Feature, Offer
+from runtime.api.tools import Tool
+from runtime.outbound import Outbound
+from runtime.settings import Section, Settings
+from storage.store import Table
+
+EVERY_EVENT = "*"
+Declared = TypeVar("Declared")
+
+
+class RegistryError(Exception):
+    """The set of plugins is inconsistent; the message names the plugin and the offending
+    declaration.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class RetryStrategy:
+    """When a failed job runs again.
+
+    Attempt n (from 1) that failed is followed by a wait of min(base_ms · factor^(n−1), max_ms),
+    plus up to `jitter` of it (a share, 0 to 1); after `attempts` failures the job is `failed` with
+    the reason.
+    """
+
+    attempts: int = 8
+    base_ms: int = 500
+    factor: float = 2.0
+    max_ms: int = 60_000
+    jitter: float = 0.1
+
+    def wait_ms(self, failures: int, chance: float) -> int:
+        """failures so far (≥ 1), chance in [0, 1) -> milliseconds until the next attempt."""
+        wait = min(self.base_ms * self.factor ** (failures - 1), self.max_ms)
+        return int(wait * (1 + self.jitter * chance))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A kind of background work, run by the shard that owns the tenant.
+
+    load(ctx: ReadContext, payload) -> loaded          optional, on a snapshot
+    prepare(steps, loaded, payload, models) -> prepared  optional, async, outside any transaction;
+                                                       and after the write that asked for it is
+                                                       acknowledged; `steps` runs reads by name
+                                                       (runtime/api/steps.py)
+    handler(ctx: WriteContext, payload) -> result      one transaction, together with the job's
+                                                       completion: its effect happens once;
+                                                       `ctx.prepared` holds what prepare made
+    failed(ctx: WriteContext, payload, reason)         optional; runs when the last attempt failed
+    keep      whether a completed job can be looked at for a week; off where its effect is its
+              record
+    accounts  whether it is a slot's work on its accounts, which outlives them: its handler is given
+              a slot's context, and no tenant can enqueue it
+    cleanup   whether it removes what somebody has deleted: its result counts what went, and is
+              shown to the account as a receipt
+    listed    whether the account finds it among the jobs of its memories
+    """
+
+    name: str
+    handler: Callable[[SlotWriteContext, Any], Any]
+    load: Callable[[ReadContext, Any], Any] | None = None
+    prepare: Callable[[JobSteps, Any, Any, Any], Awaitable[Any]] | None = None
+    failed: Callable[[WriteContext, Any, str], None] | None = None
+    retry: RetryStrategy = RetryStrategy()
+    keep: bool = True
+    accounts: bool = False
+    cleanup: bool = False
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """A further source of search candidates.
+
+    name        as a search asks for it: its `search_type`, and the channel of its boosts
+    candidates  (ctx: ReadContext, query) -> ordinals of memories. They are ranked like all others,
+                by what the search measures of them, so a retriever gives no scores
+    in_hybrid   whether a hybrid search that says nothing of it has its candidates
+    """
+
+    name: str
+    candidates: Callable[[ReadContext, Any], Iterable[int]]
+    in_hybrid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """How an import takes in one kind of exported record.
+
+    model     what a record must be; fields it does not have are ignored
+    function  (ctx: WriteContext, records, renamed: (id) -> id of the importing account) -> how many
+              were new
+    """
+
+    model: type[BaseModel]
+    function: Callable[[WriteContext, list[Any], Callable[[str], str]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One noun: everything it adds to the service, as data.
+
+    name, requires  identity and floor: it may use the tables and functions of the plugins it
+                    requires, and no others
+    mounts          subtrees of the address space that it answers in a manner of its own
+                    (runtime/api/mount.py)
+    replaces        operations of plugins it requires, in a fuller form; at most one plugin replaces
+                    an operation
+    tables, indexes what it stores; each must be covered by `erase` and `export` (a test enumerates
+    them)
+    index_entries   bitmap index of a plugin it requires -> function(row) -> the (field, value)s by
+                    which that index is to find the row beside its own plugin's
+    events          kinds it emits
+    subscribe       event kind -> function(ctx: WriteContext, event_id, kind, data, resource_id), in
+                    the same transaction; the kind "*" stands for every event but the internal ones
+    audience        (ctx: ReadContext, kind) -> whether anyone of this tenant waits for events of a
+                    kind; without such a plugin, what a read announces is written nowhere
+    access_counters name of what reads count (ReadContext.count_accesses) -> function(ctx:
+                    WriteContext, {key: (how often, last, Unix milliseconds)})
+    jobs            background work
+    retrievers      search extensions
+    tools           what agents may do with its operations (runtime/api/tools.py)
+    erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind,
+                    record), or of (kind, record, place) where it can go on behind a place
+                    (`ctx.after`) without walking there again
+    figures         (ctx: ReadContext) -> {name: count} of what it keeps for the tenant, which are
+                    added to those of the others (runtime/api/figures.py)
+    swept           those of its tables that grow large and that `erase` does not have to read: they
+                    are swept before it, in steps
+    restore         kind of exported record -> how such records are taken in
+    checks          what must agree among its rows, indexes, counters and jobs
+                    (runtime/api/checks.py), for verification
+    migrations      (table, from_version) -> function(row) -> row
+    private_networks (settings) -> whether what it sends may reach private networks
+    settings        section of the settings -> what it holds; it reads its own by type (Section.of)
+    features        key by which its operations name a feature that only some tiers have -> the
+                    feature
+    rates           rate bucket of operations, its own and others' -> (settings) -> how many
+                    requests of the bucket an account may make in a minute
+    offer           (settings) -> what new accounts get and where customers find other tiers; at
+                    most one plugin says it
+    """
+
+    name: str
+    requires: tuple[str, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    replaces: tuple[Operation, ...] = ()
+    tables: tuple[Table, ...] = ()
+    indexes: tuple[Any, ...] = ()
+    index_entries: Mapping[str, FurtherEntries] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    subscribe: Mapping[str, Subscriber] = field(default_factory=dict)
+    audience: Audience | None = None
+    access_counters: Mapping[str, AccessCounter] = field(default_factory=dict)
+    jobs: tuple[Job, ...] = ()
+    retrievers: tuple[Retriever, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    erase: Callable[[WriteContext], Mapping[str, int]] | None = None
+    export: Callable[[ReadContext], Iterable[tuple[Any, ...]]] | None = None
+    figures: Figures | None = None
+    swept: tuple[Table, ...] = ()
+    restore: Mapping[str, Restore] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
+    private_networks: Callable[[Settings], bool] | None = None
+    settings: Mapping[str, type[Section]] = field(default_factory=dict)
+    features: Mapping[str, Feature] = field(default_factory=dict)
+    rates: Mapping[str, Callable[[Settings], int]] = field(default_factory=dict)
+    offer: Callable[[Settings], Offer] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Frozen union of all plugins, in dependency order."""
+
+    plugins: tuple[Plugin, ...]
+    operations: Mapping[str, Read | Write | Flow]
+    tables: Mapping[str, Table]
+    indexes: Mapping[str, Any]
+    index_entries: Mapping[str, tuple[FurtherEntries, ...]]
+    events: Mapping[str, Event]
+    subscribers: Mapping[str, tuple[Subscriber, ...]]
+    audiences: tuple[Audience, ...]
+    figures: tuple[Figures, ...]
+    access_counters: Mapping[str, AccessCounter]
+    jobs: Mapping[str, Job]
+    retrievers: tuple[Retriever, ...]
+    tools: tuple[tuple[Tool, Operation], ...]
+    restore: Mapping[str, Restore]
+    features: Mapping[str, Feature]
+    rates: Mapping[str, Callable[[Settings], int]]
+
+    def outbound(self, settings: Settings) -> Outbound:
+        """What sends requests to addresses that callers gave, under these settings."""
+        asked = [plugin.private_networks for plugin in self.plugins if plugin.private_networks]
+        return Outbound(allow_private_networks=any(allows(settings) for allows in asked))
+
+    def offer(self, settings: Settings) -> Offer:
+        """What new accounts get, and where customers find other tiers."""
+        said = [plugin.offer for plugin in self.plugins if plugin.offer]
+        return said[0](settings) if said else NO_OFFER
+
+    def caps(self, settings: Settings) -> dict[str, int]:
+        """Rate bucket -> requests per minute, where endpoint caps apply."""
+        if not settings.limits.endpoint_caps:
+            return {}
+        return {name: per_minute(settings) for name, per_minute in self.rates.items()}
+
+    @classmethod
+    def build(
+        cls,
+        plugins: Iterable[Plugin],
+        *,
+        core_tables: Iterable[Table] = (),
+        core_indexes: Iterable[Any] = (),
+    ) -> Registry:
+        """Order, check, freeze. Raises RegistryError."""
+        ordered = _in_dependency_order(list(plugins))
+        tables = _unique("table", [*core_tables, *(t for p in ordered for t in p.tables)])
+        indexes = _unique("index", [*core_indexes, *(i for p in ordered for i in p.indexes)])
+        for index in indexes.values():
+            for table in index.tables:
+                if table.name in tables:
+                    raise RegistryError(
+                        f"table {table.name!r} of index {index.name!r} is declared twice"
+                    )
+                tables[table.name] = table
+        events = _unique("event", [e for p in ordered for e in p.events], key="kind")
+        restore: dict[str, Restore] = {}
+        for plugin in ordered:
+            for kind, how in plugin.restore.items():
+                if restore.setdefault(kind, how) is not how:
+                    raise RegistryError(
+                        f"plugin {plugin.name!r} takes in records of kind {kind!r}, which another "
+                        "plugin does already"
+                    )
+        operations = _unique("operation", [o for p in ordered for o in p.operations])
+        operations |= _replaced(ordered)
+        _check_routes(operations.values())
+        sections_of(ordered)
+        _only_one_offers(ordered)
+        features = _declared_once("feature", ordered, lambda plugin: plugin.features)
+        _check_features(operations.values(), features)
+        rates = _declared_once("rate", ordered, lambda plugin: plugin.rates)
+        return cls(
+            plugins=tuple(ordered),
+            operations=MappingProxyType(operations),
+            tables=MappingProxyType(tables),
+            indexes=MappingProxyType(indexes),
+            index_entries=MappingProxyType(_index_entries(ordered, indexes)),
+            events=MappingProxyType(events),
+            subscribers=MappingProxyType(_subscribers(ordered, events)),
+            audiences=tuple(plugin.audience for plugin in ordered if plugin.audience is not None),
+            figures=tuple(plugin.figures for plugin in ordered if plugin.figures is not None),
+            access_counters=MappingProxyType(
+                {
+                    name: function
+                    for plugin in ordered
+                    for name, function in plugin.access_counters.items()
+                }
+            ),
+            jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
+            retrievers=tuple(r for p in ordered for r in p.retrievers),
+            tools=_tools(ordered, operations),
+            restore=MappingProxyType(restore),
+            features=MappingProxyType(features),
+            rates=MappingProxyType(rates),
+        )
+
+
+def _in_dependency_order(plugins: list[Plugin]) -> list[Plugin]:
+    by_name = _unique("plugin", plugins)
+    ordered: list[Plugin] = []
+    visiting: list[str] = []
+
+    def visit(plugin: Plugin) -> None:
+        if plugin in ordered:
+            return
+        if plugin.name in visiting:
+            raise RegistryError(
+                "plugins require each other in a circle: " + " → ".join([*visiting, plugin.name])
+            )
+        visiting.append(plugin.name)
+        for name in plugin.requires:
+            if name not in by_name:
+                raise RegistryError(
+                    f"plugin {plugin.name!r} requires {name!r}, which is not enabled"
+                )
+            visit(by_name[name])
+        visiting.pop()
+        ordered.append(plugin)
+
+    for plugin in plugins:
+        visit(plugin)
+    return ordered
+
+
+def _subscribers(
+    plugins: list[Plugin], events: Mapping[str, Event]
+) -> dict[str, tuple[Subscriber, ...]]:
+    """The functions that hear of an event, by its kind."""
+    found: dict[str, tuple[Subscriber, ...]] = {}
+    for plugin in plugins:
+        for wanted, function in plugin.subscribe.items():
+            if wanted != EVERY_EVENT and wanted not in events:
+                raise RegistryError(
+                    f"plugin {plugin.name!r} subscribes to {wanted!r}, which no plugin declares"
+                )
+            public = [kind for kind in events if not kind.startswith("internal.")]
+            for kind in public if wanted == EVERY_EVENT else [wanted]:
+                found[kind] = (*found.get(kind, ()), function)
+    return found
+
+
+def _index_entries(
+    plugins: list[Plugin], indexes: Mapping[str, Any]
+) -> dict[str, tuple[FurtherEntries, ...]]:
+    """What plugins add to each other's bitmap indexes, by index."""
+    found: dict[str, tuple[FurtherEntries, ...]] = {}
+    for plugin in plugins:
+        for name, function in plugin.index_entries.items():
+            if name not in indexes:
+                raise RegistryError(
+                    f"plugin {plugin.name!r} has entries for index {name!r}, "
+                    "which no plugin declares"
+                )
+            found[name] = (*found.get(name, ()), function)
+    return found
+
+
+def sections_of(plugins: Iterable[Plugin]) -> dict[str, type[Section]]:
+    """Every section of the settings that plugins declare. Raises RegistryError."""
+    sections: dict[str, type[Section]] = {}
+    owners = dict.fromkeys(Settings.model_fields, "the core")
+    for plugin in plugins:
+        for name, section in plugin.settings.items():
+            if name in owners:
+                raise RegistryError(
+                    f"plugin {plugin.name!r} declares the settings section {name!r}, as does "
+                    f"{owners[name]}"
+                )
+            owners[name], sections[name] = f"plugin {plugin.name!r}", section
+    return sections
+
+
+def _declared_once(
+    what: str, plugins: list[Plugin], of: Callable[[Plugin], Mapping[str, Declared]]
+) -> dict[str, Declared]:
+    """What the plugins declare under names, by name."""
+    owners: dict[str, str] = {}
+    found: dict[str, Declared] = {}
+    for plugin in plugins:
+        for name, declared in of(plugin).items():
+            if name in owners:
+                raise RegistryError(
+                    f"plugins {owners[name]!r} and {plugin.name!r} both declare the {what} {name!r}"
+                )
+            owners[name], found[name] = plugin.name, declared
+    return found
+
+
+def _check_features(operations: Iterable[Operation], features: Mapping[str, Feature]) -> None:
+    for operation in operations:
+        if isinstance(operation.feature, str) and operation.feature not in features:
+            raise RegistryError(
+                f"operation {operation.name!r} is of the feature {operation.feature!r}, which no "
+                "plugin declares"
+            )
+
+
+def _only_one_offers(plugins: list[Plugin]) -> None:
+    names = [plugin.name for plugin in plugins if plugin.offer]
+    if len(names) > 1:
+        raise RegistryError(f"plugins {names[0]!r} and {names[1]!r} both say what is offered")
+
+
+def _replaced(plugins: list[Plugin]) -> dict[str, Operation]:
+    """The operations that a plugin gives a fuller form, by name."""
+    owners = {operation.name: plugin.name for plugin in plugins for operation in plugin.operations}
+    found = _unique(
+        "replacement", [operation for plugin in plugins for operation in plugin.replaces]
+    )
+    for plugin in plugins:
+        for operation in plugin.replaces:
+            if owners.get(operation.name) not in plugin.requires:
+                raise RegistryError(
+                    f"plugin {plugin.name!r} replaces {operation.name!r}, which no plugin it "
+                    "requires declares"
+                )
+    return found
+
+
+def _tools(
+    plugins: list[Plugin], operations: Mapping[str, Operation]
+) -> tuple[tuple[Tool, Operation], ...]:
+    """Every tool with the operation it calls, in the order that agents see."""
+    _unique("tool", [tool for plugin in plugins for tool in plugin.tools])
+    for plugin in plugins:
+        own = {operation.name for operation in (*plugin.operations, *plugin.replaces)}
+        for tool in plugin.tools:
+            if tool.operation not in own:
+                raise RegistryError(
+                    f"tool {tool.name!r} of plugin {plugin.name!r} calls {tool.operation!r}, which "
+                    "is no operation of that plugin"
+                )
+    tools = sorted((tool for plugin in plugins for tool in plugin.tools), key=lambda t: t.place)
+    return tuple((tool, operations[tool.operation]) for tool in tools)
+
+
+def _unique(what: str, items: list[Any], key: str = "name") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for item in items:
+        name = getattr(item, key)
+        if name in found:
+            raise RegistryError(f"{what} {name!r} is declared twice")
+        found[name] = item
+    return found
+
+
+def _check_routes(operations: Iterable[Operation]) -> None:
+    routes: dict[tuple[str, str], str] = {}
+    for operation in operations:
+        for path in (operation.path, *operation.aliases):
+            shape = "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
+            other = routes.setdefault((operation.method, shape), operation.name)
+            if other != operation.name:
+                raise RegistryError(
+                    f"operations {other!r} and {operation.name!r} share the route "
+                    f"{operation.method} {path}"
+                )
+        if operation.idempotency is Idempotency.CANONICAL and operation.resource is None:
+            raise RegistryError(
+                f"operation {operation.name!r} is canonical and must say how its resource is read "
+                "again"
+            )
+        if operation.accounts and operation.scope != "public":
+            raise RegistryError(
+                f"operation {operation.name!r} takes a tenant's credential and cannot act on the "
+                "accounts of a slot"
+            )
+        if (
+            operation.scope == "public"
+            and operation.kind is Kind.WRITE
+            and operation.slot_of is None
+        ):
+            raise RegistryError(
+                f"operation {operation.name!r} is public and must say which slot it acts on"
+            )

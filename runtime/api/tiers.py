@@ -1,0 +1,73 @@
+"""What an account's tier gives it: credits a month, and features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.errors import FeatureNotAvailable
+from runtime.limits import TIERS
+from runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What only some tiers may use: what to call it, and the lowest tier that has it."""
+
+    name: str
+    tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tier of a new account, and where customers find the other tiers: None for the pages of
+    this service.
+    """
+
+    default_tier: str = "free"
+    upgrade_url: str | None = None
+    pricing_url: str | None = None
+
+
+NO_OFFER = Offer()
+_RANK = {name: rank for rank, name in enumerate(TIERS)}
+
+
+def credits_limit(settings: Settings, tier: str) -> int | None:
+    """Credits a month that a tier has here, None for unlimited."""
+    override = settings.limits.credits_per_month
+    if override is not None:
+        return override or None
+    credits = getattr(settings.tiers, f"{tier}_credits")
+    return None if credits < 0 else credits
+
+
+def require_feature(
+    settings: Settings, tier: str, key: str, feature: Feature, offer: Offer = NO_OFFER
+) -> None:
+    """Check that the tier has the feature, which operations name by this key. Raises
+    FeatureNotAvailable, whose body is flat.
+    """
+    if not settings.limits.features or _RANK[tier] >= _RANK[feature.tier]:
+        return
+    current, required = settings.tiers.terms(tier), settings.tiers.terms(feature.tier)
+    raise FeatureNotAvailable(
+        {
+            "error": "feature_not_available",
+            "feature": key,
+            "feature_name": feature.name,
+            "message": (
+                f"{feature.name}: this takes the tier {required['display_name']}, and the "
+                f"account has {current['display_name']}."
+            ),
+            "current_tier": {"name": tier, "display_name": current["display_name"]},
+            "required_tier": {name: required[name] for name in ("name", "display_name", "price")}
+            | {"credits": _credits_text(required)},
+            "upgrade_url": offer.upgrade_url or f"{settings.http.base_url}/dashboard/billing",
+            "pricing_url": offer.pricing_url or f"{settings.http.base_url}/v1/billing/tiers",
+        }
+    )
+
+
+def _credits_text(terms: dict[str, Any]) -> str:
+    return "unlimited" if terms["credits"] < 0 else f"{terms['credits']:,} / month"

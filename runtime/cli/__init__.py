@@ -1,0 +1,49 @@
+"""The `mneme` command: serve, demo, doctor, keys, import, ingest, mcp, webhooks, admin, models.
+
+Whatever goes wrong at start ends with one sentence on standard error and a non-zero status, never
+with a traceback. What may be asked for is in arguments.py; each command is one function of
+commands.py, and those of the operator are in admin.py, admin_storage.py and admin_cluster.py. What
+is heavy (Ray, the shards, the model) is imported only by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from runtime.cli.arguments import parser
+from runtime.cli.client import CallFailed
+from runtime.cli.commands import FAILED, CommandFailed
+from runtime.cli.import_memories import ImportFailed
+from runtime.installation import LayoutError, SecretsError
+from runtime.log_lines import mask_secrets
+from runtime.settings import SettingsError
+from storage.store import StoreError
+
+__all__ = ["main", "parser"]
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; -> its exit status."""
+    parsed = parser().parse_args(arguments)
+    try:
+        return parsed.run(parsed)
+    except (
+        CommandFailed,
+        CallFailed,
+        ImportFailed,
+        LayoutError,
+        SettingsError,
+        SecretsError,
+        StoreError,
+        OSError,
+    ) as failed:
+        print(
+            f"mneme {parsed.command}: {' '.join(mask_secrets(str(failed)).split())}",
+            file=sys.stderr,
+        )
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED

@@ -1,0 +1,297 @@
+"""`mneme admin`: what the operator does to accounts and their bills, on a running service or on the
+files of a stopped one.
+
+`COMMANDS` is the table; runtime/cli/__init__.py makes the command line from it. A command that acts
+on accounts opens an `operator_client`, which takes internal requests either way: over HTTP with the
+operator token when a service holds the data directory, else through the same gateway and shards,
+opened in this process for as long as the command takes. So a command is written once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx
+
+from runtime.cli.chosen_settings import service_settings
+from runtime.cli.client import Client, content_of, local_base_url
+from runtime.installation import DirectoryInUse, Layout, Secrets, held
+from runtime.limits import CALL_SECONDS_MAX, TIERS
+from runtime.placement import PlacementTable
+from runtime.settings import Settings
+
+OK, INCONSISTENT = 0, 1
+_BASE = "https://files.mneme"  # never resolved: requests to it are answered in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One `mneme admin` command. run: -> exit status; failures are raised, see
+    runtime/cli/__init__.py.
+
+    of_service  whether it is given the sections of the plugins too
+    """
+
+    name: str
+    summary: str
+    arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace, Settings], int]
+    of_service: bool = False
+
+
+class Caller(Protocol):
+    def call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]: ...
+
+
+# --- where requests go ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def operator_client(parsed: Namespace, settings: Settings) -> Iterator[Caller]:
+    """Open a client for internal requests about this data directory. Raises LayoutError,
+    SecretsError, StoreError, CallFailed.
+    """
+    base_url: str | None = parsed.base_url
+    if settings.cluster.name is not None:  # its shards are on other machines, too
+        with Client(
+            base_url or local_base_url(settings), Secrets.of(settings).operator_token
+        ) as client:
+            yield client
+        return
+    Layout.load(
+        settings.data_dir
+    )  # a directory without a service's data is named as such, and not filled
+    token = Secrets.load(settings.data_dir / "secrets", create=False).operator_token
+    with contextlib.ExitStack() as stack:
+        if base_url is None:
+            try:
+                stack.enter_context(held(settings.data_dir))
+            except DirectoryInUse:
+                base_url = local_base_url(settings)
+        yield stack.enter_context(
+            _files(service_settings(parsed), token) if base_url is None else Client(base_url, token)
+        )
+
+
+@contextlib.contextmanager
+def _files(settings: Settings, token: str) -> Iterator[Caller]:
+    """The service itself, in this process, for the length of the block. The caller holds the data
+    directory.
+    """
+    # With the shards and all they stand on, which a command on a running service needs none of.
+    from runtime import cluster
+
+    with asyncio.Runner() as runner:
+        opened: list[cluster.ShardLike] = []
+        shards = cluster.LocalShards(opened, table=PlacementTable(settings.data_dir))
+        try:
+            for number in range(len(PlacementTable(settings.data_dir).load().shards)):
+                opening = cluster.open_shard(settings, number, "serve_app:open_shard")
+                opened.append(runner.run(opening))
+            application = cluster.resolve("serve_app:build_local")(settings, shards)
+            client = httpx.AsyncClient(
+                transport=httpx.ASGITransport(application),
+                base_url=_BASE,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=CALL_SECONDS_MAX,
+            )
+            yield _InProcess(runner, client)
+            runner.run(client.aclose())
+            runner.run(shards.drain())
+        finally:
+            runner.run(shards.close())
+
+
+class _InProcess:
+    def __init__(self, runner: asyncio.Runner, client: httpx.AsyncClient):
+        self._runner, self._client = runner, client
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """As Client.call."""
+        return content_of(
+            method, path, self._runner.run(self._client.request(method, path, json=body)), _BASE
+        )
+
+
+def accounts(caller: Caller, settings: Settings, email: str | None) -> Iterator[dict[str, Any]]:
+    """The account with this address, or all of the installation, page by page."""
+    if email is not None:
+        yield {"email": email}
+        return
+    placement = PlacementTable.of(settings).load()
+    for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
+        page: dict[str, Any] = {"next": None}
+        while True:
+            after = {} if page["next"] is None else {"after": page["next"]}
+            page = caller.call("POST", "/v1/internal/accounts", {"slot": slots[0], **after})
+            yield from page["accounts"]
+            if page["next"] is None:
+                break
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+def _money(invoice: Mapping[str, Any]) -> str:
+    return (
+        f"{invoice['number']}  {invoice['total_cents'] / 100:,.2f} {invoice['currency'].upper()}  "
+        f"{invoice['status']}"
+    )
+
+
+def _of_account(parser: ArgumentParser) -> None:
+    parser.add_argument("--email", required=True, help="the account's e-mail address")
+
+
+def _of_some_accounts(parser: ArgumentParser) -> None:
+    parser.add_argument("--email", help="the account's e-mail address (default: all accounts)")
+
+
+def _of_invoice(parser: ArgumentParser) -> None:
+    _of_account(parser)
+    parser.add_argument("--invoice", required=True, help="the invoice's number or id")
+
+
+def _set_tier_arguments(parser: ArgumentParser) -> None:
+    _of_account(parser)
+    parser.add_argument("--tier", required=True, choices=tuple(TIERS), help="the tier from now on")
+    parser.add_argument(
+        "--price-cents",
+        type=int,
+        metavar="CENTS",
+        help="agreed price a month (default: the tier's own)",
+    )
+
+
+def _mark_paid_arguments(parser: ArgumentParser) -> None:
+    _of_invoice(parser)
+    parser.add_argument("--reference", default="", help="what the payment is known by")
+
+
+def _credit_note_arguments(parser: ArgumentParser) -> None:
+    _of_invoice(parser)
+    parser.add_argument("--reason", required=True, help="why; it stands on the note")
+    parser.add_argument(
+        "--amount-cents",
+        type=int,
+        metavar="CENTS",
+        help="how much to take back (default: all that is left)",
+    )
+
+
+def list_accounts(parsed: Namespace, settings: Settings) -> int:
+    with operator_client(parsed, settings) as caller:
+        for account in accounts(caller, settings, None):
+            print(f"{account['email']}  {account['tier']}  since {account['created_at'][:10]}")
+    return OK
+
+
+def set_tier(parsed: Namespace, settings: Settings) -> int:
+    price = {} if parsed.price_cents is None else {"price_cents": parsed.price_cents}
+    with operator_client(parsed, settings) as caller:
+        answer = caller.call(
+            "POST",
+            "/v1/internal/billing/set-tier",
+            {"email": parsed.email, "tier": parsed.tier, **price},
+        )
+    print(f"{parsed.email} has the tier {answer['tier']['name']}.")
+    return OK
+
+
+def close_period(parsed: Namespace, settings: Settings) -> int:
+    """Close what is over; a month that was closed before is left as it is."""
+    issued = 0
+    with operator_client(parsed, settings) as caller:
+        for account in accounts(caller, settings, parsed.email):
+            for invoice in caller.call(
+                "POST", "/v1/internal/billing/close", {"email": account["email"]}
+            )["invoices"]:
+                issued += 1
+                print(f"{account['email']}  {_money(invoice)}")
+    print(f"{issued} invoices were issued.")
+    return OK
+
+
+def audit_usage(parsed: Namespace, settings: Settings) -> int:
+    """Compare events, counters, invoices and ledger of each account; the status says whether all
+    agree.
+    """
+    checked, wrong = 0, 0
+    with operator_client(parsed, settings) as caller:
+        for account in accounts(caller, settings, parsed.email):
+            usage = caller.call("POST", "/v1/internal/usage/audit", {"email": account["email"]})
+            books = caller.call("POST", "/v1/internal/billing/audit", {"email": account["email"]})
+            checked += 1
+            wrong += not (usage["consistent"] and books["consistent"])
+            for period in usage["periods"]:
+                figures = " ".join(
+                    f"{name}={period[name]}"
+                    for name in ("events", "counter", "by_operation", "by_key", "by_time")
+                )
+                print(
+                    f"{account['email']}  {period['period_start'][:7]}  {figures}  "
+                    f"{_verdict(period)}"
+                )
+            figures = " ".join(
+                f"{name}={value}"
+                for name, value in books.items()
+                if isinstance(value, int) and name != "consistent"
+            )
+            print(f"{account['email']}  ledger   {figures}  {_verdict(books)}")
+    print(
+        f"{wrong} of {checked} accounts do not add up."
+        if wrong
+        else f"All {checked} accounts add up."
+    )
+    return INCONSISTENT if wrong else OK
+
+
+def _verdict(checked: Mapping[str, Any]) -> str:
+    return "ok" if checked["consistent"] else "DIFFERS"
+
+
+def mark_paid(parsed: Namespace, settings: Settings) -> int:
+    body = {"email": parsed.email, "invoice": parsed.invoice, "reference": parsed.reference}
+    with operator_client(parsed, settings) as caller:
+        print(_money(caller.call("POST", "/v1/internal/billing/mark-paid", body)))
+    return OK
+
+
+def credit_note(parsed: Namespace, settings: Settings) -> int:
+    amount = {} if parsed.amount_cents is None else {"amount_cents": parsed.amount_cents}
+    body = {"email": parsed.email, "invoice": parsed.invoice, "reason": parsed.reason, **amount}
+    with operator_client(parsed, settings) as caller:
+        print(_money(caller.call("POST", "/v1/internal/billing/credit-note", body)))
+    return OK
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("accounts", "list all accounts and their tiers", lambda parser: None, list_accounts),
+    Command("set-tier", "change an account's tier at once", _set_tier_arguments, set_tier),
+    Command(
+        "close-period",
+        "close the months that are over and issue their invoices",
+        _of_some_accounts,
+        close_period,
+    ),
+    Command(
+        "audit-usage",
+        "check usage, invoices and ledger against each other",
+        _of_some_accounts,
+        audit_usage,
+    ),
+    Command("mark-paid", "record that an invoice was paid", _mark_paid_arguments, mark_paid),
+    Command(
+        "credit-note",
+        "take back an invoice, as a whole or in part",
+        _credit_note_arguments,
+        credit_note,
+    ),
+)

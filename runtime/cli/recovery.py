@@ -1,0 +1,181 @@
+"""An installation made again from its object store: the layout, every shard, each as of one moment.
+
+Below the URL lies a folder for each installation, named by its cluster id:
+
+    <cluster id>/layout.json …        how many shards there are, and whose slots are where
+                                      (runtime/placement/copies.py)
+    <cluster id>/shards/NNNN/…        a shard's log and snapshots (storage/replication/shipper.py,
+                                      storage/replication/snapshots.py)
+
+Beside them lie the blobs of all (storage/blobs/copies.py), which a restored installation fetches
+when it needs them.
+
+The secrets are not there: whoever could read them beside the log could read the log. They come from
+the settings, or are put into `secrets/` of the new data directory beforehand, from wherever the
+operator keeps them.
+
+Shards are independent: nothing spans two stores, so each as of the same moment is a state the
+service was in, together with the placement of that moment (Placement.at): it decides which of two
+shards has a slot that was on its way. Moves that were under way go on, or back, when the
+installation is served.
+
+An installation that is taken over is still served by whoever held it until its last shard is taken,
+so the placement is read after the shards: what it says was stored in them before. One that is only
+looked at may not move slots meanwhile.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from runtime.installation import (
+    LAYOUT_FILE,
+    LOCK_FILE,
+    Layout,
+    LayoutError,
+    Secrets,
+    held,
+    shard_directory,
+    shard_place,
+)
+from runtime.placement import PLACEMENT_DIRECTORY, Placement, version_name
+from runtime.settings import Settings
+from storage.blobs import BLOBS
+from storage.replication import ObjectStore, Restored, RestoreFailed, restore
+from storage.store import KEYS_FILE, Keyring
+
+_MAY_BE_THERE = {"secrets", LOCK_FILE}
+
+
+def restore_installation(
+    settings: Settings,
+    *,
+    cluster_id: str | None,
+    at: int | None,
+    take_over: bool,
+    told: Callable[[int, Restored], None],
+) -> Layout:
+    """Make the data directory of the settings, which holds nothing but `secrets`. at: Unix
+    milliseconds; told: after each shard.
+
+    layout.json comes last: without it no service takes the directory for its own. Raises
+    RestoreFailed, LayoutError, SecretsError, ObjectStoreFailed, and what
+    storage/replication/restore.py raises.
+    """
+    if settings.object_store.url is None:
+        raise RestoreFailed(
+            "object_store.url is not set: name a backup's directory, or the object store that "
+            "holds the log."
+        )
+    objects, data_dir = ObjectStore(settings.object_store.url), settings.data_dir
+    if data_dir.exists() and {path.name for path in data_dir.iterdir()} - _MAY_BE_THERE:
+        raise LayoutError(
+            f"{data_dir} is not empty; a restore goes into a new directory that holds nothing but "
+            "secrets."
+        )
+    secrets = Secrets.of(settings)
+    layout = _layout(objects, cluster_id)
+    with held(data_dir):
+        placements = _Placements(objects.below(layout.cluster_id), layout, at)
+        before, number = placements.read(), -1
+        while (number := number + 1) < len((placement := placements.read()).shards):
+            directory = shard_directory(data_dir, number)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place = objects.below(shard_place(layout.cluster_id, number))
+            found = restore(
+                place,
+                directory,
+                at=at,
+                take_over=take_over,
+                owner=f"restore of {data_dir}",
+                map_bytes=settings.storage.map_bytes_max,
+            )
+            if (
+                directory / KEYS_FILE
+            ).exists():  # a wrong service key is told here, not at the first request
+                Keyring.open(
+                    directory / KEYS_FILE, secrets.service, create=False, readonly=True
+                ).close()
+            told(number, found)
+        if placement.owners != before.owners and not take_over:
+            raise RestoreFailed(
+                "slots changed their shard while their shards were read: restore again, or as of a "
+                "time that is over."
+            )
+        if placement.version:
+            _write_placement(placement, data_dir)
+        if placement.version and take_over:  # several nodes go by what is there
+            objects.below(layout.cluster_id).put_new(
+                f"{PLACEMENT_DIRECTORY}/{version_name(placement.version)}", placement.encode()
+            )
+        layout.restored(data_dir)
+    return layout
+
+
+class _Placements:
+    """The versions of an installation's placement that lie in its object store."""
+
+    def __init__(self, objects: ObjectStore, layout: Layout, at: int | None):
+        self._objects, self._layout, self._at = objects, layout, at
+        self._loaded: dict[str, Placement] = {}
+
+    def read(self) -> Placement:
+        """The placement of the time asked for. One that was followed by others becomes the newest:
+        its installation goes on from there.
+        """
+        stored = self._objects.stored_at(PLACEMENT_DIRECTORY)
+        names = sorted(stored)
+        count = len(names)
+        if self._at is not None:  # versions of an earlier release have no time in them
+            count = bisect.bisect_right(
+                names, self._at, key=lambda name: self._load(name).at or stored[name]
+            )
+        placement = (
+            self._load(names[count - 1])
+            if count
+            else Placement.even(self._layout.shards, self._layout.cluster_id)
+        )
+        if count == len(names):
+            return placement
+        return replace(
+            placement, version=self._load(names[-1]).version + 1, at=time.time_ns() // 1_000_000
+        )
+
+    def _load(self, name: str) -> Placement:
+        if name not in self._loaded:
+            self._loaded[name] = Placement.decode(
+                self._objects.get(f"{PLACEMENT_DIRECTORY}/{name}") or b""
+            )
+        return self._loaded[name]
+
+
+def _write_placement(placement: Placement, data_dir: Path) -> None:
+    (data_dir / PLACEMENT_DIRECTORY).mkdir(mode=0o700)
+    with (data_dir / PLACEMENT_DIRECTORY / version_name(placement.version)).open("xb") as file:
+        file.write(placement.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _layout(objects: ObjectStore, cluster_id: str | None) -> Layout:
+    found = [name for name in objects.folders() if name != BLOBS and cluster_id in (None, name)]
+    if not found:
+        raise RestoreFailed(
+            f"{objects.url} holds no log of "
+            f"{'this installation' if cluster_id else 'any installation'}."
+        )
+    if len(found) > 1:
+        raise RestoreFailed(
+            f"{objects.url} holds the logs of several installations: name one with --cluster. They "
+            f"are {', '.join(found)}."
+        )
+    content = objects.get(f"{found[0]}/{LAYOUT_FILE}")
+    if content is None:
+        raise RestoreFailed(f"{objects.url}/{found[0]} has no {LAYOUT_FILE}.")
+    return Layout(**json.loads(content))

@@ -1,0 +1,193 @@
+"""`mneme admin verify`: every store of the data directory is read beside whoever writes it, and
+what is found wrong is mended where that was asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from runtime.api import jobs, outbox
+from runtime.api.checks import Account, Finding
+from runtime.api.context import Environment
+from runtime.api.operation import NOBODY
+from runtime.api.slot_context import OperatorWriteContext
+from runtime.cli.client import Client, local_base_url
+from runtime.cluster import held_shards, resolve
+from runtime.installation import Layout, LayoutError, Secrets, held, shard_directory
+from runtime.limits import FINDINGS_SHOWN_MAX
+from runtime.placement import Placement, PlacementTable
+from runtime.settings import Settings
+from runtime.shard import verification
+from storage.store import Scope, Store
+
+OK, FOUND = 0, 1
+
+Mend = Callable[[int, Account], tuple[int, list[Finding]]]
+
+
+def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Print every finding and, when asked to, repair; 0 when nothing is wrong, or nothing any more.
+    On several nodes: of this one.
+    """
+    layout = Layout.load(settings.data_dir)
+    environment = _environment(settings)
+    wrong: list[tuple[int, Account]] = []
+    placement = PlacementTable.of(settings).load()
+    numbers = (
+        range(len(placement.shards))
+        if settings.cluster.name is None
+        else held_shards(settings.data_dir)
+    )
+    for number in numbers:
+        wrong += _examine(settings, layout, placement, number, environment)
+    if not wrong or not parsed.repair:
+        return FOUND if wrong else OK
+    remain = 0
+    with _mender(parsed, settings, layout, environment) as mend:
+        for shard, account in wrong:
+            repaired, left = mend(shard, account)
+            remain += len(left)
+            print(f"{_named(account)}: {repaired} repaired, {len(left)} left")
+            _show(left)
+    return FOUND if remain else OK
+
+
+def _environment(settings: Settings) -> Environment:
+    registry = resolve("serve_app:registry")()
+    return Environment(
+        registry,
+        settings,
+        Secrets.of(settings),
+        registry.outbound(settings),
+        emit=outbox.emit,
+        enqueue=jobs.enqueue,
+        mend=verification.mend,
+    )
+
+
+def _examine(
+    settings: Settings, layout: Layout, placement: Placement, number: int, environment: Environment
+) -> list[tuple[int, Account]]:
+    """Verify one shard's store, printing; -> the accounts where something is wrong. What a move
+    still erases is no account.
+    """
+    wrong, findings_count = [], 0
+    passing = {slot for move in placement.moves for slot in move.slots}
+    now_ms = _now_ms() + int(settings.clock.offset_seconds * 1000)
+    tables = environment.registry.tables.values()
+    directory, key = shard_directory(settings.data_dir, number), environment.secrets.service
+    store = Store.open_to_read(
+        directory,
+        tables,
+        identity=layout.identity(number),
+        map_bytes=settings.storage.map_bytes_max,
+        service_key=key,
+    )
+    try:
+        with store.snapshot() as snapshot:
+            accounts = verification.accounts(snapshot)
+        accounts = [
+            account
+            for account in accounts
+            if placement.owners[account.slot] == number or account.slot not in passing
+        ]
+        for account in accounts:
+            with (
+                store.snapshot() as snapshot
+            ):  # a short one for each: pages that a snapshot sees cannot be used again
+                findings = verification.examine(snapshot, environment, account, now_ms)
+            if placement.owners[account.slot] != number and not account.number:
+                findings.append(
+                    Finding("", f"slot {account.slot} does not belong to shard {number}")
+                )
+            if findings:
+                wrong.append((number, account))
+                findings_count += len(findings)
+                print(f"{_named(account)}: {len(findings)} findings")
+                _show(findings)
+        figures = store.stat()
+    finally:
+        store.close()
+    people = sum(account.number > 0 for account in accounts)
+    print(
+        f"shard {number}: {people} accounts, {figures['rows']} rows, sequence "
+        f"{figures['sequence']}, {findings_count} findings",
+        flush=True,
+    )
+    return wrong
+
+
+@contextmanager
+def _mender(
+    parsed: argparse.Namespace, settings: Settings, layout: Layout, environment: Environment
+) -> Iterator[Mend]:
+    """How accounts are repaired: on the files when nobody else holds them, else by the service that
+    does.
+    """
+    try:
+        hold = held(settings.data_dir)
+        hold.__enter__()
+    except LayoutError:
+        with Client(
+            parsed.base_url or local_base_url(settings), environment.secrets.operator_token
+        ) as client:
+            yield lambda _, account: _mend_through(client, account)
+        return
+    try:
+        yield lambda shard, account: _mend_files(settings, layout, environment, shard, account)
+    finally:
+        hold.__exit__(None, None, None)
+
+
+def _mend_through(client: Client, account: Account) -> tuple[int, list[Finding]]:
+    answer = client.call(
+        "POST", "/v1/internal/repair", {"slot": account.slot, "number": account.number}
+    )
+    return answer["repaired"], [Finding(each["table"], each["what"]) for each in answer["left"]]
+
+
+def _mend_files(
+    settings: Settings, layout: Layout, environment: Environment, shard: int, account: Account
+) -> tuple[int, list[Finding]]:
+    """Repair one account in a transaction of its own. Jobs that this makes run when the service
+    starts.
+    """
+    tables, identity = environment.registry.tables.values(), layout.identity(shard)
+    directory, key = shard_directory(settings.data_dir, shard), environment.secrets.service
+    store = Store.open(directory, tables, identity=identity, create=False, service_key=key)
+    try:
+        call = verification.verification_call(account)
+        scope = Scope.of_slot(account.slot)
+        mended = store.write(
+            lambda transaction: OperatorWriteContext(
+                transaction, scope, call, environment, NOBODY
+            ).mend(account.number)
+        )
+        return mended.result
+    finally:
+        store.close()
+
+
+def _show(findings: list[Finding]) -> None:
+    for finding in findings[:FINDINGS_SHOWN_MAX]:
+        print(
+            f"  {finding.table or 'store'}: "
+            f"{finding.what}{' (can be repaired)' if finding.repair else ''}"
+        )
+    if len(findings) > FINDINGS_SHOWN_MAX:
+        print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more")
+
+
+def _named(account: Account) -> str:
+    return (
+        f"slot {account.slot}, account {account.number}"
+        if account.number
+        else f"slot {account.slot}"
+    )
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

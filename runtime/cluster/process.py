@@ -1,0 +1,69 @@
+"""What every process that holds shards has in common: how it finds and opens one, what is set once
+it is open, where it logs, and how it ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from runtime.api.operation import Call, Reply
+from runtime.limits import LOG_FILE_BYTES_MAX
+from runtime.log_lines import configure_logging
+from runtime.settings import Settings
+
+EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
+SWITCH_SECONDS = 0.0002
+
+
+class CannotOpen(Exception):
+    """A shard lacks something beside its store; the message is one sentence."""
+
+
+class ShardLike(Protocol):
+    """What the process around it needs of runtime.shard.Shard, already open."""
+
+    async def execute(self, call: Call) -> Reply: ...
+    async def execute_many(self, calls: list[Call]) -> list[Reply]: ...
+    async def order(self, step: str, *given: Any) -> Any: ...
+    async def status(self) -> dict[str, Any]: ...
+    async def until_fenced(self) -> str: ...
+    async def checkpoint(self) -> None: ...
+    async def drain(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+Opener = Callable[[Settings, int], Awaitable[ShardLike]]
+
+
+def resolve(reference: str) -> Any:
+    """ "package.module:name" -> the object; how a process is told which function to run without
+    shipping code to it.
+    """
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+async def open_shard(settings: Settings, number: int, opener: str) -> ShardLike:
+    """Open a shard in this process. `opener` names an Opener. Raises what the storage says."""
+    opening: Opener = resolve(opener)
+    shard = await opening(settings, number)
+    # The model's thread needs the interpreter's lock for microseconds between two runs; it should
+    # not wait out a turn of a search.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.freeze()  # what is loaded by now stays, so no collection need look at it again
+    return shard
+
+
+def log_to_file(settings: Settings, name: str) -> None:
+    """Send the logging of a worker process to logs/<name>.log in the data directory; Ray keeps no
+    log that outlives it.
+    """
+    path = settings.data_dir / "logs" / f"{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > LOG_FILE_BYTES_MAX:
+        path.replace(path.with_suffix(".log.1"))
+    configure_logging(settings, path.open("a", buffering=1, encoding="utf-8"))

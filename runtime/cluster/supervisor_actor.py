@@ -1,0 +1,192 @@
+"""The process of the supervisor: one detached, named actor for an installation.
+
+On one node it moves slots (runtime/cluster/supervisor.py) and stays beside the data. On several it
+also brings shards to nodes (runtime/cluster/node_watch.py), has no place of its own, and is started
+again by Ray on any node that is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from typing import Any
+
+from runtime.cluster import actors, nodes
+from runtime.cluster.node_watch import Home, NodeWatch, NoNodes
+from runtime.cluster.nodes import Inspection
+from runtime.cluster.process import log_to_file
+from runtime.cluster.supervisor import Supervisor
+from runtime.installation import LayoutError, make_shared_layout, shared_objects
+from runtime.limits import CALL_SECONDS_MAX, NODE_WATCH_SECONDS, SHARD_STATUS_SECONDS_MAX
+from runtime.placement import Placement, PlacementTable
+from runtime.settings import Settings
+from storage.store import StoreError
+
+log = logging.getLogger("mneme.supervisor")
+
+
+class SupervisorActor:
+    """opener: of the shards, see actors.ShardActor. It raises where the object store's address
+    cannot be used.
+    """
+
+    def __init__(self, settings: Settings, opener: str):
+        self._settings = settings.on_node(os.environ)
+        self._opener = opener
+        self._table = PlacementTable.of(self._settings)
+        self._supervisor: Supervisor | None = None
+        self._watch: NodeWatch | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._beginning = asyncio.Lock()
+        log_to_file(self._settings, actors.SUPERVISOR)
+        if settings.cluster.name is not None:
+            import ray
+
+            # also after a restart, of which nobody else would know
+            ray.get_runtime_context().current_actor.watch.remote()
+
+    async def watch(self) -> None:
+        """Look after the nodes from now on, or as soon as the object store answers."""
+        while self._watching is None:
+            try:
+                await self._begin()
+            except (LayoutError, StoreError) as failed:
+                log.error("the nodes are not looked after: %s", failed)
+                await asyncio.sleep(NODE_WATCH_SECONDS)
+
+    async def _begin(self) -> NodeWatch:
+        async with self._beginning:
+            if self._watch is None:
+                await asyncio.to_thread(self._make_layout)
+                self._watch = NodeWatch(
+                    self._settings, self._table, _RayNodes(self._settings, self._opener)
+                )
+                self._watching = asyncio.create_task(self._watch.run())
+            return self._watch
+
+    def _make_layout(self) -> None:
+        """Raises LayoutError, ObjectStoreFailed."""
+        shards = self._settings.shards.count or max(nodes.count(), nodes.resources() // 2)
+        make_shared_layout(shared_objects(self._settings), str(self._settings.cluster.name), shards)
+        if self._settings.shards.count:
+            self._table.resize(self._settings.shards.count)
+
+    async def open(self) -> None:
+        """Return when every shard is open on a node. Raises CannotOpen, and what the first that
+        does not open says.
+        """
+        watch = await self._begin()
+        try:
+            await watch.open()
+        except NoNodes as none:
+            raise actors.CannotOpen(str(none)) from None
+
+    async def order(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """As Supervisor.order. Each order, a look included, has it go on with what is to be
+        done.
+        """
+        if self._supervisor is None:
+            self._supervisor = Supervisor(self._table, self._ask)
+        report = await self._supervisor.order(name, **given)
+        return report | ({} if self._watch is None else self._watch.report())
+
+    async def drain(self) -> None:
+        """Stop where it is; whoever starts it again has it go on."""
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._supervisor is not None:
+            await self._supervisor.close()
+
+    def _actor(self, name: str) -> Any:
+        import ray
+
+        return ray.get_actor(name, namespace=actors.namespace(self._settings))
+
+    async def _ask(self, number: int, step: str, *given: Any) -> Any:
+        import ray.exceptions
+
+        node = ""
+        if self._settings.cluster.name is not None:
+            node = (await asyncio.to_thread(self._table.load)).shards[number].node
+        shard = self._actor(actors.shard_name(number, node))
+        try:
+            async with asyncio.timeout(CALL_SECONDS_MAX):
+                return await shard.order.remote(step, *given)
+        except ray.exceptions.RayTaskError as failed:
+            raise failed.cause from None
+
+
+def start_supervisor(settings: Settings, opener: str) -> Any:
+    """The handle of the supervisor, which is started where there is none."""
+    import ray
+
+    return (
+        ray.remote(SupervisorActor)
+        .options(
+            name=actors.SUPERVISOR,
+            namespace=actors.namespace(settings),
+            label_selector=nodes.this_node() if settings.cluster.name is None else None,
+            lifetime="detached",
+            get_if_exists=True,
+            num_cpus=0,
+            max_restarts=-1,
+            max_task_retries=0,
+        )
+        .remote(settings, opener)
+    )
+
+
+class _RayNodes:
+    """Ray, as the watch sees it."""
+
+    def __init__(self, settings: Settings, opener: str):
+        self._settings, self._opener = settings, opener
+        self._namespace = actors.namespace(settings)
+
+    def alive(self, placement: Placement) -> set[str]:
+        return nodes.alive(placement)
+
+    def running(self) -> set[Home]:
+        return {
+            home
+            for name in nodes.named_actors(self._namespace)
+            if (home := actors.home_of(name)) is not None
+        }
+
+    def start(self, home: Home) -> None:
+        number, node = home
+        actors.start_shard(self._settings, number, self._opener, node)
+
+    def end(self, home: Home) -> None:
+        import ray
+
+        with contextlib.suppress(ValueError):  # it is gone
+            ray.kill(self._handle(home), no_restart=True)
+
+    async def open(self, home: Home) -> None:
+        import ray.exceptions
+
+        try:
+            await self._handle(home).open.remote()
+        except ray.exceptions.RayTaskError as failed:
+            raise failed.cause from None
+
+    async def status(self, home: Home) -> dict[str, Any]:
+        """What the shard says of itself, {} when it says nothing."""
+        import ray.exceptions
+
+        try:
+            async with asyncio.timeout(SHARD_STATUS_SECONDS_MAX):
+                return await self._handle(home).status.remote()
+        except (ray.exceptions.RayError, ValueError, TimeoutError):
+            return {}
+
+    async def inspect(self, node: str, others: set[str]) -> Inspection:
+        return await nodes.inspected(self._settings, node, others)
+
+    def _handle(self, home: Home) -> Any:
+        import ray
+
+        return ray.get_actor(actors.shard_name(*home), namespace=self._namespace)

@@ -1,0 +1,132 @@
+"""A short cut from a gateway to a shard on the same machine: a Unix socket instead of a call
+through Ray.
+
+Carries the messages of a batching queue, each as its length and its bytes, and knows nothing of
+what is in them. A connection carries one message at a time and its answer; a gateway keeps as many
+as it has batches under way.
+
+Who may connect may have any code run, since messages are pickles: the sockets lie in a directory of
+this user's with mode 0700, and one that is not so is not used. Invariant: NotConnected means that
+nothing was sent; any other failure may come after the shard did its work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+import struct
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from runtime.limits import BATCH_BYTES_MAX
+
+log = logging.getLogger("mneme.shard_socket")
+
+
+_LENGTH = struct.Struct("<I")
+
+
+class NotConnected(Exception):
+    """Nobody listens on this machine; nothing was sent."""
+
+
+def socket_path(namespace: str, name: str) -> Path:
+    """Where the shard of that name listens. A socket's path has 107 bytes at most, which the data
+    directory's own may exceed.
+    """
+    return Path("/tmp") / f"{namespace}-{os.getuid()}" / name
+
+
+def _is_private(directory: Path) -> bool:
+    try:
+        found = directory.lstat()
+    except FileNotFoundError:
+        return False
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.getuid()
+        and stat.S_IMODE(found.st_mode) == 0o700
+    )
+
+
+async def listen(path: Path, execute: Callable[[bytes], Awaitable[bytes]]) -> asyncio.Server | None:
+    """Answer messages on the socket. None where there is no directory for it that is this user's
+    alone.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(path.parent):
+            raise PermissionError(f"{path.parent} is open to others")
+        path.unlink(missing_ok=True)
+    except OSError as refused:
+        log.warning("no socket for the gateways of this machine, which is slower: %s", refused)
+        return None
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                message = await _receive(reader)
+                _send(writer, await execute(message))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the gateway has gone
+        finally:
+            writer.close()
+
+    return await asyncio.start_unix_server(connected, path, limit=BATCH_BYTES_MAX)
+
+
+def remove(path: Path) -> None:
+    """Take the socket away, and its directory with the last one."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError):  # another shard's socket is in it, or it never was
+        path.parent.rmdir()
+
+
+class ShardSocket:
+    """The gateway's end: its connections to one shard. Lives on one event loop."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def send(self, message: bytes) -> bytes:
+        """The answer to the message. Raises NotConnected, ConnectionError,
+        asyncio.IncompleteReadError.
+        """
+        reader, writer = await self._connection()
+        try:
+            _send(writer, message)
+            answer = await _receive(reader)
+        except BaseException:
+            writer.close()  # its next answer would be that to this message
+            raise
+        self._idle.append((reader, writer))
+        return answer
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof():
+                return reader, writer
+            writer.close()
+        if not _is_private(self._path.parent):
+            raise NotConnected
+        try:
+            return await asyncio.open_unix_connection(self._path, limit=BATCH_BYTES_MAX)
+        except OSError:
+            raise NotConnected from None
+
+
+def _send(writer: asyncio.StreamWriter, message: bytes) -> None:
+    writer.write(
+        _LENGTH.pack(len(message)) + message
+    )  # at once: two writes would wake the other side twice
+
+
+async def _receive(reader: asyncio.StreamReader) -> bytes:
+    (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+    return await reader.readexactly(length)

@@ -1,0 +1,172 @@
+"""Flows: operations that take their time in the gateway, such as those that ask a language model.
+
+A flow is one request in three steps, so that nothing slow happens in a shard and nothing happens
+for a caller who may not:
+
+    begin    in the shard: credential → scope → ceilings → Idempotency-Key → load (snapshot)
+    handler  in the gateway: runs other operations by name as the same caller, asks models, may
+             stream
+    end      in the shard, in one transaction: finish → the key's record;  or abort, after a
+             failure, which only frees the key. Where the client left, a flow whose handler has set
+             `steps.outcome` is ended with that and without the key's record, any other aborted
+
+`load(ctx, body)` reads what the handler needs (JSON values; they become `call.loaded`),
+`finish(ctx, body)` writes what the flow leads to: `ctx.prepared` is the Reply's `outcome`. Both are
+optional. A reply may have an async iterator as its body: it goes out as it comes, and the flow ends
+when the iterator does, or when the client leaves, which closes the iterator. An iterator that fails
+on the way sets the Reply's `error`; the flow is then aborted.
+
+A key is held from begin to end, at most FLOW_SECONDS_MAX, in the shard's memory: its twin is told
+to wait. The shard's restart forgets holds; then a twin may run beside a flow, the first to end is
+remembered, and the other's `finish` is left out. The parts of a flow carry keys derived from the
+flow's own, so what they write is written once all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from runtime.api.operation import ABORT, BEGIN, BEGUN, END, Call, Reply
+from runtime.api.operation import Flow as FlowOperation
+from runtime.api.steps import Executor, Steps
+from runtime.errors import ApiError
+from runtime.limits import STREAM_REMEMBERED_BYTES_MAX
+
+if TYPE_CHECKING:
+    from runtime.api.plugin import Registry
+    from runtime.inference import Models
+
+log = logging.getLogger("mneme.flow")
+
+
+class Flow:
+    """One flow of one request."""
+
+    def __init__(
+        self,
+        call: Call,
+        operation: FlowOperation,
+        registry: Registry,
+        shards: Executor,
+        models: Models | None,
+    ):
+        self._call, self._operation = call, operation
+        self._registry, self._shards, self._models = registry, shards, models
+        self._ending: set[asyncio.Task[Any]] = set()
+
+    async def run(self) -> Reply:
+        """Begin, handle, end; -> the reply, whose body may be an iterator that ends the flow.
+        Raises ApiError.
+        """
+        steps = Steps(self._call, self._registry.operations, self._shards)
+        try:
+            began = await self._stage(BEGIN)
+            if began.status != BEGUN or began.error is not None:
+                return began
+            self._call.loaded = orjson.loads(began.body)
+            result = await self._operation.handler(self._call, steps, self._models)
+        except asyncio.CancelledError:
+            await self._left(steps.outcome)
+            raise
+        except BaseException:
+            await self.abort()
+            raise
+        reply = result if isinstance(result, Reply) else Reply(self._operation.statuses[0], result)
+        if hasattr(reply.body, "__aiter__"):
+            reply.body = _Body(self, reply, reply.body)
+            return reply
+        try:
+            ended = await self.end(reply.encoded())
+        except ApiError:  # it did not reach its shard, or nobody knows
+            await self.abort()
+            raise
+        return reply if ended.error is None else ended
+
+    async def end(self, reply: Reply, *, remember: bool = True) -> Reply:
+        """Commit what the flow led to. `remember`: whether a repeated key is answered with this
+        reply.
+        """
+        key = self._call.idempotency_key if remember else None
+        return await self._to_the_end(self._stage(END, reply=reply, idempotency_key=key))
+
+    async def _left(self, outcome: Any) -> None:
+        """The client is gone before its reply. What the flow has cost by then it costs all the
+        same, or whoever leaves in time would have it for nothing.
+        """
+        if outcome is None:
+            await self.abort()
+            return
+        try:
+            await self.end(Reply(outcome=outcome), remember=False)
+        except ApiError as lost:
+            log.warning("the end of a flow whose client left was lost: %s", lost.message)
+
+    async def abort(self) -> None:
+        """Free the key. Where that fails too, the hold runs out by itself."""
+        with contextlib.suppress(ApiError):
+            await self._to_the_end(self._stage(ABORT))
+
+    async def _stage(self, stage: str, **fields: Any) -> Reply:
+        body = None if stage == ABORT else self._call.body
+        return await self._shards.execute(
+            dataclasses.replace(self._call, stage=stage, loaded=None, body=body, **fields)
+        )
+
+    async def _to_the_end(self, work: Any) -> Any:
+        """Await what must happen although this request is being cancelled."""
+        task = asyncio.ensure_future(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return await asyncio.shield(task)
+
+
+class _Body:
+    """A streamed body that ends its flow: with its last chunk, or when it is closed before."""
+
+    def __init__(self, flow: Flow, reply: Reply, chunks: Any):
+        self._flow, self._reply, self._chunks = flow, reply, chunks
+        self._sent: list[bytes] = []
+        self._size = 0
+        self._settled = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            await self._settle(whole=True)
+            raise
+        self._size += len(chunk)
+        if self._size <= STREAM_REMEMBERED_BYTES_MAX:
+            self._sent.append(chunk)
+        return chunk
+
+    async def aclose(self) -> None:
+        await self._chunks.aclose()
+        await self._settle(whole=False)
+
+    async def _settle(self, *, whole: bool) -> None:
+        """The client has its answer, or has left; what goes wrong here can only be logged."""
+        if self._settled:
+            return
+        self._settled = True
+        remember = whole and self._size <= STREAM_REMEMBERED_BYTES_MAX
+        reply = dataclasses.replace(self._reply, body=b"".join(self._sent) if remember else None)
+        try:
+            if self._reply.error is not None:
+                await self._flow.abort()
+                return
+            ended = await self._flow.end(reply, remember=remember)
+            if ended.error is not None:
+                log.warning("the end of a streamed flow was refused: %s", ended.error.message)
+        except ApiError as lost:
+            log.warning("the end of a streamed flow was lost: %s", lost.message)

@@ -1,0 +1,358 @@
+"""From bytes to a checked request, or to an error that says what to mend and repeats nothing of
+what was sent.
+
+Owns the parsing of JSON bodies, query strings and the few headers a request may steer itself with,
+and the sentences of every
+422. Knows nothing of routes or shards.
+
+    400  what cannot be read at all: no JSON, a wrong Content-Type, no object, too deep, a header
+         out of bounds
+    422  what was read and does not fit its model: one finding per place, {"loc", "msg", "type"}
+
+Invariant: a rejected value never comes back. The text of a finding is ours, chosen by pydantic's
+error type and filled with the limits of the model alone. Validators of plugins may speak for
+themselves, through ValueError, PydanticCustomError or an ApiError (which is answered as it stands);
+a text of the first two kinds is replaced when a part of the input shows up in it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Literal, get_args, get_origin
+from urllib.parse import parse_qsl
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from runtime.api.operation import Operation, Patch
+from runtime.errors import ApiError, BadRequest, ValidationFailed
+from runtime.limits import (
+    IDEMPOTENCY_KEY_CHARS_MAX,
+    JSON_DEPTH_MAX,
+    QUERY_FIELDS_MAX,
+    VALIDATION_FINDINGS_MAX,
+)
+
+LOC_CHARS_MAX = 64
+LEAVES_COMPARED_MAX = 256
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+INTEGER_DIGITS_MAX = 20
+_LONG_INTEGER = re.compile(rb"\d{19}")
+
+_DATE = "must be a date and time in ISO 8601, such as 2026-01-31T12:00:00Z"
+_SENTENCES = {
+    "missing": "is required",
+    "string_type": "must be a string",
+    "string_too_short": "must be a string of length {min_length} or more",
+    "string_too_long": "must be a string of length {max_length} or less",
+    "string_pattern_mismatch": "must match the pattern {pattern}",
+    "int_type": "must be an integer",
+    "int_parsing": "must be an integer",
+    "int_parsing_size": "must be an integer of ordinary size",
+    "int_from_float": "must be an integer",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "list_type": "must be an array",
+    "tuple_type": "must be an array",
+    "set_type": "must be an array",
+    "too_short": "must be of length {min_length} or more",
+    "too_long": "must be of length {max_length} or less",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "literal_error": "must be one of {expected}",
+    "enum": "must be one of {expected}",
+    "union_tag_invalid": "must be one of {expected_tags}",
+    "union_tag_not_found": "needs the field {discriminator}",
+    "datetime_type": _DATE,
+    "datetime_parsing": _DATE,
+    "datetime_from_date_parsing": _DATE,
+    "datetime_object_invalid": _DATE,
+    "timezone_aware": "must name its offset from UTC",
+    "date_type": "must be a date, such as 2026-01-31",
+    "date_parsing": "must be a date, such as 2026-01-31",
+    "date_from_datetime_parsing": "must be a date, such as 2026-01-31",
+    "date_from_datetime_inexact": "must be a date, such as 2026-01-31",
+    "url_type": "must be a URL",
+    "url_parsing": "must be a URL",
+    "url_scheme": "must be a URL whose scheme is {expected_schemes}",
+    "url_too_long": "must be a URL of at most {max_length} characters",
+    "extra_forbidden": "is not a known field",
+    "none_required": "must be null",
+}
+_NOT_VALID = "is not valid"
+_LIMITS = re.compile(r"{(\w+)}")
+_SPOKEN = ("value_error", "assertion_error")
+
+
+def parse_json(content_type: bytes | None, raw: bytes) -> dict[str, Any]:
+    """A JSON object from a body that has bytes. Raises BadRequest."""
+    if content_type != b"application/json" and not _is_json(content_type):
+        raise BadRequest(
+            "The Content-Type must be application/json, in UTF-8.", param="Content-Type"
+        )
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as malformed:
+        raise BadRequest(
+            f"The body is not valid JSON: the error is at line {malformed.lineno}, column "
+            f"{malformed.colno}."
+        ) from None
+    if not isinstance(value, dict):
+        raise BadRequest("The body must be a JSON object.")
+    if _LONG_INTEGER.search(raw):
+        # orjson reads an integer beyond 64 bits as a float and says nothing; what is stored must be
+        # what was sent.
+        json.loads(raw, parse_int=_integer)
+    if raw.count(b"{") + raw.count(b"[") > JSON_DEPTH_MAX and _is_deeper(value, JSON_DEPTH_MAX):
+        raise BadRequest(f"The body is nested more than {JSON_DEPTH_MAX} levels deep.")
+    return value
+
+
+def _integer(digits: str) -> int:
+    number = int(digits) if len(digits) <= INTEGER_DIGITS_MAX else INTEGER_MAX + 1
+    if not INTEGER_MIN <= number <= INTEGER_MAX:
+        raise BadRequest("The body holds an integer of more than 64 bits; send it as a string.")
+    return number
+
+
+class BodyParser:
+    """Parses and validates the bodies of one operation. A body may be left out exactly where `{}`
+    would do, and never in a PUT or PATCH.
+    """
+
+    def __init__(self, operation: Operation):
+        assert operation.body is not None
+        self._model = operation.body
+        self._lines_field = getattr(operation.body, "lines_field", "")
+        self.required = operation.method in ("PUT", "PATCH") or not _accepts_nothing(self._model)
+
+    def parse(self, content_type: bytes | None, raw: bytes) -> BaseModel:
+        """-> the operation's model. Raises BadRequest, ValidationFailed, or the ApiError of a
+        validator.
+        """
+        if (
+            raw
+            and self._lines_field
+            and (content_type or b"").partition(b";")[0].strip().lower() == b"application/x-ndjson"
+        ):
+            value = {
+                self._lines_field: [
+                    parse_json(b"application/json", line)
+                    for line in raw.splitlines()
+                    if line.strip()
+                ]
+            }
+        elif raw:
+            value = parse_json(content_type, raw)
+        elif self.required:
+            raise BadRequest("This request needs a JSON body.")
+        else:
+            value = {}
+        try:
+            return self._model.model_validate(value)
+        except ValidationError as invalid:
+            raise failed(invalid, "body") from None
+
+
+class QueryParser:
+    """Parses and validates the query strings of one operation: empty values are absent, list fields
+    collect, no other has two values.
+    """
+
+    def __init__(self, operation: Operation):
+        assert operation.query is not None
+        self._model = operation.query
+        self._empty_is_absent: bool = operation.query.empty_is_absent
+        fields = self._model.model_fields.items()
+        self._names = frozenset(field.alias or name for name, field in fields)
+        self._lists = frozenset(
+            field.alias or name for name, field in fields if _is_list(field.annotation)
+        )
+
+    def parse(self, query_string: bytes) -> BaseModel:
+        """-> the operation's model. Raises BadRequest, ValidationFailed, or the ApiError of a
+        validator.
+        """
+        values: dict[str, Any] = {}
+        if query_string:
+            try:
+                pairs = parse_qsl(
+                    query_string.decode("ascii"),
+                    errors="strict",
+                    max_num_fields=QUERY_FIELDS_MAX,
+                    keep_blank_values=not self._empty_is_absent,
+                )
+            except ValueError:
+                raise BadRequest(
+                    "The query string is not valid: it must be percent-encoded UTF-8."
+                ) from None
+            for name, value in pairs:
+                if name in self._lists:
+                    values.setdefault(name, []).append(value)
+                elif name in self._names and values.setdefault(name, value) != value:
+                    raise ValidationFailed.at(
+                        ("query", name), "may have only one value", "repeated"
+                    )
+        try:
+            return self._model.model_validate(values)
+        except ValidationError as invalid:
+            raise failed(invalid, "query") from None
+
+
+def idempotency_key(header: bytes) -> str:
+    """The key as it was sent. Raises BadRequest outside 1 to 255 characters."""
+    if not 0 < len(header) <= IDEMPOTENCY_KEY_CHARS_MAX:
+        raise BadRequest(
+            f"The Idempotency-Key must have 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters.",
+            param="Idempotency-Key",
+        )
+    return header.decode("latin-1")
+
+
+def preferences(header: bytes) -> dict[str, str]:
+    """Prefer (RFC 7240): b"respond-async, wait=5" -> {"respond-async": "", "wait": "5"}; the first
+    of a repeated name counts.
+    """
+    found: dict[str, str] = {}
+    for item in header.decode("latin-1").split(","):
+        name, _, value = item.partition(";")[0].partition("=")
+        if name.strip():
+            found.setdefault(name.strip().lower(), value.strip().strip('"'))
+    return found
+
+
+def fingerprint(
+    pepper: bytes,
+    operation: Operation,
+    path: dict[str, str],
+    query: BaseModel | None,
+    body: BaseModel | None,
+) -> bytes:
+    """32 bytes of what the request means: method, route, path and query parameters, and the
+    validated body with its defaults.
+
+    It is HMAC-SHA256 under the installation's pepper, since it is stored and a body may hold a
+    password. Order of keys and white space don't count. A PATCH leaves out what was not sent, since
+    null and absent differ there. A body's own top-level `idempotency_key` is no part of it: it
+    names the request, as the header does.
+    """
+    meaning = [operation.method, operation.path, path, _dumped(query), _dumped(body)]
+    return hmac.digest(
+        pepper, b"fingerprint:" + orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS), "sha256"
+    )
+
+
+def failed(invalid: ValidationError, root: str) -> ValidationFailed:
+    """What pydantic found, in our words. root: "body" or "query"."""
+    found = invalid.errors(include_url=False)[:VALIDATION_FINDINGS_MAX]
+    return ValidationFailed(
+        [
+            {"loc": [root, *map(_place, f["loc"])], "msg": _sentence(f), "type": f["type"]}
+            for f in found
+        ]
+    )
+
+
+def _sentence(finding: Mapping[str, Any]) -> str:
+    context = finding.get("ctx", {})
+    template = _SENTENCES.get(finding["type"])
+    if template is not None and all(name in context for name in _LIMITS.findall(template)):
+        return template.format_map(context)
+    text = str(context["error"]) if finding["type"] in _SPOKEN else finding["msg"]
+    return _NOT_VALID if not text or _repeats(text, finding["input"]) else text
+
+
+def _place(part: int | str) -> int | str:
+    """A step of a finding's path; a long or unprintable one is a key the caller made up, and is not
+    repeated.
+    """
+    if isinstance(part, str) and (len(part) > LOC_CHARS_MAX or not part.isprintable()):
+        return "*"
+    return part
+
+
+def _repeats(text: str, value: Any) -> bool:
+    """Whether a part of the input that could tell something (3 characters and more) occurs in the
+    text.
+    """
+    return any(
+        seen >= LEAVES_COMPARED_MAX or (len(leaf) > 2 and leaf in text)
+        for seen, leaf in enumerate(_leaves(value))
+    )
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Every scalar inside, as text, and the keys that cannot be names of fields."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, BaseModel):
+            waiting.append(item.__dict__)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+            yield from (str(key) for key in item if not str(key).isidentifier())
+        elif isinstance(item, list | tuple | set | frozenset):
+            waiting.extend(item)
+        elif item is not None and not isinstance(item, bool):
+            yield str(item)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            item
+            for box in layer
+            for item in (box.values() if type(box) is dict else box)
+            if type(item) in (dict, list)
+        ]
+        if not layer:
+            return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def _is_json(content_type: bytes | None) -> bool:
+    media, _, parameters = (content_type or b"").decode("latin-1").lower().partition(";")
+    if re.fullmatch(r"application/(json|[\w.!#$&^-]+\+json)", media.strip()) is None:
+        return False
+    charset = re.search(r'(?:^|;)\s*charset\s*=\s*"?([^";\s]*)', parameters)
+    return charset is None or charset[1] in ("utf-8", "utf8")
+
+
+def _accepts_nothing(model: type[BaseModel]) -> bool:
+    try:
+        model.model_validate({})
+    except (ValidationError, ApiError):
+        return False
+    return True
+
+
+def _is_list(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return False
+    if (origin or annotation) in (list, tuple, set, frozenset):
+        return True
+    return origin is not dict and any(_is_list(part) for part in get_args(annotation))
+
+
+def _dumped(model: BaseModel | None) -> Any:
+    if model is None:
+        return None
+    return model.model_dump(
+        mode="json", exclude={"idempotency_key"}, exclude_unset=isinstance(model, Patch)
+    )

@@ -1,0 +1,69 @@
+"""Models the service calls, behind small protocols: the embedder, which turns text into a vector,
+the language model, a reranker.
+
+    Embedder
+    ├── MiniLmEmbedder   runtime/inference/minilm/embedder.py: the embedded model, on one worker
+    │                    thread of this process
+    └── OpenAiEmbedder   runtime/inference/openai_embedder.py; what both share is in
+                         runtime/inference/embedding.py
+    LanguageModel        runtime/inference/language_model.py
+    Reranker             runtime/inference/reranker.py
+    Transcriber, Recogniser  runtime/inference/transcription_and_ocr.py
+    Models               runtime/inference/models.py: all that a process was given
+
+What is asked of other people's servers goes through runtime/inference/remote_endpoint.py; chat
+alone, which streams, has the `openai` client.
+
+Owns waiting: how many texts may queue, how they share a run of the model, how long a caller waits,
+which vectors are remembered, which failures are tried again. Does not know what a text is for.
+
+What holds for each embedder:
+- Rows are unit vectors in the order of the texts, and a text's vector does not depend on the texts
+  beside it.
+- `space` names the model and its width. Vectors of different spaces must never be compared.
+- Whatever goes wrong below is InferenceUnavailable: down, late, overloaded, or an answer that makes
+  no sense. Callers go on without vectors.
+- An embedder belongs to the event loop that uses it; close it in that loop.
+
+A text longer than the model reads (256 tokens for MiniLM; 8,192 characters for any) is embedded by
+its beginning alone.
+"""
+
+from runtime.inference.embedding import Embedding, InferenceUnavailable, remembered_for
+from runtime.inference.language_model import CompletionFailed, Events, LanguageModel, Usage
+from runtime.inference.minilm.embedder import MiniLmEmbedder
+from runtime.inference.minilm.weights import WEIGHTS_SHA256, ModelUnusable, packaged_files
+from runtime.inference.models import Embedder, Models, load_language_model, load_models
+from runtime.inference.reranker import RerankingFailed, load_reranker
+from runtime.inference.token_count import count_tokens
+from runtime.inference.transcription_and_ocr import (
+    ExtractionRefused,
+    ExtractionUnavailable,
+    load_recogniser,
+    load_transcriber,
+)
+
+__all__ = [
+    "WEIGHTS_SHA256",
+    "CompletionFailed",
+    "Embedder",
+    "Embedding",
+    "Events",
+    "ExtractionRefused",
+    "ExtractionUnavailable",
+    "InferenceUnavailable",
+    "LanguageModel",
+    "MiniLmEmbedder",
+    "ModelUnusable",
+    "Models",
+    "RerankingFailed",
+    "Usage",
+    "count_tokens",
+    "load_language_model",
+    "load_models",
+    "load_recogniser",
+    "load_reranker",
+    "load_transcriber",
+    "packaged_files",
+    "remembered_for",
+]

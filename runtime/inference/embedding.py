@@ -1,0 +1,202 @@
+"""What every embedder does for those who wait: a bounded queue, a time limit, a memory of recent
+texts.
+
+A kind of embedder says how texts become embeddings (`_compute`); how many may wait, for how long,
+which texts are the same and which were asked for a moment ago is decided here, the same for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import NamedTuple
+
+import numpy as np
+
+from runtime import limits
+from runtime.inference.minilm.word_vectors import Spans
+
+
+class InferenceUnavailable(Exception):
+    """A model is down, late or overloaded, or answered nonsense. The message says which, and holds
+    no text and no secret.
+    """
+
+
+class Embedding(NamedTuple):
+    """A text's vector (width,), and the vectors of the words asked for, (w, 64) int8, or None."""
+
+    vector: np.ndarray
+    words: np.ndarray | None
+
+
+Asked = tuple[
+    str, tuple[tuple[int, int], ...] | None
+]  # a text, and the words whose vectors are wanted; None for none
+
+
+_ACCOUNT: ContextVar[Hashable] = ContextVar("account", default=None)
+
+
+@contextlib.contextmanager
+def remembered_for(account: Hashable) -> Iterator[None]:
+    """Let what is embedded within be remembered for this account, and be answered from what was.
+    How soon an answer comes tells whether a text was known: nobody may learn so what others ask.
+    """
+    before = _ACCOUNT.set(account)
+    try:
+        yield
+    finally:
+        _ACCOUNT.reset(before)
+
+
+class _EmbeddingCache:
+    """The last embeddings of all accounts, each account's its own, least recently used out first.
+    Safe from any thread.
+    """
+
+    def __init__(self, entries_max: int):
+        self._entries_max = entries_max
+        self._embeddings: OrderedDict[tuple[Hashable, Asked], Embedding] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, account: Hashable, asked: Iterable[Asked]) -> dict[Asked, Embedding]:
+        """The remembered ones among these."""
+        found = {}
+        with self._lock:
+            for each in asked:
+                if (account, each) in self._embeddings:
+                    self._embeddings.move_to_end((account, each))
+                    found[each] = self._embeddings[account, each]
+        return found
+
+    def remember(
+        self, account: Hashable, asked: Iterable[Asked], embeddings: Iterable[Embedding]
+    ) -> None:
+        with self._lock:
+            for each, embedding in zip(asked, embeddings, strict=True):
+                # A copy: a row is a view, and would keep its whole batch alive.
+                self._embeddings[account, each] = Embedding(
+                    embedding.vector.copy(), embedding.words
+                )
+                self._embeddings.move_to_end((account, each))
+            while len(self._embeddings) > self._entries_max:
+                self._embeddings.popitem(last=False)
+
+
+class BoundedEmbedder(ABC):
+    """What both embedders share: clean texts, equal texts once, the cache, the bounded queue, the
+    time limit.
+
+    A request of at most four texts is taken for a query: its texts are looked up among those of its
+    account, and remembered for it (`remembered_for`); without an account they are not. Larger ones
+    are ingestion, whose texts are rarely asked for again and would only push the queries out.
+    """
+
+    def __init__(self, *, timeout_seconds: float, queue_max: int, cache_entries: int):
+        self._timeout_seconds = timeout_seconds
+        self._queue_max = queue_max
+        self._texts_waiting = 0
+        self._recent = _EmbeddingCache(cache_entries)
+        self._stats = {
+            "texts_total": 0,
+            "known_total": 0,
+            "refused_total": 0,
+            "late_total": 0,
+            "seconds_total": 0.0,
+        }
+        self._closed = False
+
+    @property
+    @abstractmethod
+    def width(self) -> int: ...
+
+    @abstractmethod
+    async def _compute(self, asked: list[Asked], deadline: float) -> list[Embedding]:
+        """n ≥ 1 distinct texts with their words -> n embeddings, by `deadline` (seconds of the
+        loop's clock) or not at all.
+        """
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        embeddings = await self._embed([(_cleaned(text), None) for text in texts])
+        return (
+            np.stack([embedding.vector for embedding in embeddings])
+            if embeddings
+            else np.empty((0, self.width), np.float32)
+        )
+
+    def knows(self, word: str) -> bool:
+        return True
+
+    def spellings(self, word: str) -> list[str]:
+        return []
+
+    def readable(self, text: str) -> str:
+        return text
+
+    def taught(self, language: str) -> bool:
+        return True
+
+    @abstractmethod
+    def yield_to_reads(self, reads_wait: bool) -> None: ...
+
+    async def embed_words(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Embedding]:
+        return await self._embed(
+            [(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)]
+        )
+
+    def stats(self) -> dict[str, float]:
+        """Texts asked for and those among them that the cache knew, requests refused by a full
+        queue and late ones, seconds that requests took, and texts that wait now."""
+        return {**self._stats, "waiting": self._texts_waiting}
+
+    async def _embed(self, asked: list[Asked]) -> list[Embedding]:
+        if self._closed:
+            raise InferenceUnavailable("the embedder is closed")
+        account = _ACCOUNT.get()
+        is_query = account is not None and len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
+        known = self._recent.of(account, asked) if is_query else {}
+        missing = [each for each in dict.fromkeys(asked) if each not in known]
+        self._stats["texts_total"] += len(asked)
+        self._stats["known_total"] += len(known)
+        if missing:
+            computed = await self._within_bounds(missing)
+            known.update(zip(missing, computed, strict=True))
+            if is_query:
+                self._recent.remember(account, missing, computed)
+        return [known[each] for each in asked]
+
+    async def _within_bounds(self, texts: list[Asked]) -> list[Embedding]:
+        if self._texts_waiting + len(texts) > self._queue_max:
+            waiting, more = self._texts_waiting, len(texts)
+            self._stats["refused_total"] += 1
+            raise InferenceUnavailable(
+                f"the embedder's queue is full: {waiting} texts wait and {more} more pass its "
+                f"limit of {self._queue_max}"
+            )
+        started = asyncio.get_running_loop().time()
+        deadline = started + self._timeout_seconds
+        self._texts_waiting += len(texts)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._compute(texts, deadline)
+        except TimeoutError as error:
+            self._stats["late_total"] += 1
+            raise InferenceUnavailable(
+                f"the embedder took longer than {self._timeout_seconds:g} seconds"
+            ) from error
+        finally:
+            self._texts_waiting -= len(texts)
+            self._stats["seconds_total"] += asyncio.get_running_loop().time() - started
+
+
+def _cleaned(text: str) -> str:
+    """The part of a text that is embedded, and can be: half a surrogate pair has no UTF-8 and
+    becomes a question mark.
+    """
+    return text[: limits.EMBEDDED_CHARS_MAX].encode("utf-8", "replace").decode()

@@ -1,0 +1,124 @@
+"""all-MiniLM-L6-v2: text in, unit vector out, without torch.
+
+Owns the tokenizer and the choice of how the model runs. Knows nothing of queues, event loops or
+settings; every call here blocks.
+
+Matrix products run in int8. Weights carry one scale per output column. Activations carry one scale
+per *token*, taken from the token's own largest magnitude; the usual dynamic quantisation takes one
+scale from the whole batch, so that a text's vector would depend on the texts it happens to be
+batched with (cosine between the two down to 0.98). Here a text has the same vector in any company,
+and lies nearer to the float model (mean cosine 0.997 instead of 0.993).
+
+Two ways to run it, whose vectors agree as well as two roundings can (mean cosine 0.9996): compiled
+loops where the processor has the instruction for them (kernels_vnni.py), the graph on
+onnxruntime elsewhere (onnx.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from runtime.inference.minilm.weights import NAME, VOCABULARY, ModelUnusable, kept, packaged_files
+from runtime.limits import EMBEDDED_TOKENS_MAX
+from storage.indexes import has_avx512_vnni
+
+
+class Tokens(NamedTuple):
+    """A text as the model takes it: ids, [CLS] and [SEP] included, and where each of the others
+    stands, in code points.
+    """
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class Network(Protocol):
+    """The model from token ids on."""
+
+    def run(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """n ≥ 1 texts' token ids -> (n, 384) float32 unit rows, and for each text its (tokens, 384)
+        float32 last layer.
+        """
+        ...
+
+
+class MiniLm:
+    """The loaded model. Calls block and may come from any thread; it serves one caller at a time
+    best.
+    """
+
+    def __init__(self, network: Network, tokenizer: Tokenizer):
+        self._network = network
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def load(cls, directory: Path, model_path: Path | None = None, *, threads: int = 1) -> MiniLm:
+        """Open the model, making what it runs from in `directory` first where that is not there and
+        sound (seconds).
+
+        model_path  a directory with model.safetensors and tokenizer.json; None takes the installed
+                    package
+        threads     how many may work on a run
+
+        Raises ModelUnusable.
+        """
+        source = model_path or packaged_files()
+        tokenizer = _open_tokenizer(source / "tokenizer.json")
+        return cls(_load_network(directory, source, threads), tokenizer)
+
+    def encode(self, texts: Sequence[str]) -> list[Tokens]:
+        """The texts' tokens, at most EMBEDDED_TOKENS_MAX each; the rest of a longer text is left
+        out.
+        """
+        # One by one: encode_batch would spread over every core, whatever `threads` says.
+        return [
+            Tokens(found.ids, found.offsets[1:-1]) for found in map(self._tokenizer.encode, texts)
+        ]
+
+    def embed(self, texts: Sequence[Tokens]) -> np.ndarray:
+        """n ≥ 1 texts -> (n, 384) float32 unit rows."""
+        return self._network.run([text.ids for text in texts])[0]
+
+    def embed_with_states(self, texts: Sequence[Tokens]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As embed, and for each text (tokens, 384) float32: the last layer's vector of each token
+        but [CLS] and [SEP].
+        """
+        vectors, states = self._network.run([text.ids for text in texts])
+        return vectors, [hidden[1:-1] for hidden in states]
+
+    def vocabulary(self) -> dict[str, int]:
+        """Word piece -> token id."""
+        return self._tokenizer.get_vocab()
+
+
+def _load_network(directory: Path, source: Path, threads: int) -> Network:
+    # Each is imported where it is used: the one cannot be compiled without the instruction, the
+    # other costs memory.
+    if has_avx512_vnni():
+        from runtime.inference.minilm.kernels_vnni import PACKED_VERSION, CompiledMiniLm, packed
+
+        return CompiledMiniLm.open(
+            kept(directory / f"{NAME}-packed-v{PACKED_VERSION}", source, packed), threads
+        )
+    from runtime.inference.minilm.onnx import GraphMiniLm
+
+    return GraphMiniLm.load(directory, source, threads)
+
+
+def _open_tokenizer(path: Path) -> Tokenizer:
+    if not path.is_file():
+        raise ModelUnusable(f"{path} is missing; the model needs its tokenizer beside its weights.")
+    tokenizer = Tokenizer.from_file(str(path))
+    if tokenizer.get_vocab_size() != VOCABULARY:
+        raise ModelUnusable(
+            f"{path} has {tokenizer.get_vocab_size()} tokens instead of {VOCABULARY}; it belongs "
+            "to another model."
+        )
+    tokenizer.no_padding()  # the file pads every text to 128
+    tokenizer.enable_truncation(EMBEDDED_TOKENS_MAX)
+    return tokenizer

@@ -1,0 +1,186 @@
+"""Every model that a process was given, as one value; which they are, the settings say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from runtime.inference.embedding import Embedding
+from runtime.inference.language_model import LanguageModel
+from runtime.inference.minilm.embedder import MiniLmEmbedder
+from runtime.inference.minilm.word_vectors import Spans
+from runtime.inference.openai_embedder import OpenAiEmbedder
+from runtime.inference.reranker import Reranker, load_reranker
+from runtime.inference.transcription_and_ocr import (
+    Recogniser,
+    Transcriber,
+    load_recogniser,
+    load_transcriber,
+)
+
+if TYPE_CHECKING:
+    from runtime.settings import Settings
+
+
+class Embedder(Protocol):
+    """Text to unit vectors of one space.
+
+    space  the model and its width, such as "all-MiniLM-L6-v2/384"
+    width  numbers per vector
+
+    A remote embedder learns both from its first answer; before that, asking raises
+    InferenceUnavailable.
+    """
+
+    @property
+    def space(self) -> str: ...
+
+    @property
+    def width(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """n texts -> (n, width) float32 unit rows; none -> (0, width). Raises
+        InferenceUnavailable.
+        """
+        ...
+
+    async def embed_words(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Embedding]:
+        """As embed, and for each text the vectors of some of its words, given by their code points
+        (start, end).
+
+        An embedder whose model shows no tokens gives None for the words. Raises
+        InferenceUnavailable.
+        """
+        ...
+
+    def knows(self, word: str) -> bool:
+        """Whether the model has met this word as one; of a remote model nobody can tell, and it
+        counts as known.
+        """
+        ...
+
+    def spellings(self, word: str) -> list[str]:
+        """Words that the model has met, one slip of the fingers away from one that it has not; the
+        likeliest first. Of a remote model nobody can tell, and there are none.
+        """
+        ...
+
+    def readable(self, text: str) -> str:
+        """The text without words of scripts that the model was not taught, whose vectors say
+        nothing; "" when none is left. Of a remote model nobody can tell, and all is readable.
+        """
+        ...
+
+    def taught(self, language: str) -> bool:
+        """Whether the model was taught a language, by its English name in small letters; of a
+        remote model nobody can tell, and it counts as taught.
+        """
+        ...
+
+    def yield_to_reads(self, reads_wait: bool) -> None:
+        """Told, from any thread, whether reads that are ready wait for their turn: what is embedded
+        meanwhile would only wait beside them, so a model of this machine may rather gather texts
+        for a fuller run."""
+        ...
+
+    def stats(self) -> dict[str, float]:
+        """Figures for metrics; counters end in `_total`."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what still waits and free what is held. May be called twice."""
+        ...
+
+
+@dataclass(slots=True)
+class Models:
+    """Every model this process was given. A gateway has no embedder: what needs one is asked of a
+    shard.
+    """
+
+    shard_embedder: Embedder | None
+    language_model: LanguageModel | None = None
+    transcriber: Transcriber | None = None
+    recogniser: Recogniser | None = None
+    reranker: Reranker | None = None
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder, in a shard. LookupError in a gateway."""
+        if self.shard_embedder is None:
+            raise LookupError("this process has no embedder")
+        return self.shard_embedder
+
+    async def close(self) -> None:
+        for model in (
+            self.shard_embedder,
+            self.language_model,
+            self.transcriber,
+            self.recogniser,
+            self.reranker,
+        ):
+            if model is not None:
+                await model.close()
+
+
+def load_models(settings: Settings, data_dir: Path) -> Models:
+    """What the settings ask for. Blocks: seconds the first time in a data directory, a tenth of a
+    second later.
+
+    Raises minilm_weights.ModelUnusable when the embedded model is not installed or not itself.
+    """
+    chosen = settings.embedder
+    if chosen.backend == "openai":
+        # The settings refuse a backend "openai" without these two.
+        assert chosen.base_url and chosen.model
+        return Models(
+            OpenAiEmbedder(
+                chosen.base_url,
+                chosen.api_key.get_secret_value() if chosen.api_key else None,
+                chosen.model,
+                timeout_seconds=chosen.timeout_seconds,
+                queue_max=chosen.queue_max,
+                cache_entries=chosen.cache_entries,
+            ),
+            load_language_model(settings),
+            transcriber=load_transcriber(settings),
+            recogniser=load_recogniser(settings),
+            reranker=load_reranker(settings),
+        )
+    return Models(
+        MiniLmEmbedder(
+            data_dir / "models",
+            chosen.model_path,
+            threads=chosen.threads or max(1, (os.cpu_count() or 1) // 2),
+            timeout_seconds=chosen.timeout_seconds,
+            queue_max=chosen.queue_max,
+            cache_entries=chosen.cache_entries,
+        ),
+        load_language_model(settings),
+        transcriber=load_transcriber(settings),
+        recogniser=load_recogniser(settings),
+        reranker=load_reranker(settings),
+    )
+
+
+def load_language_model(settings: Settings) -> LanguageModel | None:
+    """Make the language model that the settings ask for; None where they name no endpoint.
+
+    What it stands on takes nearly a second to import, so that happens here, if at all.
+    """
+    chosen = settings.llm
+    if chosen.base_url is None:
+        return None
+    from runtime.inference.openai_chat import OpenAiLanguageModel
+
+    return OpenAiLanguageModel(
+        chosen.base_url,
+        chosen.api_key.get_secret_value() if chosen.api_key else None,
+        chosen.model or "default",
+        timeout_seconds=chosen.timeout_seconds,
+    )

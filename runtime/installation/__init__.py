@@ -1,0 +1,48 @@
+"""What an installation keeps on its disk or in its object store beside the shards' stores.
+
+layout          the data directory: its identity, its lock, a directory for each shard
+shared_layout   the same for several nodes, in the object store
+secrets         the keys that sign and seal
+blobs           where uploaded files are kept, and their copies
+"""
+
+from runtime.installation.blobs import blob_store, copies_of
+from runtime.installation.layout import (
+    FORMAT_VERSION,
+    LAYOUT_FILE,
+    LOCK_FILE,
+    DirectoryInUse,
+    Layout,
+    LayoutError,
+    held,
+    shard_directory,
+    shard_place,
+)
+from runtime.installation.secrets import SECRET_NAMES, Secrets, SecretsError
+from runtime.installation.shared_layout import (
+    copy_layout,
+    make_shared_layout,
+    read_shared_layout,
+    shared_objects,
+)
+
+__all__ = [
+    "FORMAT_VERSION",
+    "LAYOUT_FILE",
+    "LOCK_FILE",
+    "SECRET_NAMES",
+    "DirectoryInUse",
+    "Layout",
+    "LayoutError",
+    "Secrets",
+    "SecretsError",
+    "blob_store",
+    "copies_of",
+    "copy_layout",
+    "held",
+    "make_shared_layout",
+    "read_shared_layout",
+    "shard_directory",
+    "shard_place",
+    "shared_objects",
+]

@@ -1,0 +1,69 @@
+"""`mneme serve`: bring the service up, wait for a signal, take it down and leave nothing behind.
+
+    ray     shard actors, and gateways as a Serve application (on_ray.py): on a Ray of its own with
+            HAProxy in front (own_ray.py, haproxy.py), or on a cluster it joins (joined_ray.py)
+    local   the same gateway and shards in this process, behind uvicorn (local.py)
+
+A start first ends what an earlier, killed run left behind, and every exit checks that nothing is
+left (run_directory.py). The data directory is held with a lock throughout
+(runtime/installation/layout.py).
+
+Every way in which a start can fail ends with status 1 and one sentence that names the thing:
+StartError, LayoutError and the storage's own errors. Ray's environment variables take effect when
+Ray is imported, so they are set first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from runtime import cluster
+from runtime.installation import LayoutError, SecretsError, held
+from runtime.serve.haproxy import neighbour
+from runtime.serve.listening import HEALTH_PATH, StartError, check_http, free_port
+from runtime.serve.local import run_locally
+from runtime.serve.on_ray import run_on_ray
+from runtime.serve.run_directory import RunDirectory, RunDirectoryError
+from runtime.serve.serve_command import prepare_for_serve_command
+from runtime.serve.signals import Signals, StopRequested
+from runtime.settings import Settings
+from storage.store import StoreError
+
+__all__ = [
+    "HEALTH_PATH",
+    "RunDirectory",
+    "free_port",
+    "neighbour",
+    "prepare_for_serve_command",
+    "serve",
+]
+
+
+def serve(
+    settings: Settings, announce: Callable[[str], None] = print, *, module: str = "serve_app"
+) -> int:
+    """Run until SIGINT or SIGTERM; -> the process's exit status.
+
+    announce  gets the base URL once the service is healthy; must not block
+    module    names the module that says what is served: open_shard, build and build_local, as
+              serve_app has them
+    """
+    try:
+        check_http(settings)
+        with held(settings.data_dir), Signals() as signals:
+            run = run_on_ray if settings.engine == "ray" else run_locally
+            return run(settings, signals, announce, module)
+    except (
+        StartError,
+        cluster.CannotOpen,
+        LayoutError,
+        StoreError,
+        SecretsError,
+        RunDirectoryError,
+        TimeoutError,
+    ) as refused:
+        print(f"mneme serve: {refused}", file=sys.stderr)
+        return 1
+    except StopRequested:
+        return 0

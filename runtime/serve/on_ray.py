@@ -1,0 +1,144 @@
+"""Engine "ray": shard actors, and gateways as a Serve application, on a Ray of the service's own or
+on one that it joins.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+from runtime import cluster
+from runtime.installation import Secrets
+from runtime.serve.data_directory import has_moves, prepared, shard_count
+from runtime.serve.joined_ray import JoinedRay
+from runtime.serve.listening import StartError, wait_until_healthy
+from runtime.serve.own_ray import OwnRay
+from runtime.serve.run_directory import RunDirectory
+from runtime.serve.signals import Signals
+from runtime.settings import Settings
+
+log = logging.getLogger("mneme.serving")
+
+_WATCH_SECONDS = 1.0
+
+
+def run_on_ray(
+    settings: Settings, signals: Signals, announce: Callable[[str], None], module: str
+) -> int:
+    run_directory = RunDirectory.of(settings.data_dir)
+    run_directory.end_processes()
+    room = OwnRay(settings, run_directory) if settings.ray.address is None else JoinedRay(settings)
+    opener = f"{module}:open_shard"
+    layout = prepared(settings) if settings.cluster.name is None else None
+    if layout is None:
+        check_several_nodes(settings)
+    shards: list[Any] = []
+    try:
+        room.enter()
+        signals.take()  # Ray puts handlers of its own in place
+        if layout is None:
+            opening = [cluster.start_supervisor(settings, opener).open.remote()]
+        else:
+            shards += cluster.start_shards(settings, shard_count(settings), opener)
+            opening = cluster.open_shards(shards)
+        _start_serve(room)
+        cluster.await_open(opening)
+        _start_gateways(room, f"{module}:build")
+        if layout is not None:
+            layout.completed(settings.data_dir)
+            if has_moves(settings):
+                cluster.start_supervisor(settings, opener).order.remote(
+                    "report", {}
+                )  # it goes on with them
+        wait_until_healthy(settings, room.port)
+        announce(settings.http.base_url_on(room.port))
+        signals.started()
+        return _watch(signals, room)
+    except (StartError, RuntimeError, ConnectionError, TimeoutError) as refused:
+        if room.front_door and (
+            why := run_directory.no_front_door()
+        ):  # all that Serve says is that its proxy does not come
+            raise StartError(why) from refused
+        if isinstance(refused, StartError):
+            raise
+        raise StartError(f"Ray did not start: {_last_line(refused)}") from refused
+    finally:
+        signals.started()  # a second signal must not break off the clean-up
+        room.leave(shards)
+
+
+def check_several_nodes(settings: Settings) -> None:
+    """Raises StartError, SecretsError where several nodes could not have what they have in
+    common.
+    """
+    if settings.ray.address is None:
+        raise StartError(
+            "cluster.name is set: name the Ray cluster to join with --address HOST:PORT, or auto."
+        )
+    Secrets.of(settings)
+
+
+def _start_serve(room: OwnRay | JoinedRay) -> None:
+    """Start Serve and its proxy, unless they run."""
+    if not room.owns_serve:
+        return
+    from ray import serve
+    from ray.serve.config import HTTPOptions
+
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    settings = room.settings
+    # Behind the front door the replicas listen on loopback only and speak plain HTTP; it has the
+    # real address and TLS.
+    options = (
+        HTTPOptions(host="127.0.0.1", port=room.port)
+        if room.front_door
+        else HTTPOptions(
+            host=settings.http.host,
+            port=room.port,
+            ssl_certfile=settings.http.tls_certfile and str(settings.http.tls_certfile),
+            ssl_keyfile=settings.http.tls_keyfile and str(settings.http.tls_keyfile),
+        )
+    )
+    where = "HeadOnly" if settings.ray.address is None else "EveryNode"
+    serve.start(http_options=options, proxy_location=where, logging_config=_quiet())
+
+
+def _start_gateways(room: OwnRay | JoinedRay, builder: str) -> None:
+    """Deploy the gateways; return when they are up. Raises StartError, RuntimeError."""
+    from ray import serve
+    from ray.serve.exceptions import RayServeException
+
+    application = cluster.resolve(builder)(room.settings, room.front_door)
+    try:
+        serve.run(
+            application,
+            name=cluster.namespace(room.settings),
+            route_prefix="/",
+            logging_config=_quiet(),
+        )
+    except RayServeException as refused:
+        raise StartError(
+            f"Ray Serve does not take the gateways: {_last_line(refused)}"
+        ) from refused
+
+
+def _quiet() -> Any:
+    from ray.serve.schema import LoggingConfig
+
+    return LoggingConfig(log_level="WARNING", enable_access_log=False)
+
+
+def _last_line(error: BaseException) -> str:
+    """What an error says where its text is a whole traceback from another process."""
+    return re.sub(r"^[\w.]+(?:Error|Exception): ", "", str(error).strip().splitlines()[-1])
+
+
+def _watch(signals: Signals, room: OwnRay | JoinedRay) -> int:
+    """Wait for a signal, 0, or for the end of something Ray cannot do without, 1."""
+    while not signals.wait(_WATCH_SECONDS):
+        if (loss := room.broken()) is not None:
+            log.critical("%s; the service stops", loss)
+            return 1
+    return 0

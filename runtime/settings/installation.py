@@ -1,0 +1,376 @@
+"""The sections that concern the installation: where it listens, where it keeps its data, what it
+runs on and which models it calls.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from runtime.settings.section import Section
+
+# A path counts from the directory the service is started in, and workers start elsewhere: so it is
+# made absolute at once.
+AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+
+ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+
+
+class Http(Section, frozen=True):
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        default=8000, ge=0, le=65_535, description="Port to listen on; 0 takes a free one."
+    )
+    tls_certfile: AbsolutePath | None = Field(
+        default=None,
+        description="PEM file of the certificate chain; with tls_keyfile it serves HTTPS.",
+    )
+    tls_keyfile: AbsolutePath | None = Field(
+        default=None, description="PEM file of the certificate's private key."
+    )
+    require_https: bool = Field(
+        default=False, description="Refuse plain requests, /v1/health from loopback excepted."
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        default=(),
+        description="Addresses or networks of proxies whose X-Forwarded-* headers count.",
+    )
+    metrics_token: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        max_length=255,
+        description=(
+            "Bearer token that /metrics asks for; null asks for none, and in production for the "
+            "operator's."
+        ),
+    )
+
+    @property
+    def base_url(self) -> str:
+        """Where a service with these settings is reached from its own machine."""
+        return self.base_url_on(self.port)
+
+    def base_url_on(self, port: int) -> str:
+        """As base_url, for a service that took a free port."""
+        everywhere = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "*": "127.0.0.1", "::": "::1"}
+        host = everywhere.get(self.host, self.host)
+        scheme = "https" if self.tls_certfile else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class Shards(Section, frozen=True):
+    count: int = Field(
+        default=0,
+        ge=0,
+        le=1_024,
+        description=(
+            "Shards. 0 takes one per two cores for a new data directory, and as many as an old one "
+            "has."
+        ),
+    )
+
+    @property
+    def resolved(self) -> int:
+        """The number of shards to create, at least 1."""
+        return self.count or max(1, (os.cpu_count() or 1) // 2)
+
+
+class Ray(Section, frozen=True):
+    address: str | None = Field(
+        default=None,
+        description=(
+            "Ray cluster to join, such as auto or host:6379; null starts one on this machine."
+        ),
+    )
+    object_store_bytes: int = Field(
+        default=150_000_000,
+        ge=80_000_000,
+        description="Bytes of shared memory for Ray's object store.",
+    )
+    metrics_port: int = Field(
+        default=0,
+        ge=0,
+        le=65_535,
+        description="Port of Ray's own metrics, open on all addresses; 0 takes a free one.",
+    )
+    gateway_replicas: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description="Gateway replicas; 0 takes one per two cores, at least one.",
+    )
+    gateway_replicas_min: int = Field(
+        default=1,
+        ge=1,
+        le=256,
+        description="Fewest gateway replicas where their number follows the load.",
+    )
+    gateway_replicas_max: int = Field(
+        default=0,
+        ge=0,
+        le=1_024,
+        description="Most of them then; 0 keeps the number at gateway_replicas.",
+    )
+    gateway_ongoing_target: int = Field(
+        default=64,
+        ge=1,
+        le=10_000,
+        description="Requests under way that one gateway replica should have.",
+    )
+
+    @property
+    def resolved_gateway_replicas(self) -> int:
+        """The number of gateway replicas to run, at least 1."""
+        return self.gateway_replicas or max(1, (os.cpu_count() or 1) // 2)
+
+
+class Cluster(Section, frozen=True):
+    name: ClusterName | None = Field(
+        default=None,
+        description="Name of an installation on the nodes of a Ray cluster; null keeps it on one.",
+    )
+    node_lost_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=3_600,
+        description="Seconds after which the shards of a node that is gone are lost.",
+    )
+    lost_shards: Literal["restore", "wait"] = Field(
+        default="restore", description="Restore lost shards elsewhere, or wait for their node."
+    )
+
+
+class Embedder(Section, frozen=True):
+    backend: Literal["minilm", "openai"] = Field(
+        default="minilm", description="minilm runs the embedded model; openai calls base_url."
+    )
+    base_url: str | None = Field(
+        default=None,
+        description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1.",
+    )
+    api_key: SecretStr | None = Field(default=None, description="Bearer token for base_url.")
+    model: str | None = Field(default=None, description="Model name sent to base_url.")
+    model_path: AbsolutePath | None = Field(
+        default=None, description="Directory with a local copy of the embedded model's weights."
+    )
+    threads: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description="Threads of the embedded model; 0 decides from the cores.",
+    )
+    timeout_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="Seconds one embedding request may take."
+    )
+    queue_max: int = Field(
+        default=4_096,
+        ge=1,
+        le=1_000_000,
+        description="Texts that may wait for the embedder; more are refused at once.",
+    )
+    cache_entries: int = Field(
+        default=4_096,
+        ge=0,
+        le=10_000_000,
+        description="Vectors of recent texts kept in memory; 0 keeps none.",
+    )
+
+
+class Llm(Section, frozen=True):
+    base_url: str | None = Field(
+        default=None,
+        description=(
+            "Base URL of an OpenAI-compatible chat endpoint; null runs without a language model."
+        ),
+    )
+    api_key: SecretStr | None = Field(default=None, description="Bearer token for base_url.")
+    model: str | None = Field(default=None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(
+        default=60.0, gt=0, le=600, description="Seconds one completion may take."
+    )
+
+
+class Transcriber(Section, frozen=True):
+    base_url: str | None = Field(
+        default=None,
+        description="Base URL of an OpenAI-compatible transcription endpoint; null runs without.",
+    )
+    api_key: SecretStr | None = Field(default=None, description="Bearer token for base_url.")
+    model: str = Field(default="whisper-1", description="Model name sent to base_url.")
+    timeout_seconds: float = Field(
+        default=120.0,
+        gt=0,
+        le=250,
+        description="Seconds the transcription of one piece of a recording may take.",
+    )
+
+
+class Ocr(Section, frozen=True):
+    base_url: str | None = Field(
+        default=None,
+        description=(
+            "Base URL of an OpenAI-compatible endpoint for reading pictures; null runs without."
+        ),
+    )
+    api_key: SecretStr | None = Field(default=None, description="Bearer token for base_url.")
+    model: str | None = Field(default=None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(
+        default=60.0, gt=0, le=250, description="Seconds the reading of one picture may take."
+    )
+
+
+class Reranker(Section, frozen=True):
+    base_url: str | None = Field(
+        default=None,
+        description="Base URL of a reranker, POST {base_url}/rerank; null searches without one.",
+    )
+    api_key: SecretStr | None = Field(default=None, description="Bearer token for base_url.")
+    model: str | None = Field(default=None, description="Model name sent to base_url.")
+    timeout_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        le=60,
+        description="Seconds one reranking may take, further attempts included.",
+    )
+
+
+class Memory(Section, frozen=True):
+    resident_bytes_max: int = Field(
+        default=2 * 1024**3,
+        ge=16 * 1024**2,
+        description="Bytes of derived per-tenant state a shard keeps in memory.",
+    )
+
+
+class Auth(Section, frozen=True):
+    token_seconds: int = Field(
+        default=30 * 24 * 3600,
+        ge=60,
+        le=366 * 24 * 3600,
+        description="Seconds a session token is valid.",
+    )
+    register_per_minute: int = Field(
+        default=30,
+        ge=0,
+        description=(
+            "Registrations from one client address to one shard in 60 seconds; 0 lifts the limit."
+        ),
+    )
+    login_per_minute: int = Field(
+        default=30,
+        ge=0,
+        description="Logins from one client address to one shard in 60 seconds; 0 lifts the limit.",
+    )
+    argon2_time_cost: int = Field(
+        default=3, ge=1, le=100, description="Passes of the password hash."
+    )
+    argon2_memory_kib: int = Field(
+        default=65_536, ge=8, le=4 * 1024**2, description="KiB of memory of one password hash."
+    )
+
+
+class SecretsGiven(Section, frozen=True):
+    service: SecretStr | None = Field(
+        default=None,
+        description=(
+            "64 hex digits that sign API keys and wrap every account's data key; absent: a file in "
+            "the data directory."
+        ),
+    )
+    pepper: SecretStr | None = Field(
+        default=None,
+        description="64 hex digits that key stored digests; absent: a file in the data directory.",
+    )
+    operator_token: SecretStr | None = Field(
+        default=None,
+        description="Token of internal operations; absent: a file in the data directory.",
+    )
+    allow_generated: bool = Field(
+        default=False,
+        description=(
+            "Start in production with secrets that were generated into the data directory, beside "
+            "the data they protect."
+        ),
+    )
+
+
+class Jobs(Section, frozen=True):
+    at_once: int = Field(
+        default=16, ge=1, le=256, description="Background jobs a shard runs at the same time."
+    )
+
+
+class Log(Section, frozen=True):
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severity that is logged."
+    )
+    format: Literal["json", "text"] = Field(
+        default="text", description="One JSON object per line, or text for people."
+    )
+
+
+class Clock(Section, frozen=True):
+    offset_seconds: int = Field(
+        default=0, description="Seconds added to the clock; for tests, refused in production."
+    )
+
+
+class Storage(Section, frozen=True):
+    map_bytes_max: int = Field(
+        default=1024**4,
+        ge=1024**2,
+        description=(
+            "Bytes of address space that a shard's store takes, and how large it may become; lower "
+            "it only where the system refuses so much (`ulimit -v`, a hundred shards in one "
+            "process)."
+        ),
+    )
+
+
+class Durability(Section, frozen=True):
+    mode: Literal["local", "replicated"] = Field(
+        default="local",
+        description=(
+            "A write is acknowledged when it is on this machine's disk, or not before the object "
+            "store has it."
+        ),
+    )
+    wait_seconds_max: float = Field(
+        default=5.0,
+        gt=0,
+        le=60,
+        description="Seconds a replicated write waits for the object store before its 503.",
+    )
+
+
+class ObjectStore(Section, frozen=True):
+    url: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9]+://",
+        description=(
+            "Where the log and snapshots go: file:///path, s3://bucket/prefix, gs:// or az://; "
+            "null keeps none."
+        ),
+    )
+    ship_interval_ms: int = Field(
+        default=200,
+        ge=1,
+        le=60_000,
+        description="Milliseconds for which commits gather into one object; not if replicated.",
+    )
+    backlog_bytes_max: int = Field(
+        default=4 * 1024**3,
+        ge=1024**2,
+        description="Bytes of log that may wait on disk for an object store that does not answer.",
+    )
+    snapshot_interval_seconds: int = Field(
+        default=6 * 3600, ge=60, description="Seconds between snapshots of a shard that changes."
+    )
+    snapshot_log_bytes: int = Field(
+        default=1024**3,
+        ge=1024**2,
+        description="Bytes of shipped log after which a snapshot is taken sooner.",
+    )

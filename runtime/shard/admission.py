@@ -1,0 +1,269 @@
+"""Who may go on now: the per-minute ceilings, the month's credits and the tier's features.
+
+All of it is decided together, in the order in which the tenant's one shard takes its calls, and
+nothing is counted or reserved unless all of it passes:
+
+    minute   an exact sliding log per tenant, and one per endpoint cap: request n+1 inside any 60 s
+             is refused, wherever it came from. The logs live in memory on the monotonic clock: a
+             restart forgets at most one minute
+    feature  an operation that the tier lacks is refused with FeatureNotAvailable
+    month    credits used and credits reserved, by calls under way too, against the tier's
+             allowance. An operation that asks for more than is left is refused whole
+
+The store knows what was used; a `Quota` is the shard's running copy of it, together with what calls
+under way have reserved. A call's reservation is released when its transaction has ended, and only
+the shard's event loop touches quotas, so the thousandth credit is given out once however many ask
+for it. A flow's reservation is suspended between its beginning and its end, which are two calls;
+that of a flow whose gateway died is reaped after RESERVATION_SECONDS_MAX, and costs nothing.
+
+Public operations have no tenant; they are throttled by the caller's address, and by the account
+they name, so that neither one address can try many accounts nor many addresses one account.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from runtime.api import metering
+from runtime.api.operation import Call, Operation, Principal
+from runtime.api.tiers import NO_OFFER, Feature, Offer, credits_limit, require_feature
+from runtime.errors import RateLimited
+from runtime.limits import QUOTAS_MAX, RESERVATION_SECONDS_MAX, TIERS, WINDOW_SECONDS
+from runtime.settings import Settings
+from runtime.tenancy import normalise_email
+from storage.store import Reader, Scope
+
+LOGS_MAX = 100_000
+
+
+@dataclass(slots=True)
+class Quota:
+    """A tenant's month. used: in the store as of `sequence` and after; reserved: by calls under
+    way.
+    """
+
+    period: int
+    used: int
+    sequence: int
+    reserved: int = 0
+
+
+@dataclass(slots=True)
+class Reservation:
+    """One admitted call: the logs that count it, the credits that it may cost, and the quota they
+    are reserved in; None before `Admission.reserve` and after `release`.
+    """
+
+    logs: list[deque[float]] = field(default_factory=list)
+    credits: int = 0
+    quota: Quota | None = None
+
+    def withdraw(self) -> None:
+        """Take the count back; only before anything else was admitted."""
+        for log in self.logs:
+            log.pop()
+
+    def release(self, *, used: bool = False) -> None:
+        """Give back what the call reserved; doing so twice is harmless. used: it cost that much,
+        which no commit will tell.
+        """
+        if self.quota is not None:
+            self.quota.reserved -= self.credits
+            self.quota.used += self.credits if used else 0
+            self.quota = None
+
+
+class Admission:
+    """One shard's sliding logs and quotas. Not thread-safe: the shard's event loop alone asks.
+
+    features  by the key that operations name
+    caps      rate bucket -> requests per minute; a bucket without one has the tier's rate alone
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        offer: Offer = NO_OFFER,
+        features: Mapping[str, Feature] = MappingProxyType({}),
+        caps: Mapping[str, int] = MappingProxyType({}),
+    ):
+        self._settings = settings
+        self._offer = offer
+        self._features = features
+        self._clock = clock
+        self._caps = caps
+        self._tiers = {name: settings.tiers.terms(name) for name in TIERS}
+        self._logs: OrderedDict[tuple, deque[float]] = OrderedDict()
+        self._quotas: OrderedDict[tuple[int, int], Quota] = OrderedDict()
+        self._suspended: dict[bytes, tuple[Reservation, float]] = {}
+
+    def admit(self, principal: Principal | None, operation: Operation, call: Call) -> Reservation:
+        """Count the request, or raise RateLimited or FeatureNotAvailable and count nothing. Credits
+        are asked for by `reserve`.
+        """
+        readable = call.rejected is None and not call.preflight
+        if principal is not None and operation.feature is not None and readable:
+            feature = (
+                operation.feature(call.body) if callable(operation.feature) else operation.feature
+            )
+            if feature is not None:
+                require_feature(
+                    self._settings, principal.tier, feature, self._features[feature], self._offer
+                )
+        reservation = Reservation()
+        if readable and principal is not None:
+            reservation.credits = operation.credits_for(call.body)
+        ceilings = self._ceilings(principal, operation, call)
+        if not ceilings:
+            return reservation
+        now = self._clock()
+        logs = [(self._log(key, now), ceiling) for key, ceiling in ceilings]
+        for log, ceiling in logs:
+            if len(log) >= ceiling:
+                wait = max(1, math.ceil(log[len(log) - ceiling] + WINDOW_SECONDS - now))
+                raise RateLimited(
+                    f"The limit of {ceiling} requests a minute is reached. Retry in {wait} s.",
+                    limit=ceiling,
+                    retry_after_seconds=wait,
+                )
+        for log, _ in logs:
+            log.append(now)
+            reservation.logs.append(log)
+        return reservation
+
+    def reserve(
+        self,
+        reservation: Reservation,
+        principal: Principal,
+        reader: Reader,
+        scope: Scope,
+        now_ms: int,
+    ) -> None:
+        """Set the reservation's credits aside, or raise RateLimited and take the request's count
+        back.
+        """
+        limit = self.credits_limit(principal)
+        if reservation.credits == 0 or limit is None:
+            return
+        period = metering.period_of(now_ms)
+        quota = self._quotas.get((scope.slot, scope.tenant))
+        if quota is None or quota.period != period:
+            quota = self._open_quota(reader, scope, now_ms)
+        self._reap()
+        left = limit - quota.used - quota.reserved
+        if reservation.credits > left:
+            reservation.withdraw()
+            wait = max(1, math.ceil((metering.period_end(period) - now_ms) / 1000))
+            raise RateLimited(
+                f"This needs {reservation.credits} of the {limit} credits of this month, and "
+                f"{max(0, left)} are left. "
+                f"The next month begins in {wait} s.",
+                limit=limit,
+                retry_after_seconds=wait,
+                code="quota_exceeded",
+            )
+        quota.reserved += reservation.credits
+        reservation.quota = quota
+
+    def suspend(self, flow: bytes, reservation: Reservation) -> None:
+        """Keep the reservation of a flow, named by its call's seed, until the flow ends."""
+        self._reap()
+        self._suspended[flow] = (reservation, self._clock() + RESERVATION_SECONDS_MAX)
+
+    def resume(self, flow: bytes) -> Reservation:
+        """Hand out the reservation of a flow that ends; an empty one when it was reaped or
+        forgotten in a restart.
+        """
+        return self._suspended.pop(flow, (Reservation(), 0.0))[0]
+
+    def _reap(self) -> None:
+        """Release the reservations of flows that never ended; they were suspended in the order of
+        time.
+        """
+        now = self._clock()
+        while self._suspended:
+            flow, (reservation, until) = next(iter(self._suspended.items()))
+            if until > now:
+                return
+            reservation.release()
+            del self._suspended[flow]
+
+    def metered(self, scope: Scope, metered: int, sequence: int) -> None:
+        """A commit changed what this tenant has used; a quota that was read from the store after it
+        knows already.
+        """
+        quota = self._quotas.get((scope.slot, scope.tenant))
+        if quota is not None and sequence > quota.sequence:
+            quota.used += metered
+
+    def forget(self, slots: Collection[int]) -> None:
+        """Drop what is remembered of slots that left: another shard counts on."""
+        for key in [key for key in self._quotas if key[0] in slots]:
+            del self._quotas[key]
+
+    def credits_limit(self, principal: Principal) -> int | None:
+        """Credits a month, None for unlimited."""
+        return credits_limit(self._settings, principal.tier)
+
+    def _open_quota(self, reader: Reader, scope: Scope, now_ms: int) -> Quota:
+        quota = Quota(
+            metering.period_of(now_ms), metering.used(reader, scope, now_ms), reader.sequence
+        )
+        self._quotas[scope.slot, scope.tenant] = quota
+        if len(self._quotas) > QUOTAS_MAX:
+            key, oldest = next(iter(self._quotas.items()))
+            if oldest.reserved:
+                self._quotas.move_to_end(key)
+            else:
+                del self._quotas[key]
+        return quota
+
+    def _ceilings(
+        self, principal: Principal | None, operation: Operation, call: Call
+    ) -> list[tuple[tuple, int]]:
+        """[(log key, requests per minute)] that apply; a ceiling of 0 means unlimited and is left
+        out.
+        """
+        if principal is None:
+            if operation.internal:
+                return []
+            ceiling = getattr(self._settings.auth, f"{operation.rate}_per_minute", 0)
+            callers = [("address", call.client)]
+            if getattr(call.body, "email", None) is not None:
+                callers.append(("email", normalise_email(call.body.email)))
+            return [((operation.rate, *caller), ceiling) for caller in callers] if ceiling else []
+        found = []
+        override = self._settings.limits.requests_per_minute
+        ceiling = (
+            self._tiers[principal.tier]["requests_per_minute"] if override is None else override
+        )
+        if ceiling and not call.admitted:
+            found.append(((principal.slot, principal.tenant_number, "all"), ceiling))
+        rate = (
+            operation.rate
+            if operation.rate_of is None or call.body is None
+            else operation.rate_of(call.body)
+        )
+        cap = self._caps.get(rate)
+        if cap is not None:
+            found.append(((principal.slot, principal.tenant_number, rate), cap))
+        return found
+
+    def _log(self, key: tuple, now: float) -> deque[float]:
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = deque()
+            if len(self._logs) > LOGS_MAX:
+                self._logs.popitem(last=False)
+        else:
+            self._logs.move_to_end(key)
+        while log and log[0] <= now - WINDOW_SECONDS:
+            log.popleft()
+        return log

@@ -1,0 +1,93 @@
+"""From a Credential to a Principal: who calls, and what it may do.
+
+The gateway has read the Authorization header (runtime/http/credentials.py). The shard that owns the
+slot resolves the credential against its tables in the call's own snapshot or transaction, so a
+revocation holds for the very next request.
+
+Three kinds of credential:
+
+    key       an API key; only its keyed digest is stored, under which it is looked up
+    jwt       an access token of registration or login (runtime/api/access_tokens.py)
+    operator  the installation's own token; opens internal operations and nothing else
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runtime.api import tenants
+from runtime.api.access_tokens import invalid_credential
+from runtime.api.operation import Credential, Principal
+from runtime.errors import PermissionDenied, Unauthenticated
+from storage.store import Scope
+
+if TYPE_CHECKING:
+    from runtime.api.operation import Operation
+    from runtime.installation import Secrets
+    from storage.store import Reader
+
+
+def resolve(
+    reader: Reader, slot: int, credential: Credential | None, now_ms: int, secrets: Secrets
+) -> tuple[Principal, Scope]:
+    """A credential the gateway accepted -> (principal, its tenant's scope), as the tables say now.
+
+    Raises Unauthenticated for a revoked, expired or unknown one, PermissionDenied for the operator,
+    who is no tenant.
+    """
+    if credential is None:
+        raise invalid_credential()
+    if credential.kind == "operator":
+        raise PermissionDenied("The operator token opens internal operations only.")
+    of_slot = Scope.of_slot(slot)
+    if credential.kind == "key":
+        row = reader.bind(tenants.CREDENTIALS, of_slot).get(credential.digest)
+        if row is None:
+            raise invalid_credential()
+        if row.expires_at is not None and row.expires_at <= now_ms:
+            raise Unauthenticated("This API key has expired.")
+        account = tenants.open_account(reader, slot, row.tenant_number)
+        if account is None:
+            raise invalid_credential()
+        return tenants.principal_of(slot, account, row.scopes, row.key_id), tenants.scope_of(
+            slot, account
+        )
+    claims = credential.claims
+    account = tenants.open_account(reader, slot, claims["tn"])
+    if (
+        account is None
+        or account.tenant_id != claims["sub"]
+        or account.token_version != claims["tv"]
+    ):
+        raise invalid_credential()
+    scope = tenants.scope_of(slot, account)
+    if reader.bind(tenants.REVOKED_TOKENS, scope).has(claims["exp"], claims["jti"]):
+        raise Unauthenticated("This access token was logged out.")
+    return tenants.principal_of(
+        slot, account, tenants.SCOPES, claims["jti"], is_session=True
+    ), scope
+
+
+def authorise(principal: Principal, operation: Operation, body: Any = None) -> None:
+    """Raises PermissionDenied unless the principal's scopes cover the operation. Internal
+    operations are for no tenant.
+
+    body  None while it could not be read; what it asks for is then never done
+    """
+    if operation.internal:
+        raise PermissionDenied("This operation is for the operator of the service.")
+    scope = (
+        operation.scope if operation.scope_of is None or body is None else operation.scope_of(body)
+    )
+    if scope != "public" and scope not in principal.scopes:
+        raise PermissionDenied(f"This API key lacks the scope {scope!r}.")
+
+
+def authorise_operator(credential: Credential | None) -> None:
+    """The check of internal operations: raises unless the credential is the operator's."""
+    if credential is None:
+        raise Unauthenticated(
+            "Send the operator token: `Authorization: Bearer <token>`.", code="missing_api_key"
+        )
+    if credential.kind != "operator":
+        raise PermissionDenied("This operation is for the operator of the service.")

@@ -1,0 +1,340 @@
+"""What an acknowledgement of this shard means, and who may give one: the commit log in object
+storage, seen from the shard.
+
+    local        acknowledged when it is on this machine's disk; the log follows within moments, and
+                 `log_unshipped_seconds` says how far behind it is
+    replicated   acknowledged when the segment that holds it is in object storage
+
+A slot that moves asks for more, in both modes: what came with it is in object storage before it
+changes its owner (`secured`), and so is the placement that says so before anything is acknowledged
+in its new place, or erased in its old one (`placed`).
+
+The shard asks twice: `check` before it does anything, `acknowledge` before it says that something
+was done, to its caller or, in a job, to anybody outside (runtime/shard/job_loop.py). A write that
+is not stored in time is answered with 503: it is on this disk, it will be stored when the object
+store is back, and only a repeat under its Idempotency-Key will tell, which waits in its turn. While
+the object store is known to be away nothing new is begun.
+
+A fenced shard (storage/replication/shipper.py) raises StorageFailed from both, so its process ends;
+opened again, its directory is refused. In `replicated` mode the segment itself proves that this is
+the owner. In `local` mode a process that was stopped and goes on asks for its epoch before it
+acknowledges anything: that it was stopped shows by its own event loop, which has not turned for a
+while.
+
+Reads see what this disk has, which may be a little more than what was acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import itertools
+import logging
+import os
+import socket
+import threading
+import time
+from typing import Any
+
+from runtime.errors import Unavailable
+from runtime.installation import copies_of, shard_place
+from runtime.limits import (
+    BLOB_COPIES_PAUSE_SECONDS,
+    LOG_BEHIND_RETRY_SECONDS,
+    PAUSE_NOTICED_SECONDS,
+    PAUSE_TICK_SECONDS,
+    VERIFY_EPOCH_SECONDS_MAX,
+)
+from runtime.placement import LayoutCopies
+from runtime.settings import Settings
+from runtime.shard.writer import StorageFailed
+from storage.blobs import BlobCopies
+from storage.replication import LogShipper, ObjectStore, ObjectStoreFailed, SnapshotTaker, backoff
+from storage.store import Store
+
+log = logging.getLogger("mneme.log")
+
+
+class Durability:
+    """The log of one shard with an object store. `await begin(...)`, and `await close()` while the
+    store is still open.
+    """
+
+    def __init__(self, store: Store, settings: Settings):
+        self._store = store
+        self._replicated = settings.durability.mode == "replicated"
+        self._wait_seconds = settings.durability.wait_seconds_max
+        self._backlog_bytes = settings.object_store.backlog_bytes_max
+        assert settings.object_store.url is not None  # `begin` asks
+        root = ObjectStore(settings.object_store.url)
+        objects = root.below(shard_place(store.identity.cluster_id, store.identity.shard))
+        self._shipper = LogShipper(
+            store,
+            objects,
+            owner=f"{socket.gethostname()}:{os.getpid()}",
+            replicated=self._replicated,
+            interval_seconds=settings.object_store.ship_interval_ms / 1000,
+            backlog_bytes=self._backlog_bytes,
+            on_stored=self._on_stored,
+            on_fenced=self._on_fenced,
+        )
+        self._layout = LayoutCopies(
+            root.below(store.identity.cluster_id), settings, self._shipper.verify
+        )
+        self._snapshots = SnapshotTaker(
+            store,
+            objects,
+            self._shipper,
+            interval_seconds=settings.object_store.snapshot_interval_seconds,
+            log_bytes=settings.object_store.snapshot_log_bytes,
+        )
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # a heap
+        self._numbers = itertools.count()
+        self._changing = threading.Lock()
+        self._stored = 0
+        self._room = True
+        self._turned_at = 0.0
+        self._doubted = False
+        self._asking: asyncio.Task[None] | None = None
+        self._copies_due = 0
+        self._fenced, self._why = asyncio.Event(), ""
+        self._closing = threading.Event()
+        self._copier = threading.Thread(
+            target=self._copy_blobs,
+            args=(copies_of(settings),),
+            name="mneme-blob-copies",
+            daemon=True,
+        )
+        self._loop: asyncio.AbstractEventLoop
+        self._watch: asyncio.Task[None]
+
+    @classmethod
+    async def begin(cls, store: Store, settings: Settings) -> Durability | None:
+        """Take the shard and ship its log; None where no object store is set, and then nothing is
+        recorded.
+
+        Raises Superseded when another owner took the shard since, ObjectStoreFailed when that
+        cannot be found out.
+        """
+        if settings.object_store.url is None:
+            store.log.clear()
+            return None
+        durability = cls(store, settings)
+        durability._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(durability._shipper.open)
+        with (
+            contextlib.nullcontext()
+            if durability._replicated
+            else contextlib.suppress(ObjectStoreFailed)
+        ):  # it is tried again soon
+            await asyncio.to_thread(durability._layout.follow)
+        durability._shipper.start()
+        durability._snapshots.start()
+        durability._copier.start()
+        durability._turned_at = _uptime()
+        durability._watch = asyncio.create_task(durability._notice_pauses())
+        return durability
+
+    async def close(self) -> None:
+        """Ship what is left, as far as that goes soon."""
+        self._watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watch
+        self._closing.set()
+        await asyncio.to_thread(self._copier.join)
+        await asyncio.to_thread(self._snapshots.close)
+        await asyncio.to_thread(self._shipper.close)
+
+    # --- what the shard asks ----------------------------------------------------------------------
+
+    def check(self, writes: bool) -> None:
+        """Raises StorageFailed when this shard is another owner's by now, Unavailable when a write
+        could not be acknowledged anyway.
+        """
+        if self.fenced:
+            raise StorageFailed("another process owns this shard by now")
+        if not (writes and self._replicated):
+            return
+        failing = self._shipper.failing_since
+        if not self._room or (
+            failing is not None and time.monotonic() - failing > self._wait_seconds
+        ):
+            raise Unavailable(
+                "The object store that has to hold every write does not answer; nothing was "
+                "written. Retry in a moment.",
+                retry_after_seconds=LOG_BEHIND_RETRY_SECONDS,
+            )
+
+    async def acknowledge(self, sequence: int) -> None:
+        """Return when the commit may be acknowledged. Raises Unavailable when that takes too long,
+        StorageFailed when it may never be.
+        """
+        if self._replicated:
+            await self._until_stored(sequence)
+        elif self._doubted or _uptime() - self._turned_at > PAUSE_NOTICED_SECONDS:
+            self._doubted = True
+            await self._ask_again()
+        if self.fenced:
+            raise StorageFailed("another process owns this shard by now")
+
+    @property
+    def fenced(self) -> bool:
+        """Whether another process owns the shard by now."""
+        return self._shipper.fenced
+
+    async def until_fenced(self) -> str:
+        """Wait until another process owns the shard; -> how that shows."""
+        await self._fenced.wait()
+        return self._why
+
+    async def secured(self) -> int:
+        """Return when everything that is committed now is in object storage; -> the time of the
+        last commit. Raises as acknowledge does.
+        """
+        self._shipper.hurry()
+        await self._until_stored(self._store.sequence)
+        if self.fenced:
+            raise StorageFailed("another process owns this shard by now")
+        return self._store.log.now()
+
+    async def placed(self, *, needed: bool | None = None) -> None:
+        """Have the placement of the data directory in object storage. Raises Unavailable when that
+        fails and is needed.
+
+        needed: by default in `replicated` mode, where nothing is acknowledged that would not be
+        found again
+        """
+        deadline = time.monotonic() + self._wait_seconds
+        for wait in backoff():
+            try:
+                return await asyncio.to_thread(self._layout.follow)
+            except ObjectStoreFailed as failed:
+                if not (self._replicated if needed is None else needed):
+                    return
+                if time.monotonic() + wait > deadline:
+                    raise Unavailable(
+                        f"The placement of slots could not be stored: {failed}"
+                    ) from failed
+            await asyncio.sleep(wait)
+
+    async def _until_stored(self, sequence: int) -> None:
+        with self._changing:
+            if self._stored >= sequence:
+                return
+            future: asyncio.Future[None] = self._loop.create_future()
+            heapq.heappush(self._waiting, (sequence, next(self._numbers), future))
+        if self.fenced:
+            raise StorageFailed("another process owns this shard by now")
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await future
+        except TimeoutError:
+            raise Unavailable(
+                "The write is on disk, but not yet in the object store that has to hold it. Retry "
+                "with the same Idempotency-Key.",
+                retry_after_seconds=LOG_BEHIND_RETRY_SECONDS,
+            ) from None
+        finally:
+            if future.cancelled():
+                self._forget(future)
+
+    def _forget(self, given_up: asyncio.Future[None]) -> None:
+        """Nobody waits for it any more; while the object store is away, who asks again would else
+        leave one behind each time.
+        """
+        with self._changing:
+            self._waiting = [item for item in self._waiting if item[2] is not given_up]
+            heapq.heapify(self._waiting)
+
+    async def _ask_again(self) -> None:
+        """Ask once, for all who want to know, whether this is still the owner. A store that does
+        not answer is no reason to stop.
+        """
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._verify())
+        await asyncio.shield(self._asking)
+
+    async def _verify(self) -> None:
+        try:
+            async with asyncio.timeout(VERIFY_EPOCH_SECONDS_MAX):
+                await asyncio.to_thread(self._shipper.verify)
+        except (ObjectStoreFailed, TimeoutError) as failed:
+            log.warning("after a pause it could not be found out who owns this shard: %s", failed)
+        finally:
+            self._doubted, self._turned_at, self._asking = False, _uptime(), None
+
+    def _copy_blobs(self, copies: BlobCopies | None) -> None:
+        """Bring the copies of blobs and of the layout up to date; several shards of a machine may
+        do so at once.
+        """
+        while not self._closing.wait(BLOB_COPIES_PAUSE_SECONDS):
+            with contextlib.suppress(ObjectStoreFailed):
+                self._layout.follow()
+            if copies is not None:
+                self._copies_due = copies.sweep(lambda: not self._closing.is_set())
+        if copies is not None:
+            copies.sweep()
+
+    async def _notice_pauses(self) -> None:
+        while True:
+            self._doubted = self._doubted or _uptime() - self._turned_at > PAUSE_NOTICED_SECONDS
+            if self._doubted and not self._replicated:
+                await self._ask_again()
+            self._turned_at = _uptime()
+            if self._replicated:
+                self._room = self._store.log.size()["bytes"] <= self._backlog_bytes
+            await asyncio.sleep(PAUSE_TICK_SECONDS)
+
+    # --- what the shipper tells, from its thread --------------------------------------------------
+
+    def _on_stored(self, sequence: int) -> None:
+        with self._changing:
+            self._stored = max(self._stored, sequence)
+            ready = []
+            while self._waiting and self._waiting[0][0] <= self._stored:
+                ready.append(heapq.heappop(self._waiting)[2])
+        if ready:
+            self._loop.call_soon_threadsafe(_resolve, ready, None)
+
+    def _on_fenced(self, why: str) -> None:
+        with self._changing:
+            given_up, self._waiting = [future for _, _, future in self._waiting], []
+        self._why = why
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._fenced.set)
+            self._loop.call_soon_threadsafe(_resolve, given_up, StorageFailed(why))
+
+    def status(self) -> dict[str, Any]:
+        """Figures for metrics, see OPERATIONS.md."""
+        failing = self._shipper.failing_since
+        lag = self._shipper.lag()
+        return {
+            "unshipped_records": lag["records"],
+            "unshipped_seconds": round(lag["seconds"], 3),
+            "bytes": lag["bytes"],
+            "epoch": self._shipper.state.epoch,
+            "segments": self._shipper.state.number,
+            "shipped_bytes": self._shipper.shipped_bytes,
+            "complete": self._shipper.complete,
+            "fenced": self.fenced,
+            "failures": self._shipper.failures,
+            "failing_seconds": 0.0 if failing is None else round(time.monotonic() - failing, 3),
+            "blobs_due": self._copies_due,
+            "dropped": self._shipper.dropped,
+            "snapshots": self._snapshots.taken,
+            "snapshot_age_seconds": round(self._snapshots.age_seconds),
+            "snapshot_failures": self._snapshots.failures,
+        }
+
+
+def _resolve(futures: list[asyncio.Future[None]], error: Exception | None) -> None:
+    for future in futures:
+        if future.done():
+            continue
+        future.set_result(None) if error is None else future.set_exception(error)
+
+
+def _uptime() -> float:
+    """Seconds that also count while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,243 @@
+"""Where every call begins: the head that reads, writes and flows share, and what they are made of.
+
+    credential, scope, ceilings   `admit`: who calls, and whether one more call may come in
+    a repeated Idempotency-Key    what the first request with it was answered
+    the key                       held while the call runs, where its twin is told to wait
+    the month's credits           held until it is known what the call costs
+    load                          what the operation reads before slow work
+
+`enter` takes these steps in that order, on one snapshot, and what a call held is given back where a
+step refuses it. Credential and key are looked at once more in a write's transaction, since both may
+have changed by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from runtime.api import metering, tenants
+from runtime.api.context import Environment, ReadContext, WriteContext
+from runtime.api.operation import NOBODY, Call, Idempotency, Operation, Principal, Reply
+from runtime.api.plugin import Registry
+from runtime.api.slot_context import (
+    OperatorReadContext,
+    OperatorWriteContext,
+    SlotReadContext,
+    SlotWriteContext,
+)
+from runtime.errors import RateLimited
+from runtime.inference import Models
+from runtime.placement import SlotGate
+from runtime.shard import auth, idempotency
+from runtime.shard.admission import Admission, Reservation
+from runtime.shard.durability import Durability
+from runtime.shard.holds import Held, Holds
+from runtime.shard.usage_buffer import UsageBuffer
+from runtime.shard.writer import Ended, Outcome, Writer
+from storage.store import Reader, Scope, Snapshot, Store, Transaction
+
+
+@dataclass(slots=True)
+class Parts:
+    """What an open shard is made of, for all that work on it.
+
+    models      None where no plugin asks a model
+    durability  the shard's log in object storage; None without
+    now_ms      the shard's clock, Unix milliseconds
+    """
+
+    registry: Registry
+    environment: Environment
+    models: Models | None
+    store: Store
+    gate: SlotGate
+    admission: Admission
+    usage: UsageBuffer
+    writer: Writer
+    durability: Durability | None
+    now_ms: Callable[[], int]
+
+
+@dataclass(slots=True)
+class Entered:
+    """A call that was let in. ctx.prepared is what `load` gave.
+
+    replayed  what the first request with its key was answered; then it holds nothing
+    held      the key that it holds
+    """
+
+    ctx: OperatorReadContext
+    reservation: Reservation
+    replayed: Reply | None = None
+    held: Held | None = None
+
+
+class Head:
+    def __init__(self, parts: Parts, holds: Holds):
+        self._parts, self._holds = parts, holds
+
+    def authorise_only(self, operation: Operation, call: Call) -> Reply:
+        """Answer a preflight: whether the call is let in, and as whom, before its body is read."""
+        with self._parts.store.snapshot() as snapshot:
+            principal, _, reservation = self.admit(snapshot, operation, call)
+        reservation.release()
+        return Reply(200, {"tenant_id": principal.tenant_id}).encoded()
+
+    def enter(
+        self, snapshot: Snapshot, operation: Operation, call: Call, owner: bytes | None = None
+    ) -> Entered:
+        """Let the call in, or raise what refuses it. owner: of the key, where that may be held
+        longer than the shard knows of the call.
+        """
+        parts, held = self._parts, None
+        principal, scope, reservation = self.admit(snapshot, operation, call)
+        ctx = reading(operation)(snapshot, scope, call, parts.environment, principal)
+        if call.idempotency_key is not None:
+            replayed = self._replayed(ctx, snapshot, operation, call, reservation)
+            if replayed is not None:
+                return Entered(ctx, reservation, replayed)
+            if operation.idempotency is Idempotency.CACHED:  # canonical twins queue up instead
+                held = key_of(ctx, call.idempotency_key)
+                self._holds.take(held, call.fingerprint, owner)
+        try:
+            if reservation.credits:
+                self._reserve_credits(reservation, ctx, snapshot)
+            if operation.load is not None:
+                ctx.prepared = operation.load(ctx, call.body)
+        except BaseException:
+            if held is not None:
+                self._holds.release(held)
+            reservation.release()
+            raise
+        return Entered(ctx, reservation, None, held)
+
+    def admit(
+        self, reader: Reader, operation: Operation, call: Call
+    ) -> tuple[Principal, Scope, Reservation]:
+        """Credential, scope of the operation, ceilings; then an error the gateway had already
+        found.
+
+        Part of a flow that was admitted as a whole passes without being counted, and costs nothing.
+        """
+        principal, scope = self.identify(reader, operation, call)
+        if principal is not None:
+            auth.authorise(principal, operation, call.body)
+        if call.flow:
+            return principal, scope, Reservation()
+        try:
+            reservation = self._parts.admission.admit(principal, operation, call)
+        except RateLimited:
+            self._parts.usage.refused(principal, call.now_ms)
+            raise
+        if not reservation.credits:
+            self._count_request(principal, call)
+        if call.rejected is not None:
+            raise call.rejected
+        return principal, scope, reservation
+
+    def identify(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal, Scope]:
+        """Who calls, and on whose rows it acts."""
+        secrets = self._parts.environment.secrets
+        if operation.internal:
+            auth.authorise_operator(call.credential)
+        if operation.scope == "public" or operation.internal:
+            # No tenant yet: the operation acts on the slot, under a key of the service.
+            return NOBODY, tenants.slot_itself(call.slot, secrets)[1]
+        return auth.resolve(reader, call.slot, call.credential, call.now_ms, secrets)
+
+    def again(
+        self, transaction: Transaction, operation: Operation, call: Call, prepared: Any
+    ) -> OperatorWriteContext:
+        """The context of the call's own transaction. Slot and credential are looked at once
+        more.
+        """
+        self._parts.gate.check(call.slot, admitted=True)
+        principal, scope = self.identify(transaction, operation, call)
+        return writing(operation)(
+            transaction, scope, call, self._parts.environment, principal, prepared
+        )
+
+    def ended(self, reservation: Reservation, scope: Scope) -> Ended:
+        """What the writer calls when a call's transaction is over: what it held becomes what it
+        used.
+        """
+
+        def ended(outcome: Outcome | None) -> None:
+            reservation.release()
+            if outcome is not None and outcome.metered:
+                self._parts.admission.metered(scope, outcome.metered, outcome.sequence)
+
+        return ended
+
+    def _replayed(
+        self,
+        ctx: OperatorReadContext,
+        reader: Reader,
+        operation: Operation,
+        call: Call,
+        reservation: Reservation,
+    ) -> Reply | None:
+        """What the first request with the call's key was answered. It costs nothing, but it was a
+        request.
+        """
+        replayed = idempotency.replay(ctx, reader, operation, call)
+        if replayed is None:
+            return None
+        if reservation.credits:
+            self._count_request(ctx.principal, call)
+        reply = formed(operation, replayed)
+        reply.sequence = reader.sequence
+        return reply
+
+    def _reserve_credits(self, reservation: Reservation, ctx: ReadContext, reader: Reader) -> None:
+        """The month's part of admission; it comes after a repeated key was answered, since a replay
+        costs nothing.
+        """
+        parts, principal, call = self._parts, ctx.principal, ctx.call
+        parts.usage.check_room()
+        try:
+            parts.admission.reserve(reservation, principal, reader, ctx.scope, call.now_ms)
+        except RateLimited:
+            parts.usage.refused(principal, call.now_ms)
+            raise
+        self._count_request(principal, call)
+
+    def _count_request(self, principal: Principal, call: Call) -> None:
+        if not call.admitted:  # else it was counted when it knocked
+            self._parts.usage.request(principal, call.operation, call.now_ms)
+
+
+def reading(operation: Operation) -> type[OperatorReadContext]:
+    """The kind of context that an operation's reading functions are given: typed as the widest,
+    which is what their declaration says.
+    """
+    if operation.internal:
+        return OperatorReadContext
+    return cast(Any, SlotReadContext if operation.accounts else ReadContext)
+
+
+def writing(operation: Operation) -> type[OperatorWriteContext]:
+    """The kind of context that a write's handler is given, typed as the widest."""
+    if operation.internal:
+        return OperatorWriteContext
+    return cast(Any, SlotWriteContext if operation.accounts else WriteContext)
+
+
+def key_of(ctx: ReadContext, key: str) -> Held:
+    """Under which a caller's Idempotency-Key is held."""
+    return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, key)
+
+
+def formed(operation: Operation, result: Any) -> Reply:
+    """What a handler returned -> an encoded Reply."""
+    if isinstance(result, Reply):
+        return result.encoded()
+    return Reply(operation.statuses[0], result).encoded()
+
+
+def close(ctx: WriteContext, operation: Operation, call: Call, reply: Reply) -> None:
+    """The end of a call's transaction: its key is bound to the reply, and it is charged."""
+    idempotency.remember(ctx, operation, call, reply)
+    metering.charge(ctx, operation.name, ctx.credits)

@@ -1,0 +1,190 @@
+"""Runs prepared reads on threads of their own, so that a search of milliseconds does not hold back
+a look-up of microseconds.
+
+One thread works; a further one starts only when reads wait and none has ended for
+READ_PATIENCE_SECONDS, because two threads contend for the interpreter's lock and make both reads
+later. So a long read does not hold all others.
+
+Reads of one operation and tenant that are ready at the same moment run one after another on one
+snapshot and share what `Read.batch` makes for all of them: eight searches then cost one
+pass over the tenant's vectors. Each is answered as soon as it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.api.operation import Read, Reply
+from runtime.api.slot_context import OperatorReadContext
+from runtime.limits import READ_GROUP_CALLS_MAX, READ_PATIENCE_SECONDS
+from storage.store import Snapshot, Store
+
+
+@dataclass(slots=True)
+class _Ready:
+    make: Callable[[Snapshot], OperatorReadContext]
+    prepared: Any
+    future: asyncio.Future
+
+
+class ReadPool:
+    """`await run(...)` from one event loop; close() at the end.
+
+    form    (operation, what a handler returned) -> encoded Reply
+    on_backlog  called, from any thread, with whether reads wait for a thread, when that changes
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        form: Callable[[Read, object], Reply],
+        threads: int,
+    ):
+        self._store = store
+        self._form = form
+        self.on_backlog: Callable[[bool], None] = lambda _: None
+        self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="mneme-read")
+        self._threads_max = threads
+        self._ready: dict[tuple, tuple[Read, list[_Ready]]] = {}
+        self._relief: asyncio.TimerHandle | None = None
+        self._lock = threading.Lock()  # of the following
+        self._queue: deque[tuple[Read, list[_Ready]]] = deque()
+        self._at_work = 0  # threads
+        self._ended = 0  # reads
+        self._has_backlog = False
+
+    async def run(
+        self,
+        operation: Read,
+        tenant: tuple[int, int],
+        make: Callable[[Snapshot], OperatorReadContext],
+        prepared: Any,
+    ) -> Reply:
+        """Run the handler in its turn, with the others that are ready; -> its reply. make: from a
+        snapshot to the call's context; prepared: what the handler finds there.
+        """
+        loop = asyncio.get_running_loop()
+        ready = _Ready(make, prepared, loop.create_future())
+        key = (operation.name, *tenant)
+        waiting = self._ready.get(key)
+        if waiting is None:
+            self._ready[key] = (operation, [ready])
+            # Whatever else becomes ready in this turn of the loop comes along.
+            loop.call_soon(self._start, key)
+        else:
+            waiting[1].append(ready)
+            if len(waiting[1]) >= READ_GROUP_CALLS_MAX:
+                self._start(key)
+        return await ready.future
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def _start(self, key: tuple) -> None:
+        group = self._ready.pop(key, None)
+        if group is None:
+            return
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._queue.append(group)
+            is_first = not self._at_work
+            self._at_work += is_first
+            self._tell_backlog(not is_first)
+        if is_first:
+            self._threads.submit(self._work, loop)
+        elif self._relief is None:
+            self._relief = loop.call_later(READ_PATIENCE_SECONDS, self._relieve, loop, self._ended)
+
+    def _relieve(self, loop: asyncio.AbstractEventLoop, ended: int) -> None:
+        """Send one more thread where nothing has ended since `ended` was counted, and look again
+        while reads wait.
+        """
+        with self._lock:
+            helps = bool(self._queue) and self._ended == ended and self._at_work < self._threads_max
+            self._at_work += helps
+            waits, ended = len(self._queue) > helps, self._ended
+        if helps:
+            self._threads.submit(self._work, loop)
+        self._relief = (
+            loop.call_later(READ_PATIENCE_SECONDS, self._relieve, loop, ended) if waits else None
+        )
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run groups until none waits."""
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._at_work -= 1
+                    return
+                group = self._queue.popleft()
+                self._tell_backlog(bool(self._queue))
+            self._run_group(*group, loop)
+
+    def _tell_backlog(self, has_backlog: bool) -> None:
+        if has_backlog != self._has_backlog:
+            self._has_backlog = has_backlog
+            self.on_backlog(has_backlog)
+
+    def _run_group(
+        self, operation: Read, waiting: list[_Ready], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        futures = [ready.future for ready in waiting]
+        try:
+            with self._store.snapshot() as snapshot:
+                contexts = [ready.make(snapshot) for ready in waiting]
+                for ctx, ready in zip(contexts, waiting, strict=True):
+                    ctx.prepared = ready.prepared
+                for ctx in contexts[1:]:
+                    ctx.share(contexts[0])
+                self._answer_all(operation, futures, contexts, loop)
+        except Exception as error:
+            for future in futures:
+                _answer(loop, future, error)
+
+    def _answer_all(
+        self,
+        operation: Read,
+        futures: list[asyncio.Future],
+        contexts: list[OperatorReadContext],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Each as soon as it is done."""
+        answered = 0
+        try:
+            if operation.batch is not None:
+                operation.batch(contexts[0], [ctx.prepared for ctx in contexts])
+            for future, ctx in zip(futures, contexts, strict=True):
+                _answer(loop, future, self._attempt(operation, ctx))
+                answered += 1
+                with self._lock:
+                    self._ended += 1
+        except Exception as error:
+            for future in futures[answered:]:
+                _answer(loop, future, error)
+
+    def _attempt(self, operation: Read, ctx: OperatorReadContext) -> Reply | Exception:
+        try:
+            return self._form(operation, operation.handler(ctx, ctx.call.body))
+        except Exception as error:
+            return error
+
+
+def _answer(
+    loop: asyncio.AbstractEventLoop, future: asyncio.Future, outcome: Reply | Exception
+) -> None:
+    loop.call_soon_threadsafe(_settle, future, outcome)
+
+
+def _settle(future: asyncio.Future, outcome: Reply | Exception) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -1,0 +1,327 @@
+"""A shard as a whole: opened, asked, watched and closed. What becomes of a call: head.py, and then
+reads.py, writes.py or flows.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from runtime.api import erasures, jobs, metering, outbox, tenants
+from runtime.api.call import Due
+from runtime.api.context import COUNTERS, Environment, WriteContext
+from runtime.api.operation import Call, Kind, Read, Reply, Write
+from runtime.api.plugin import Registry
+from runtime.errors import ApiError, InternalError, Moved, Unauthenticated, Unavailable
+from runtime.inference import Models
+from runtime.installation import Secrets
+from runtime.limits import DEAD_READERS_LOOKED_FOR_SECONDS, READ_THREADS_MAX, SLOTS
+from runtime.log_lines import REQUEST_ID
+from runtime.placement import SlotGate
+from runtime.settings import Settings
+from runtime.shard import idempotency, verification
+from runtime.shard.admission import Admission
+from runtime.shard.background import Background
+from runtime.shard.durability import Durability
+from runtime.shard.flows import Flows
+from runtime.shard.head import Head, Parts
+from runtime.shard.holds import Holds
+from runtime.shard.job_loop import JobLoop
+from runtime.shard.read_pool import ReadPool
+from runtime.shard.reads import Reads, formed_read
+from runtime.shard.slot_moves import SlotMoves
+from runtime.shard.usage_buffer import Tenant, UsageBuffer
+from runtime.shard.writer import StorageFailed, Writer
+from runtime.shard.writes import Writes
+from storage.replication import Restored
+from storage.store import (
+    Identity,
+    KeyShredded,
+    Store,
+    StoreError,
+)
+
+log = logging.getLogger("mneme.shard")
+
+CORE_TABLES = (
+    COUNTERS,
+    *tenants.TABLES,
+    *erasures.TABLES,
+    *idempotency.TABLES,
+    *jobs.TABLES,
+    *outbox.TABLES,
+    *metering.TABLES,
+)
+CORE_INDEXES = (jobs.JOB_FIELDS,)
+
+
+class Shard:
+    """One directory, opened by one process. Create it, `await open()`, then `execute`; `await
+    close()` at the end.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        registry: Registry,
+        settings: Settings,
+        models: Models | None,
+        identity: Identity,
+        secrets: Secrets,
+        gate: SlotGate | None = None,
+    ):
+        self.directory = directory
+        self.registry = registry
+        self.settings = settings
+        self._models = models
+        self._embedder = None if models is None else models.embedder
+        self.identity = identity
+        self._gate = gate or SlotGate()
+        self.environment = Environment(
+            registry,
+            settings,
+            secrets,
+            registry.outbound(settings),
+            emit=outbox.emit,
+            enqueue=jobs.enqueue,
+            mend=verification.mend,
+            owns=self._gate.owns,
+        )
+        self._admission = Admission(
+            settings,
+            offer=registry.offer(settings),
+            features=registry.features,
+            caps=registry.caps(settings),
+        )
+        self._usage = UsageBuffer(self._write_usage)
+        self._calls = self._batches = 0
+        self._draining = False
+        self._asked = [0] * SLOTS
+        self._durability: Durability | None = None
+        self.restored: Restored | None = (
+            None  # set by whoever restored the directory before it was opened
+        )
+        self.store: Store
+
+    async def open(self, *, create: bool) -> None:
+        """Open or create the store, migrate it, and start the writer and the job loop."""
+        self._gate.enter()
+        self.store = Store.open(
+            self.directory,
+            self.registry.tables.values(),
+            identity=self.identity,
+            create=create,
+            map_bytes=self.settings.storage.map_bytes_max,
+            migrations=outbox.MIGRATIONS
+            | {
+                key: step
+                for plugin in self.registry.plugins
+                for key, step in plugin.migrations.items()
+            },
+            rebuild=verification.rebuilding(self.environment),
+            service_key=self.environment.secrets.service,
+        )
+        self.store.log.not_before(self._gate.placed_at)
+        try:
+            self._durability = await Durability.begin(self.store, self.settings)
+        except BaseException:
+            self.store.close()
+            raise
+        self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
+        self._pool = ReadPool(self.store, formed_read, READ_THREADS_MAX)
+        if self._embedder is not None:
+            self._pool.on_backlog = self._embedder.yield_to_reads
+        self._writer = Writer(self.store, self.registry, self._enqueued)
+        self.parts = parts = Parts(
+            registry=self.registry,
+            environment=self.environment,
+            models=self._models,
+            store=self.store,
+            gate=self._gate,
+            admission=self._admission,
+            usage=self._usage,
+            writer=self._writer,
+            durability=self._durability,
+            now_ms=self._now_ms,
+        )
+        holds = Holds()
+        self._head = Head(parts, holds)
+        self._reads = Reads(parts, self._head, self._pool)
+        self._writes = Writes(parts, self._head, holds)
+        self._flows = Flows(parts, self._head, holds)
+        background = Background(parts, self._head, self._reads)
+        self._jobs = JobLoop(parts, background, self.settings.jobs.at_once)
+        self._moves = SlotMoves(parts, self._jobs, self._settle, self._asked)
+        self._jobs.start(self._gate.owns)
+        self._looking = asyncio.create_task(self._look_for_dead_readers())
+
+    async def execute_many(self, calls: list[Call]) -> list[Reply]:
+        """Replies in the order of the calls. One slow call delays this list, so batching queues
+        keep slow calls apart.
+        """
+        self._batches += 1
+        if all(self.registry.operations[call.operation].is_immediate for call in calls):
+            return [
+                await self.execute(call) for call in calls
+            ]  # none of them waits, so tasks would only cost
+        return list(await asyncio.gather(*(self.execute(call) for call in calls)))
+
+    async def execute(self, call: Call) -> Reply:
+        """Answer one call. Raises StorageFailed only."""
+        operation = self.registry.operations[call.operation]
+        self._calls += 1
+        REQUEST_ID.set(call.request_id)
+        try:
+            if self._draining:
+                raise Unavailable(
+                    "The service is shutting down. Retry in a moment with the same Idempotency-Key."
+                )
+            if operation.fresh_usage:
+                await self._usage.flush()
+            self._writer.check()
+            self._gate.check(call.slot)
+            self._asked[call.slot] += 1
+            if self._durability is not None:
+                self._durability.check(writes=operation.kind is not Kind.READ)
+            if call.preflight:
+                return self._head.authorise_only(operation, call)
+            if isinstance(operation, Read):
+                if operation.prepare is None:
+                    return self._reads.at_once(operation, call)
+                return await self._reads.after_preparing(operation, call)
+            if isinstance(operation, Write):
+                return await self._acknowledged(await self._writes.run(operation, call))
+            return await self._acknowledged(await self._flows.step(operation, call))
+        except Moved as moved:
+            self._moves.looked_for(call.slot)
+            return Reply(moved.status, error=moved)
+        except ApiError as error:
+            return Reply(error.status, error=error)
+        except KeyShredded:
+            error = Unauthenticated("This account was erased.")
+            return Reply(error.status, error=error)
+        except StoreError as error:
+            raise StorageFailed(str(error)) from error
+        except (StorageFailed, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            log.error("%s failed, request %s", call.operation, call.request_id, exc_info=error)
+            return Reply(
+                500,
+                error=InternalError(
+                    "Something failed on our side. The request id finds the cause in the log."
+                ),
+            )
+
+    async def _acknowledged(self, reply: Reply) -> Reply:
+        """The reply, once the commit that it tells of is as durable as the settings promise."""
+        if self._durability is not None and reply.sequence:
+            await self._durability.acknowledge(reply.sequence)
+        return reply
+
+    async def order(self, step: str, *given: Any) -> Any:
+        """Take one step of a slot's move (runtime/shard/slot_moves.py); what it wrote is as durable
+        then as an acknowledged write.
+        """
+        taken = await self._moves.order(step, *given)
+        if self._durability is not None:
+            await self._durability.acknowledge(self.store.sequence)
+        return taken
+
+    async def until_fenced(self) -> str:
+        """Wait until another process owns this shard, for good; -> how that shows. Without an
+        object store that does not happen.
+        """
+        if self._durability is None:
+            return await asyncio.get_running_loop().create_future()  # never done
+        return await self._durability.until_fenced()
+
+    async def checkpoint(self) -> None:
+        """Write derived indexes to disk, so that the next start has less to replay."""
+        for index in self.registry.indexes.values():
+            await asyncio.to_thread(index.checkpoint, self.store)
+
+    async def drain(self) -> None:
+        """Refuse new calls, finish what runs, leave queued jobs for the next start."""
+        self._draining = True
+        await self._moves.close()
+        await self._jobs.stop()
+        while self._writer.depth or self._reads.slow or self._reads.announcing:
+            await asyncio.sleep(0.005)
+        await self._usage.close()
+
+    async def close(self) -> None:
+        """Drain, end the threads, close the store."""
+        await self.drain()
+        self._looking.cancel()
+        await asyncio.gather(self._looking, return_exceptions=True)
+        await asyncio.to_thread(self._writer.close)
+        self._pool.close()
+        if self._durability is not None:
+            await self._durability.close()
+        self.store.close()
+
+    async def _look_for_dead_readers(self) -> None:
+        """Backups and verifications read the store from processes of their own, which may be
+        killed.
+        """
+        while True:
+            await asyncio.sleep(DEAD_READERS_LOOKED_FOR_SECONDS)
+            try:
+                found = await asyncio.to_thread(self.store.environment.forget_dead_readers)
+            except StoreError as failed:
+                log.warning("the readers of %s cannot be looked at: %s", self.directory, failed)
+                continue
+            if found:
+                log.warning("%d readers of %s had been killed", found, self.directory)
+
+    async def _settle(self) -> None:
+        """Have everything written that was answered before it was."""
+        if self._reads.announcing:
+            await asyncio.gather(*self._reads.announcing, return_exceptions=True)
+        await self._usage.flush()
+
+    async def _write_usage(self, records: Mapping[Tenant, Callable[[WriteContext], None]]) -> None:
+        await self._writes.of_usage(records)
+
+    def _enqueued(self, due: list[Due]) -> None:
+        self._jobs.add(due)
+
+    def _now_ms(self) -> int:
+        return int((time.time() + self.settings.clock.offset_seconds) * 1000)
+
+    async def status(self) -> dict[str, Any]:
+        """Figures for health checks and metrics."""
+        log_figures = {} if self._durability is None else {"log": self._durability.status()}
+        restored = (
+            {}
+            if self.restored is None
+            else {"restored": {"sequence": self.restored.sequence, "at_ms": self.restored.at}}
+        )
+        figures = {
+            "shard": self.identity.shard,
+            "open": not (
+                self._draining or (self._durability is not None and self._durability.fenced)
+            ),
+            "sequence": self.store.sequence,
+            "slots": self._gate.figures() | self._moves.figures(),
+            "write_queue": self._writer.depth,
+            "slow_calls": self._reads.slow,
+            "jobs_waiting": self._jobs.depth,
+            "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
+            "lanes": self._jobs.concurrency_groups(),
+            "jobs": self._jobs.attempts(),
+            "calls_total": self._calls,
+            "batches_total": self._batches,
+            "write": self._writer.stats(),
+            "usage_unwritten": self._usage.unwritten,
+            "embedder": {} if self._embedder is None else self._embedder.stats(),
+            "outbound": self.environment.outbound.stats(),
+            "store": self.store.stat(),
+            "residents": self.store.residents.stats(),
+        }
+        return figures | log_figures | restored

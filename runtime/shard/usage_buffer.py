@@ -1,0 +1,196 @@
+"""What requests without a transaction have used, until it is written: a second's worth, in memory.
+
+A look-up or a search holds no write transaction, and giving each one its own would make every
+search wait for the disk. So the requests of all tenants, and what their searches cost, are put down
+together once a second, each search as a usage event of its own. Operations that show usage have it
+written down first (`Operation.fresh_usage`). A process that is killed takes its last second of
+request counts and search charges with it; it never counts anything twice, and a write's own charge
+is not in here.
+
+What reads accessed (`ReadContext.count_accesses`) travels along, counted, but every ten seconds
+only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from runtime.api import metering
+from runtime.api.context import WriteContext
+from runtime.api.operation import Call, Principal
+from runtime.errors import Unavailable
+from runtime.limits import (
+    ACCESSES_UNWRITTEN_MAX,
+    ACCESSES_WRITTEN_AFTER_SECONDS,
+    USAGE_UNWRITTEN_EVENTS_MAX,
+    USAGE_WRITTEN_AFTER_SECONDS,
+)
+
+log = logging.getLogger("mneme.usage")
+
+Tenant = tuple[int, int]
+Counts = dict[
+    tuple[str, str, int], tuple[int, int]
+]  # (operation, key id, hour) -> (requests, the last one in Unix milliseconds)
+REFUSED = ""  # stands in place of an operation's name
+Accesses = dict[
+    str, dict[Any, tuple[int, int]]
+]  # counter's name -> key -> (how often, the last time in Unix milliseconds)
+Charges = list[tuple[bytes, str, str, int]]  # (charge id, operation, key id, credits)
+
+
+class UsageBuffer:
+    """Not thread-safe: the shard's event loop alone uses it.
+
+    write  ({tenant: record(ctx: WriteContext)}) -> awaitable; runs each in one transaction for all
+    """
+
+    def __init__(
+        self, write: Callable[[dict[Tenant, Callable[[WriteContext], None]]], Awaitable[object]]
+    ):
+        self._write = write
+        self._counts: dict[Tenant, Counts] = {}
+        self._charges: dict[Tenant, Charges] = {}
+        self._charged = 0
+        self._accesses: dict[Tenant, Accesses] = {}
+        self._accesses_size = 0
+        self._accesses_due = 0.0  # by the loop's clock
+        self._writing = asyncio.Lock()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task | None = None
+
+    @property
+    def unwritten(self) -> int:
+        """Charges that are not on disk yet."""
+        return self._charged
+
+    def request(self, principal: Principal | None, operation: str, now_ms: int) -> None:
+        """Count one request; those without a tenant are nobody's."""
+        if principal is None:
+            return
+        counts = self._counts.setdefault((principal.slot, principal.tenant_number), {})
+        key = (
+            operation,
+            "" if principal.is_session else principal.credential_id,
+            now_ms // metering.HOUR_MS,
+        )
+        number, last = counts.get(key, (0, 0))
+        counts[key] = (number + 1, max(last, now_ms))
+        self._set_alarm()
+
+    def refused(self, principal: Principal | None, now_ms: int) -> None:
+        """Count one request that a limit refused, apart from the others."""
+        self.request(principal, REFUSED, now_ms)
+
+    def _set_alarm(self) -> None:
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(
+                USAGE_WRITTEN_AFTER_SECONDS, self._start
+            )
+
+    def check_room(self) -> None:
+        """Raises Unavailable when so much is unwritten that nothing more may be charged; the disk
+        must be in trouble.
+        """
+        if self._charged >= USAGE_UNWRITTEN_EVENTS_MAX:
+            raise Unavailable("Usage cannot be written down just now. Retry in a moment.")
+
+    def charge(self, principal: Principal, operation: str, call: Call, credits: int) -> None:
+        """Charge a request that has no transaction."""
+        key_id = "" if principal.is_session else principal.credential_id
+        charges = self._charges.setdefault((principal.slot, principal.tenant_number), [])
+        charges.append((metering.operation_id(call), operation, key_id, credits))
+        self._charged += 1
+
+    def count_accesses(
+        self, principal: Principal, noted: Iterable[tuple[str, Any]], now_ms: int
+    ) -> None:
+        """Count what a read accessed; dropped where too much is unwritten."""
+        if not self._accesses:
+            self._accesses_due = asyncio.get_running_loop().time() + ACCESSES_WRITTEN_AFTER_SECONDS
+        accesses = self._accesses.setdefault((principal.slot, principal.tenant_number), {})
+        for name, key in noted:
+            counts = accesses.setdefault(name, {})
+            if key not in counts:
+                if self._accesses_size >= ACCESSES_UNWRITTEN_MAX:
+                    continue
+                self._accesses_size += 1
+            number, last = counts.get(key, (0, 0))
+            counts[key] = (number + 1, max(last, now_ms))
+        self._set_alarm()
+
+    async def flush(self, *, accesses_too: bool = True) -> None:
+        """Write down what there is. What cannot be written stays, and is tried again a second
+        later; accesses are dropped then.
+        """
+        async with self._writing:
+            if self._alarm is not None:
+                self._alarm.cancel()
+                self._alarm = None
+            counts, charges, charged = self._counts, self._charges, self._charged
+            accesses = self._accesses if accesses_too else {}
+            tenants = {**counts, **charges, **accesses}
+            if tenants:
+                self._counts, self._charges, self._charged = {}, {}, 0
+                if accesses_too:
+                    self._accesses, self._accesses_size = {}, 0
+                records = {
+                    who: _record(counts.get(who, {}), charges.get(who, []), accesses.get(who, {}))
+                    for who in tenants
+                }
+                try:
+                    await self._write(records)
+                except Unavailable as refused:
+                    log.error("usage was not written: %s", refused.message)
+                    self._put_back(counts, charges, charged)
+            if self._accesses:
+                self._set_alarm()
+
+    async def close(self) -> None:
+        """Write down what there is, for the last time."""
+        await self.flush()
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _start(self) -> None:
+        self._alarm = None
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self.flush(accesses_too=loop.time() >= self._accesses_due))
+
+    def _put_back(
+        self, counts: dict[Tenant, Counts], charges: dict[Tenant, Charges], charged: int
+    ) -> None:
+        for tenant, theirs in counts.items():
+            since = self._counts.setdefault(tenant, {})
+            for key, (number, last) in theirs.items():
+                further, later = since.get(key, (0, 0))
+                since[key] = (number + further, max(last, later))
+        for tenant, unwritten in charges.items():
+            self._charges[tenant] = unwritten + self._charges.get(tenant, [])
+        self._charged += charged
+        self._set_alarm()
+
+
+def _record(counts: Counts, charges: Charges, accesses: Accesses) -> Callable[[WriteContext], None]:
+    def record(ctx: WriteContext) -> None:
+        for (operation, key_id, _), (requests, last) in counts.items():
+            if operation == REFUSED:
+                metering.count_refused(ctx, last, requests)
+            else:
+                metering.count_requests(ctx, operation, key_id, last, requests)
+        for charge_id, operation, key_id, credits in charges:
+            metering.charge(
+                ctx,
+                operation,
+                credits,
+                charge_id=charge_id,
+                key_id=key_id,
+                at=metering.made_at(charge_id),
+            )
+        for name, noted in accesses.items():
+            ctx.registry.access_counters[name](ctx, noted)
+
+    return record

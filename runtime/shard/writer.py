@@ -1,0 +1,244 @@
+"""The shard's single writer: one thread, one transaction for all writes that wait, one fsync.
+
+Callers hand over a task and await its reply. The thread takes everything queued (up to
+GROUP_COMMIT_CALLS_MAX), runs each task in a child transaction of its own, so that one failing
+operation rolls back alone, commits once, feeds the derived indexes up to that commit, and only then
+answers: an acknowledgement is always after the fsync and after the next search would see it.
+
+A group that finds no room is refused as a whole, and the shard goes on. Another fault of the
+storage fails every task of the group with StorageFailed; the shard is then finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from runtime.api.call import Due
+from runtime.api.operation import Reply
+from runtime.api.plugin import Registry
+from runtime.errors import ApiError, InternalError, Unavailable
+from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
+from runtime.log_lines import REQUEST_ID
+from storage.store import Committed, Store, StoreAtBound, StoreError, StoreFull, Transaction
+
+log = logging.getLogger("mneme.shard")
+
+
+class StorageFailed(Exception):
+    """The storage layer failed in a way no caller caused; the process must end and reopen from
+    disk.
+    """
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a task made: its reply, the jobs it enqueued, and by how much its tenant's usage grew.
+
+    sequence  of the commit it is part of
+    """
+
+    reply: Reply
+    due: list[Due] = field(default_factory=list)
+    metered: int = 0
+    sequence: int = 0
+
+
+Ended = Callable[[Outcome | None], None]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    work: Callable[[Transaction], Outcome]
+    label: str
+    request_id: str
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future
+    ended: Ended | None = None
+    outcome: Outcome | None = None
+    fault: BaseException | None = None
+
+
+class Writer:
+    """submit() from any event loop; close() ends the thread after the queue is empty."""
+
+    def __init__(self, store: Store, registry: Registry, on_due: Callable[[list], None]):
+        self._store = store
+        self._registry = registry
+        self._on_due = on_due
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._failed: str | None = None
+        self._stats = {
+            "commits_total": 0,
+            "calls_total": 0,
+            "seconds_total": 0.0,
+            "disk_full_total": 0,
+        }
+        self._stats |= {"credits_metered_total": 0, "credits_released_total": 0}
+        self._thread = threading.Thread(target=self._run, name="mneme-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def depth(self) -> int:
+        """Tasks not yet answered."""
+        return self._waiting
+
+    def stats(self) -> dict[str, float]:
+        """Commits, the calls in them and the seconds they took; groups that a full disk refused;
+        credits that were charged or held, and of those given back. For metrics."""
+        return dict(self._stats)
+
+    async def submit(
+        self, work: Callable[[Transaction], Outcome], label: str, ended: Ended | None = None
+    ) -> Reply:
+        """Run `work` in the next group commit. Raises Unavailable when the queue is full,
+        StorageFailed on a storage fault.
+
+        ended  called on the caller's event loop before the reply arrives, even when the caller no
+               longer waits: with the committed outcome, or None when nothing was committed
+        """
+        if self._waiting >= WRITE_QUEUE_MAX:
+            if ended is not None:
+                ended(None)
+            raise Unavailable(
+                "Too many writes are waiting. Retry in a moment with the same Idempotency-Key."
+            )
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(work, label, REQUEST_ID.get(), loop, loop.create_future(), ended)
+        self._waiting += 1
+        try:
+            self._queue.put(waiting)
+            # A caller that goes away must not take the write with it: the group is already on its
+            # way.
+            return await asyncio.shield(waiting.future)
+        finally:
+            self._waiting -= 1
+
+    def check(self) -> None:
+        """Raises StorageFailed once the storage has failed, whoever's write met that."""
+        if self._failed is not None:
+            raise StorageFailed(self._failed)
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                return
+            group, closing = [first], False
+            while len(group) < GROUP_COMMIT_CALLS_MAX:
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                if item is None:
+                    closing = True
+                    break
+                group.append(item)
+            self._commit(group)
+            if closing:
+                return
+
+    def _commit(self, group: list[_Waiting]) -> None:
+        started = time.perf_counter()
+        try:
+            committed = self._store.write(
+                lambda transaction: [self._run_alone(transaction, waiting) for waiting in group]
+            )
+            self._feed(committed)
+            for waiting in group:
+                if waiting.outcome is not None:
+                    waiting.outcome.reply.sequence = committed.sequence
+        except StoreFull as full:
+            log.error("write refused: %s", full)
+            self._stats["disk_full_total"] += 1
+            for waiting in group:
+                waiting.outcome = None
+                waiting.fault = Unavailable(_refusal(full), retry_after_seconds=30)
+        except BaseException as fault:
+            log.critical("storage fault", exc_info=fault)
+            self._failed = str(fault)
+            for waiting in group:
+                waiting.outcome = None
+                waiting.fault = StorageFailed(str(fault))
+        else:
+            self._count(group, time.perf_counter() - started)
+            due = [
+                item
+                for waiting in group
+                if waiting.outcome is not None
+                for item in waiting.outcome.due
+            ]
+            if due:
+                group[0].loop.call_soon_threadsafe(self._on_due, due)
+        for loop in {waiting.loop for waiting in group}:
+            loop.call_soon_threadsafe(
+                _answer, [waiting for waiting in group if waiting.loop is loop]
+            )
+
+    def _count(self, group: list[_Waiting], seconds: float) -> None:
+        metered = [waiting.outcome.metered for waiting in group if waiting.outcome is not None]
+        self._stats["commits_total"] += 1
+        self._stats["calls_total"] += len(group)
+        self._stats["seconds_total"] += seconds
+        self._stats["credits_metered_total"] += sum(credits for credits in metered if credits > 0)
+        self._stats["credits_released_total"] -= sum(credits for credits in metered if credits < 0)
+
+    def _run_alone(self, transaction: Transaction, waiting: _Waiting) -> None:
+        """One task in a child transaction: what it refuses or breaks stays its own."""
+        try:
+            with transaction.child() as child:
+                outcome = waiting.work(child)
+        except ApiError as error:
+            waiting.fault = error
+        except (StoreError, MemoryError):
+            raise
+        except Exception as error:
+            log.error(
+                "write handler failed: %s",
+                waiting.label,
+                exc_info=error,
+                extra={"request_id": waiting.request_id},
+            )
+            waiting.fault = InternalError(
+                "Something failed on our side; nothing was written. The request id finds the cause "
+                "in the log."
+            )
+        else:
+            outcome.sequence = transaction.sequence
+            waiting.outcome = outcome
+
+    def _feed(self, committed: Committed) -> None:
+        """Bring derived in-memory state up to this commit."""
+        for name, changes in committed.notes.items():
+            self._registry.indexes[name].apply(self._store, changes)
+
+
+def _refusal(full: StoreFull) -> str:
+    """What the callers of a group without room are told."""
+    if isinstance(full, StoreAtBound):
+        return (
+            "The store of this account's shard is as large as it may become; nothing was written."
+        )
+    return "The disk that holds the data is full; nothing was written. Free some space and retry."
+
+
+def _answer(group: list[_Waiting]) -> None:
+    for waiting in group:
+        if waiting.ended is not None:
+            waiting.ended(waiting.outcome)
+        if waiting.future.done():
+            continue
+        if waiting.fault is not None:
+            waiting.future.set_exception(waiting.fault)
+        elif waiting.outcome is not None:
+            waiting.future.set_result(waiting.outcome.reply)

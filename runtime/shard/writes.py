@@ -1,0 +1,80 @@
+"""The way of a write: slow work first, holding nothing, then its handler in the writer's
+transaction.
+
+What the usage buffer has gathered goes the last part of the same way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from runtime.api import tenants
+from runtime.api.context import WriteContext
+from runtime.api.operation import Call, Reply, Write
+from runtime.inference import remembered_for
+from runtime.shard import idempotency
+from runtime.shard.head import Head, Parts, close, formed
+from runtime.shard.holds import Holds
+from runtime.shard.usage_buffer import Tenant
+from runtime.shard.writer import Outcome
+from storage.store import Transaction
+
+
+class Writes:
+    def __init__(self, parts: Parts, head: Head, holds: Holds):
+        self._parts, self._head, self._holds = parts, head, holds
+
+    async def run(self, operation: Write, call: Call) -> Reply:
+        """Answer a write, once it is committed."""
+        parts, submitted = self._parts, False
+        with parts.store.snapshot() as snapshot:
+            entered = self._head.enter(snapshot, operation, call)
+        if entered.replayed is not None:
+            return entered.replayed
+        reservation, prepared = entered.reservation, entered.ctx.prepared
+        try:
+            if operation.prepare is not None:
+                scope = entered.ctx.scope
+                with remembered_for((scope.slot, scope.tenant)):
+                    prepared = await operation.prepare(call, prepared, parts.models)
+
+            def work(transaction: Transaction) -> Outcome:
+                ctx = self._head.again(transaction, operation, call, prepared)
+                replayed = idempotency.replay(ctx, transaction, operation, call)
+                if replayed is not None:
+                    return Outcome(formed(operation, replayed))
+                ctx.credits = reservation.credits
+                reply = formed(operation, operation.handler(ctx, call.body))
+                close(ctx, operation, call, reply)
+                return Outcome(reply, ctx.due, ctx.metered)
+
+            submitted = True
+            return await parts.writer.submit(
+                work, operation.name, self._head.ended(reservation, entered.ctx.scope)
+            )
+        except BaseException:
+            if not submitted:
+                reservation.release()
+            raise
+        finally:
+            if entered.held is not None:
+                self._holds.release(entered.held)
+
+    async def of_usage(self, records: Mapping[Tenant, Callable[[WriteContext], None]]) -> None:
+        """Run what the usage buffer has for each tenant that is still there, in one transaction."""
+        parts, now_ms, seed = self._parts, self._parts.now_ms(), os.urandom(32)
+
+        def run(transaction: Transaction) -> Outcome:
+            outcome = Outcome(Reply())
+            for (slot, number), record in records.items():
+                found = tenants.tenant(transaction, slot, number)
+                if found is not None:
+                    call = Call("usage.write", slot, now_ms, seed, "usage")
+                    ctx = WriteContext(transaction, found[1], call, parts.environment, found[0])
+                    record(ctx)
+                    outcome.due += ctx.due
+                    outcome.metered += ctx.metered
+            return outcome
+
+        await parts.writer.submit(run, "usage")

@@ -1,0 +1,32 @@
+"""What derives from a slot's rows, in memory and beside the store, when the slot comes from another
+store or goes to one.
+
+Derived state is built from rows on first use, so a slot that arrives needs none; but a graph over
+many vectors takes a while, and the first search should not wait for it. And what a store knew of a
+slot that left, or came back, must not answer any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from storage.indexes.index import Index
+from storage.store import Scope, Store
+
+
+def build_for_slot(store: Store, indexes: Iterable[Index], slot: int) -> int:
+    """Write a checkpoint of every graph that the slot's tenants need and that nobody uses yet; ->
+    how many.
+    """
+    with store.snapshot() as snapshot:
+        scopes = [scope for scope in snapshot.scopes(slot) if scope.tenant]
+    return sum(index.build(store, scope) for index in indexes for scope in scopes)
+
+
+def forget_tenants(
+    store: Store, indexes: Iterable[Index], scopes: Iterable[Scope], *, files: bool
+) -> None:
+    """Drop what is in memory of these tenants; `files`: their checkpoints too."""
+    for scope in scopes:
+        for index in indexes:
+            index.forget(store, scope, files=files)

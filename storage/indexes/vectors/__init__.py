@@ -1,0 +1,42 @@
+"""Nearest unit vectors by dot product: rows in a table, a matrix in memory, an HNSW graph once a
+tenant is large.
+
+It owns the vectors of a tenant's ordinals, by `space`: the name of a model and its width, so that
+vectors of two models never meet in one matrix. It does not know what was embedded, nor which
+ordinals a caller may see: that is `allowed`.
+
+Key layout, for an index named `x`:
+
+    x.vectors  (space, ordinal)  -> 8 bytes: sequence of the commit that put it, then float32
+                                    numbers; all little-endian
+
+The rows are the truth. Everything else is derived from them and may be lost at any time:
+- the resident state of a tenant (`ResidentCache`): per space a matrix of eight-bit codes
+  (storage/indexes/vectors/quantised.py), where each ordinal's row is, and a *stamp*, the sequence
+  of the last change known of each ordinal. It is read from the first search's snapshot and fed by
+  `apply` after commits;
+- the graph, above `exact_max` vectors. It only proposes candidates: scores never come from it.
+  Vectors it has not taken up yet are *pending* and are scanned, so an answer never depends on how
+  far the graph has come;
+- a checkpoint of the graph under `indexes/`, with the sequence it covers and digests. What changed
+  since is replayed from the stamps; a checkpoint that is damaged, foreign or from the future is
+  ignored, and the graph grows again.
+
+Invariants
+- A change takes effect on the resident state only when it is newer than the ordinal's stamp. So
+  changes may arrive twice, late, or while the state is being loaded, from `apply` and from a
+  snapshot, in any order.
+- After `apply` has returned for a commit, no later search answers from the state before it.
+- `search` is exact where it scans: what the codes leave undecided is scored again from the stored
+  rows, as are all scores that it gives. A `Scan` is made for ranking hundreds of candidates and
+  answers from the codes, off by about 0.0005.
+- Rows of the matrix are written once; an update takes a new row. A search keeps the matrix it
+  started with and needs no lock.
+- A removed vector is out of every answer at once; its bytes leave the checkpoint when the graph is
+  next rebuilt or cleared.
+"""
+
+from storage.indexes.vectors.index import EXACT_MAX, BoundVectors, VectorIndex
+from storage.indexes.vectors.scan import Scan
+
+__all__ = ["EXACT_MAX", "BoundVectors", "Scan", "VectorIndex"]

@@ -1,0 +1,125 @@
+"""One query's cosines with the vectors of a space, as they were when the query was asked.
+
+Ranking looks at a query's cosines several times: which are the best, how near are these, how near
+are these with their neighbours. A Scan answers from one pass over all vectors where the space is
+small, and from the vectors asked for where it is large.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from storage.indexes.kernels import FLOAT32, INT32, UINT32, in_array, kernel, out_array
+from storage.indexes.ordinals import Ordinals, ordinals_of
+from storage.indexes.top_k import Scores, best
+from storage.indexes.vectors.quantised import ABSENT, Codes, Rows, Vectors
+
+Found = tuple[Ordinals, Scores]
+
+
+class Space(Protocol):
+    """What a scan asks of a large space."""
+
+    def near(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]: ...
+
+
+class View(NamedTuple):
+    """A space at one moment: its matrix, of which `used` rows are written, and each ordinal's
+    row.
+    """
+
+    codes: Codes
+    used: int
+    row_of: NDArray[np.int32]
+
+
+def rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
+    """(n,) each ordinal's row, ABSENT without one."""
+    rows = np.empty(len(ordinals), np.int32)
+    _rows_in(row_of, np.ascontiguousarray(ordinals, np.uint32), rows)
+    return rows
+
+
+@kernel(in_array(INT32), in_array(UINT32), out_array(INT32))
+def _rows_in(row_of, ordinals, rows):
+    for place in range(ordinals.shape[0]):
+        rows[place] = row_of[ordinals[place]] if ordinals[place] < row_of.shape[0] else ABSENT
+
+
+@kernel(in_array(FLOAT32), in_array(INT32), out_array(FLOAT32))
+def _scores_of(scores, rows, found):
+    for place in range(rows.shape[0]):
+        found[place] = scores[rows[place]] if rows[place] != ABSENT else np.float32(0)
+
+
+class Scan:
+    """One query's cosines with a space's vectors: all of them where the space is small, else found
+    through the graph as needed.
+
+    It shows the vectors as they were when it was made; callers bring `allowed` and ordinals from
+    their snapshot.
+    """
+
+    __slots__ = ("_query", "_scores", "_space", "_view")
+
+    def __init__(
+        self, space: Space | None, query: Vectors, view: View | None, scores: Scores | None
+    ):
+        self._space, self._query, self._view, self._scores = space, query, view, scores
+
+    @classmethod
+    def of_nothing(cls) -> Scan:
+        """A scan that finds nothing, for a search without a vector."""
+        return cls(None, np.zeros(0, np.float32), None, None)
+
+    def best(self, k: int, allowed: BitMap | None) -> Found:
+        """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both
+        descending.
+        """
+        if self._space is None or k < 1:
+            return np.zeros(0, np.uint32), np.zeros(0, np.float32)
+        if self._scores is None:
+            ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
+            return best(ordinals, scores, k)
+        row_of = self._shown().row_of
+        ordinals = (
+            np.arange(len(row_of), dtype=np.uint32) if allowed is None else ordinals_of(allowed)
+        )
+        rows = rows_in(row_of, ordinals)
+        present = rows != ABSENT
+        if not present.all():
+            ordinals, rows = ordinals[present], rows[present]
+        return best(ordinals, self._scores[rows], k)
+
+    def at(self, ordinals: NDArray[np.integer]) -> Scores:
+        """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
+        if self._space is None:
+            return np.zeros(len(ordinals), np.float32)
+        return self._products(rows_in(self._shown().row_of, ordinals))
+
+    def blended(
+        self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float
+    ) -> Scores:
+        """(n,) cosines with vector + share · (first's + second's), all aligned; an ordinal without
+        a vector adds nothing.
+        """
+        if self._space is None:
+            return np.zeros(len(ordinals), np.float32)
+        rows = [rows_in(self._shown().row_of, each) for each in (ordinals, first, second)]
+        return self._shown().codes.blended(rows, [self._products(each) for each in rows], share)
+
+    def _shown(self) -> View:
+        assert self._view is not None, "a scan of nothing has no vectors"
+        return self._view
+
+    def _products(self, rows: Rows) -> Scores:
+        """(n,) cosines of the rows with the query; 0 where a row is ABSENT."""
+        if self._scores is None:
+            return self._shown().codes.products_at(rows, self._query)
+        found = np.empty(len(rows), np.float32)
+        _scores_of(self._scores, rows, found)
+        return found

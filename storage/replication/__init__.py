@@ -1,0 +1,36 @@
+"""Stores kept in object storage: the log of their commits, snapshots of them, and the way back.
+
+object_store   objects by name: put, put-if-absent, read, listed
+segment        a piece of a log as one object, chained to the one before it
+shipper        ships the log of an open store, as the one owner of its shard
+snapshots      whole copies, so that a way back need not begin at the first commit
+restore        a directory made again from a snapshot and what was shipped since
+"""
+
+from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
+from storage.replication.restore import Restored, RestoreFailed, restore
+from storage.replication.shipper import (
+    LogShipper,
+    Superseded,
+    backoff,
+    newest_epoch,
+    take_epoch,
+    taken_by,
+)
+from storage.replication.snapshots import SnapshotTaker
+
+__all__ = [
+    "LogShipper",
+    "ObjectStore",
+    "ObjectStoreFailed",
+    "ObjectStoreUnfit",
+    "RestoreFailed",
+    "Restored",
+    "SnapshotTaker",
+    "Superseded",
+    "backoff",
+    "newest_epoch",
+    "restore",
+    "take_epoch",
+    "taken_by",
+]

@@ -1,0 +1,297 @@
+"""Object storage: a local directory, S3, GCS or Azure behind five verbs, through `obstore`.
+
+It owns paths below one URL and the meaning of their failures. It does not know what is stored.
+Everything but a whole file is written once: `put_new` makes an object only where there is none,
+which every backend decides atomically.
+
+    file:///var/lib/mneme-log     a directory; what is written there is synced
+    s3://bucket/prefix            also gs:// and az://; credentials come from the environment
+                                  (AWS_ACCESS_KEY_ID, AWS_ENDPOINT, …)
+
+An attempt that was reported as failed may have succeeded. So whoever is told that a name is taken
+compares what lies there.
+
+In a directory an object is on disk before it has its name: it is written and synced under another
+one (`name#number`, which is no object), then linked. Earlier releases gave the name first, so a
+power failure could leave an object that ends early although nobody had been told that it was
+stored; `replace_torn` mends that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import from_url
+
+from storage.store import StoreError
+
+REQUEST_SECONDS_MAX = 10
+CONNECT_SECONDS_MAX = 3
+RETRIES_MAX = 2
+PIECE_BYTES = 8 << 20
+NAMES_PER_DELETE_MAX = 500
+
+
+class ObjectStoreFailed(StoreError):
+    """The object store did not do what was asked, or did not say so. Whether anything was written
+    is unknown.
+    """
+
+
+class ObjectStoreUnfit(StoreError):
+    """The object store overwrites what it was asked to leave."""
+
+
+class ObjectStore:
+    """Objects below a URL. Its calls block; they are safe from any thread."""
+
+    def __init__(self, url: str, place: str = ""):
+        self.url = url
+        self._place = place
+        self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+        self._named: set[Path] = set()  # directories below it whose names are on disk
+        try:
+            self._store = (
+                from_url(url, mkdir=True) if self._directory else from_url(url, **_options(url))
+            )
+        except (BaseError, OSError, ValueError) as wrong:
+            raise ObjectStoreFailed(f"{url} cannot be used: {_sentence(wrong)}") from wrong
+
+    def below(self, place: str) -> ObjectStore:
+        """The same store, its paths counted from `place`."""
+        return type(self)(self.url, f"{self._place}{place}/")
+
+    def put_new(self, path: str, content: bytes) -> bool:
+        """Make the object; False when one of that name is there, perhaps through an attempt of our
+        own. Raises ObjectStoreFailed.
+        """
+        if self._directory is not None:
+            at = self._directory / (self._place + path)
+            if not self._call(lambda _, name: self._link(at, content), path):
+                return False
+            self._sync_names(at)
+            return True
+        try:
+            self._put(path, content, mode="create")
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def check_refusal(self, path: str, content: bytes) -> None:
+        """Put an object that is there once more, as it is. Raises ObjectStoreUnfit unless that is
+        refused: what tells two owners of a shard apart is that.
+        """
+        if self.put_new(path, content):
+            raise ObjectStoreUnfit(
+                f"{self.url} overwrites objects although it is asked not to (If-None-Match: *), so "
+                "two owners of a shard would both acknowledge writes; use an object store that "
+                "supports conditional writes, or update this one."
+            )
+
+    @property
+    def may_tear(self) -> bool:
+        """Whether an object may have been cut short by a power failure."""
+        return self._directory is not None
+
+    def replace_torn(self, path: str, torn: bytes, content: bytes) -> bool:
+        """Put `content` in the place of an object that a power failure cut short, if that is still
+        there; of several who try one succeeds. Where objects may tear only.
+        """
+        assert self._directory is not None
+        at = self._directory / (self._place + path)
+        try:
+            if not self._call(lambda _, name: _replace(at, torn, content), path):
+                return False
+        except FileNotFoundError:
+            return False
+        self._sync_names(at)
+        return True
+
+    def put_file(self, path: str, file: BinaryIO) -> None:
+        """Store a file's content in pieces, in place of what was there."""
+        self._put(path, file, chunk_size=PIECE_BYTES, max_concurrency=2)
+        self._sync(path)
+
+    def get(self, path: str) -> bytes | None:
+        """The content, or None when there is no such object."""
+        try:
+            return self._call(
+                lambda store, at: bytes(obstore.get(store, at).bytes()), self._place + path
+            )
+        except FileNotFoundError:
+            return None
+
+    def has(self, path: str) -> bool:
+        try:
+            self._call(obstore.head, self._place + path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def fetch(self, path: str, target: BinaryIO) -> bool:
+        """Write the content to a file; -> whether there is such an object."""
+
+        def copy(store: Any, at: str) -> None:
+            for piece in obstore.get(store, at).stream(PIECE_BYTES):
+                target.write(piece)
+
+        try:
+            self._call(copy, self._place + path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        """Paths below a folder, counted from it, in order."""
+        start = f"{self._place}{folder}/" if folder else self._place
+        found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
+        return sorted(each["path"].removeprefix(start) for each in found)
+
+    def stored_at(self, folder: str) -> dict[str, int]:
+        """Name -> when it was stored, Unix milliseconds by the store's clock, of every object below
+        a folder.
+        """
+        start = f"{self._place}{folder}/"
+        found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
+        return {
+            each["path"].removeprefix(start): int(each["last_modified"].timestamp() * 1000)
+            for each in found
+        }
+
+    def folders(self) -> list[str]:
+        """Names of the folders right below."""
+        found = self._call(
+            lambda store, at: obstore.list_with_delimiter(store, at.rstrip("/")), self._place
+        )
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Remove objects; what is not there is fine."""
+        waiting = [self._place + path for path in paths]
+        if self._directory is not None:
+            for path in waiting:  # a directory stops at the first that is missing
+                (self._directory / path).unlink(missing_ok=True)
+            return
+        for start in range(0, len(waiting), NAMES_PER_DELETE_MAX):
+            self._call(obstore.delete, waiting[start : start + NAMES_PER_DELETE_MAX])
+
+    def _put(self, path: str, content: Any, **options: Any) -> None:
+        try:
+            self._call(obstore.put, self._place + path, content, **options)
+        except (
+            FileNotFoundError
+        ) as missing:  # a directory, such as that of a disk that is not mounted
+            raise ObjectStoreFailed(f"{self.url}: {_sentence(missing)}") from missing
+
+    def _link(self, at: Path, content: bytes) -> bool:
+        """Make a file with this content, whole from the first; False when the name is taken."""
+        for is_last in (False, True):
+            try:
+                return _linked(at, content)
+            except FileNotFoundError:
+                if is_last or not Path(self._directory or "").is_dir():
+                    break
+            at.parent.mkdir(parents=True, exist_ok=True)
+        raise NotADirectoryError(f"{self._directory} is missing; is its disk mounted?")
+
+    def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return verb(self._store, path, *arguments, **options)
+        except (AlreadyExistsError, FileNotFoundError):
+            raise
+        except (BaseError, OSError) as failed:
+            raise ObjectStoreFailed(f"{self.url}: {_sentence(failed)}") from failed
+
+    def _sync(self, path: str) -> None:
+        """Have a file of a local directory, and the names that lead to it, survive a power
+        failure.
+        """
+        if self._directory is None:
+            return
+        at = self._directory / (self._place + path)
+        try:
+            _fsync(at)
+        except OSError as failed:
+            raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
+        self._sync_names(at)
+
+    def _sync_names(self, at: Path) -> None:
+        """Have the names that lead to a file of a local directory survive a power failure."""
+        folder = at.parent
+        try:
+            _fsync(folder)
+            while folder != self._directory and folder not in self._named:
+                _fsync(folder.parent)
+                self._named.add(folder)
+                folder = folder.parent
+        except OSError as failed:
+            raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
+
+
+@contextlib.contextmanager
+def _written_beside(at: Path, content: bytes) -> Iterator[str]:
+    """A file with this content, on disk, for the length of the block. No listing shows it."""
+    path = f"{at}#{int.from_bytes(os.urandom(6), 'big')}"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            left = memoryview(content)
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(descriptor)
+        yield path
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # it has another name by now
+            os.unlink(path)
+
+
+def _linked(at: Path, content: bytes) -> bool:
+    with _written_beside(at, content) as written:
+        try:
+            os.link(written, at)
+        except FileExistsError:
+            return False
+    return True
+
+
+def _replace(at: Path, torn: bytes, content: bytes) -> bool:
+    with at.open("r+b") as old:
+        fcntl.flock(old, fcntl.LOCK_EX)
+        is_there = os.path.samestat(os.fstat(old.fileno()), at.stat())
+        if not is_there or old.read() != torn:
+            return False
+        with _written_beside(at, content) as written:
+            os.replace(written, at)
+    return True
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _options(url: str) -> dict[str, Any]:
+    client = {
+        "timeout": timedelta(seconds=REQUEST_SECONDS_MAX),
+        "connect_timeout": timedelta(seconds=CONNECT_SECONDS_MAX),
+        "allow_http": True,  # an endpoint on this machine or network, named by the operator
+    }
+    retry = {"max_retries": RETRIES_MAX, "retry_timeout": timedelta(seconds=REQUEST_SECONDS_MAX)}
+    return {} if url.startswith("memory:") else {"client_options": client, "retry_config": retry}
+
+
+def _sentence(error: BaseException) -> str:
+    """The first line of what the library says; the rest is its own innards."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,380 @@
+"""A store made again from object storage: the newest snapshot that is old enough, then the log in
+order.
+
+The directory it makes has a data file, a key ring, and the ShippingState that says where in the log
+it stands. It opens like any other store; indexes, which derive from rows, are made again then.
+
+Every hash is checked: files of the snapshot against its manifest, each segment against its own and
+against the one before it. A segment that is missing or damaged, or a place where the log does not
+continue, ends the restore with an error that says how far one can get.
+
+    at        restore the state of that moment: commits that were made later, by their owner's
+              clock, are left out
+    take_over the restored directory becomes the shard's owner: it takes the next epoch, and its
+    first segment is put at the end of the
+              log, so that no commit of an earlier owner can come after those that were restored.
+              Without it the directory is for looking at, and is refused as soon as it were to ship
+              its log to the same place
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from storage.replication.object_store import ObjectStore
+from storage.replication.segment import (
+    NO_HASH,
+    Segment,
+    SegmentDamaged,
+    is_torn,
+    segment_name,
+    unpacked,
+)
+from storage.replication.shipper import Superseded, newest_epoch, newest_number, take_epoch
+from storage.replication.snapshots import PACKED_DATA, Manifest, snapshots, unpack_file
+from storage.store import (
+    DATA_FILE,
+    DATABASES_MAX,
+    KEYS_FILE,
+    MAP_BYTES,
+    SEQUENCE,
+    ShippingState,
+    StoreError,
+    check_data_file,
+    decode_record,
+    fault,
+    publish,
+    shredded_scope,
+    write_records,
+)
+
+log = logging.getLogger("mneme.log")
+
+SEGMENTS_AHEAD = 16
+
+_STATE = b"log"
+_BUILDING = ".restoring"
+
+
+class RestoreFailed(StoreError):
+    """Object storage does not hold what this restore needs; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """sequence: the last commit; at: when it was made (Unix milliseconds), or when the snapshot
+    was; segments: how many were read.
+    """
+
+    sequence: int
+    at: int
+    segments: int
+
+
+def restore(
+    objects: ObjectStore,
+    directory: Path,
+    *,
+    at: int | None = None,
+    take_over: bool = False,
+    owner: str = "",
+    map_bytes: int = MAP_BYTES,
+) -> Restored:
+    """Make the store of the shard at `objects` in `directory`, where there must be none. at: Unix
+    milliseconds.
+
+    Nothing but a subdirectory of it is written before all of it has been read and checked. Raises
+    RestoreFailed, SegmentDamaged, ObjectStoreFailed, and Superseded when another owner took the
+    shard meanwhile.
+    """
+    if (directory / DATA_FILE).exists():
+        raise RestoreFailed(f"{directory} holds a store; a restore goes where there is none.")
+    epoch, token = 0, os.urandom(16).hex()
+    if take_over:
+        epoch = newest_epoch(objects)[0] + 1
+        if not take_epoch(objects, epoch, token, owner):
+            raise Superseded(f"{objects.url}: another process is taking the shard (epoch {epoch}).")
+    place, manifest = _chosen(objects, at)
+    building = directory / _BUILDING
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(mode=0o700, parents=True)
+    try:
+        has_ring = _download(objects, place, manifest, building)
+        replay = _Replay(objects, building, manifest, at, has_ring, take_over, map_bytes)
+        try:
+            replay.run()
+            if take_over:
+                replay.end_earlier_epochs(epoch, token)
+        finally:
+            replay.close()
+        check_data_file(building / DATA_FILE)
+        if has_ring:
+            (building / KEYS_FILE).rename(directory / KEYS_FILE)
+        publish(building / DATA_FILE, directory / DATA_FILE)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return Restored(replay.sequence, replay.reached_at, replay.segments)
+
+
+def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, Manifest]:
+    found = snapshots(objects)
+    if not found:
+        raise RestoreFailed(f"{objects.url} holds no snapshot of this shard.")
+    fitting = [each for each in found if at is None or each[1].at <= at]
+    if not fitting:
+        raise RestoreFailed(
+            f"the oldest snapshot in {objects.url} was made at {found[0][1].at} ms, after the time "
+            "asked for."
+        )
+    return fitting[-1]
+
+
+def _download(objects: ObjectStore, place: str, manifest: Manifest, folder: Path) -> bool:
+    """The snapshot's files, checked and unpacked; -> whether it has a key ring."""
+    for name, digest in manifest.sha256.items():
+        path = folder / name
+        with path.open("wb") as file:
+            if not objects.fetch(f"{place}/{name}", file):
+                raise RestoreFailed(f"{place}/{name} is missing in {objects.url}.")
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise RestoreFailed(f"{place}/{name} in {objects.url} is damaged: checksum.")
+    with (folder / PACKED_DATA).open("rb") as packed, (folder / DATA_FILE).open("wb") as plain:
+        unpack_file(packed, plain)
+    (folder / PACKED_DATA).unlink()
+    for name in (DATA_FILE, KEYS_FILE):
+        if (folder / name).exists():
+            (folder / name).chmod(0o600)
+    return KEYS_FILE in manifest.sha256
+
+
+class _Replay:
+    """The log applied to an unpacked snapshot, segment by segment, each in a transaction of its
+    own.
+    """
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        folder: Path,
+        manifest: Manifest,
+        at: int | None,
+        has_ring: bool,
+        take_over: bool,
+        map_bytes: int,
+    ):
+        self._objects, self._folder, self._at, self._has_ring = objects, folder, at, has_ring
+        self._take_over = take_over
+        self._ahead: dict[str, Future[bytes | None]] = {}
+        self._state = manifest.state
+        self._cut = False
+        self._torn: bytes | None = None  # what lies where the next segment will
+        self.sequence, self.reached_at, self.segments = manifest.sequence, manifest.at, 0
+        try:
+            self._env = lmdb.open(
+                str(folder), map_size=map_bytes, max_dbs=DATABASES_MAX, lock=False, sync=False
+            )
+            self._main, self._meta = (
+                self._env.open_db(b"main", create=False),
+                self._env.open_db(b"meta", create=False),
+            )
+            records = self._env.open_db(b"log")
+            with self._env.begin(write=True) as transaction:
+                found = int.from_bytes(transaction.get(SEQUENCE, b"", db=self._meta), "big")
+                transaction.drop(
+                    records, delete=False
+                )  # what the copy had not shipped yet comes from the segments
+        except lmdb.Error as error:
+            raise fault(error, folder / DATA_FILE) from error
+        if found != manifest.sequence:
+            raise RestoreFailed(
+                f"the snapshot is of commit {found}, its manifest says {manifest.sequence}."
+            )
+
+    def run(self) -> None:
+        """Apply what follows the snapshot."""
+        self._torn = None
+        with ThreadPoolExecutor(SEGMENTS_AHEAD) as pool:
+            while (
+                self._take_over or not self._cut
+            ):  # an owner goes on to the log's end, whatever it leaves out
+                content = self._next(pool)
+                if content is None:
+                    if self._is_at_end():
+                        break
+                    continue
+                try:
+                    segment, digest = unpacked(
+                        content, self._state.number + 1, self._state.hash or NO_HASH
+                    )
+                except SegmentDamaged as damaged:
+                    self._end_at(content, damaged)
+                    break
+                if not self._cut:
+                    self._follow(segment)
+                self._step(segment, digest)
+        self._save(
+            msgspec.structs.replace(
+                self._state, sequence=self.sequence, broken=self._cut, token="", former=""
+            )
+        )
+
+    def end_earlier_epochs(self, epoch: int, token: str) -> None:
+        """Put this epoch's first segment at the end of the log; commits of the owner before that
+        land first are taken in.
+        """
+        while True:
+            continues = not self._cut
+            number, before = self._state.number + 1, self._state.hash or NO_HASH
+            segment = Segment(
+                number, epoch, before, continues, _now(), self.sequence + 1, self.sequence, [], []
+            )
+            content, digest = segment.packed()
+            name = segment_name(self._state.tail, number)
+            if self._objects.put_new(name, content) or self._objects.get(name) == content:
+                break
+            if self._torn is not None and self._objects.replace_torn(name, self._torn, content):
+                break
+            self.run()
+            if self._state.tail > epoch:
+                raise Superseded(
+                    f"{self._objects.url}: another process took the shard (epoch "
+                    f"{self._state.tail})."
+                )
+        self._step(segment, digest)
+        self._save(
+            msgspec.structs.replace(
+                self._state,
+                sequence=self.sequence,
+                epoch=epoch,
+                token=token,
+                former="",
+                broken=self._cut,
+            )
+        )
+
+    def close(self) -> None:
+        self._env.sync(True)
+        self._env.close()
+        for left in self._folder.glob("lock.mdb*"):
+            left.unlink()
+
+    def _next(self, pool: ThreadPoolExecutor) -> bytes | None:
+        """The next segment's bytes; those that probably follow are on their way meanwhile."""
+        tail, number = self._state.tail, self._state.number + 1
+        names = [
+            segment_name(tail, following) for following in range(number, number + SEGMENTS_AHEAD)
+        ]
+        self._ahead = {
+            name: self._ahead.get(name) or pool.submit(self._objects.get, name) for name in names
+        }
+        # One that was not there when it was asked for may be by now: its owner goes on.
+        return self._ahead.pop(names[0]).result() or self._objects.get(names[0])
+
+    def _is_at_end(self) -> bool:
+        """Whether nothing follows; False when something does by now. Raises SegmentDamaged when the
+        next one is gone.
+        """
+        number = self._state.number
+        if newest_number(self._objects) <= number:
+            return True
+        if self._objects.get(segment_name(self._state.tail, number + 1)) is None:
+            raise SegmentDamaged(
+                f"segment {number + 1} of the log is missing, although later ones are there."
+            )
+        return False
+
+    def _end_at(self, content: bytes, damaged: SegmentDamaged) -> None:
+        """Take a segment for absent that nobody was ever told of: the last one, where a power
+        failure cut it short. Raises SegmentDamaged when it may be another.
+        """
+        is_last = newest_number(self._objects) == self._state.number + 1
+        if not (self._objects.may_tear and is_last and is_torn(content)):
+            raise SegmentDamaged(
+                f"{damaged} It may hold acknowledged writes, so it is not left out. Put it back "
+                f"from a copy of {self._objects.url}, or restore a time before {self.reached_at} "
+                "ms for looking at."
+            ) from damaged
+        log.warning("%s It was never acknowledged and counts as absent.", damaged)
+        self._torn = content
+
+    def _follow(self, segment: Segment) -> None:
+        """Apply a segment's records that are new and not too late."""
+        if not segment.continues:
+            if self._at is not None and segment.at > self._at:
+                self._cut = True
+                return
+            raise RestoreFailed(
+                f"the log does not continue at segment {segment.number}, and no snapshot was "
+                "stored since. The last state that can be "
+                f"restored is that of {self.reached_at} ms: ask for it by its time."
+            )
+        records = [
+            record
+            for record in map(decode_record, segment.records)
+            if record.sequence > self.sequence
+        ]
+        try:
+            with self._env.begin(db=self._main, write=True) as transaction:
+                for record in records:
+                    if self._at is not None and record.at > self._at:
+                        self._cut = True
+                        break
+                    if record.sequence != self.sequence + 1:
+                        raise SegmentDamaged(
+                            f"segment {segment.number} has commit {record.sequence} where "
+                            f"{self.sequence + 1} is due."
+                        )
+                    for key, value in record.changes:
+                        transaction.delete(key) if value is None else transaction.put(key, value)
+                    self.sequence, self.reached_at = record.sequence, record.at
+                transaction.put(SEQUENCE, self.sequence.to_bytes(8, "big"), db=self._meta)
+        except lmdb.Error as error:
+            raise fault(error, self._folder / DATA_FILE) from error
+        if self._has_ring:
+            write_records(
+                self._folder / KEYS_FILE, self._due(segment.ring) if self._cut else segment.ring
+            )
+
+    def _due(self, ring: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        """Records of a segment of which not all was applied: no key is shredded that rows of that
+        moment were sealed with.
+        """
+        with self._env.begin(db=self._main) as transaction, transaction.cursor() as cursor:
+
+            def is_needed(scope: bytes | None) -> bool:
+                return (
+                    scope is not None and cursor.set_range(scope) and cursor.key().startswith(scope)
+                )
+
+            return [
+                (place, record) for place, record in ring if not is_needed(shredded_scope(record))
+            ]
+
+    def _step(self, segment: Segment, digest: bytes) -> None:
+        self.segments += 1
+        ring = (
+            self._state.ring if self._cut else max(self._state.ring, segment.ring_end)
+        )  # an owner ships what its own ring has behind it
+        self._state = msgspec.structs.replace(
+            self._state, number=segment.number, hash=digest, tail=segment.epoch, ring=ring
+        )
+
+    def _save(self, state: ShippingState) -> None:
+        self._state = state
+        with self._env.begin(db=self._meta, write=True) as transaction:
+            transaction.put(_STATE, msgspec.msgpack.encode(state))
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

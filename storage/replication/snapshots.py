@@ -1,0 +1,265 @@
+"""Snapshots of a store in object storage, so that a restore need not read the whole log, and old
+segments can go.
+
+    snapshots/<number>-<sequence>/data.mdb.zst    LMDB's own compacted hot copy, as of commit
+                                                  <sequence>
+    snapshots/<number>-<sequence>/keys.ring       the data keys: those there were before the copy
+                                                  was made, and those that came meanwhile
+    snapshots/<number>-<sequence>/manifest.json   last; what has none is no snapshot
+
+A key that was shredded while the copy was made is still in it: the segment that says so comes
+later, and so may the moment of a restore.
+
+`number` is the segment that was the log's last when the copy began: segments after it continue from
+there, and those of their records that the copy already has are skipped. A snapshot is published
+only when the log up to its sequence is stored by the same owner. So what an owner copied that was
+fenced meanwhile is never taken for the shard's history.
+
+When two snapshots are there, what is older than both goes: snapshots, and the segments before the
+older one's. Of an ended epoch the last object stays, because it is what ended it (see
+storage/replication/segment.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import zstandard
+
+from storage.replication.object_store import ObjectStore, ObjectStoreFailed
+from storage.replication.segment import SEGMENTS, place_of, segment_name
+from storage.replication.shipper import LogShipper
+from storage.store import DATA_FILE, KEYS_FILE, ShippingState, Store, StoreError, figures
+
+log = logging.getLogger("mneme.log")
+
+SNAPSHOTS = "snapshots"
+SNAPSHOTS_KEPT = 2
+MANIFEST = "manifest.json"
+PACKED_DATA = f"{DATA_FILE}.zst"
+SCRATCH = ".snapshot"  # in the store's directory, while one is made
+WAIT_SECONDS_MAX = 600
+RETRY_SECONDS_MAX = 30.0
+SEGMENTS_BETWEEN_MAX = 10_000
+
+_LEVEL = 3
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """at: Unix milliseconds, when the copy was done; state: where the log stood when it began;
+    sha256: of file name -> as stored.
+    """
+
+    sequence: int
+    at: int
+    rows: int
+    state: ShippingState
+    sha256: dict[str, str]
+    sizes: dict[str, int]
+
+
+def snapshots(objects: ObjectStore) -> list[tuple[str, Manifest]]:
+    """(place, manifest) of every snapshot that is whole, oldest first."""
+    found = []
+    for name in objects.names(SNAPSHOTS):
+        if (
+            name.endswith(f"/{MANIFEST}")
+            and (raw := objects.get(f"{SNAPSHOTS}/{name}")) is not None
+        ):
+            found.append(
+                (f"{SNAPSHOTS}/{name.rpartition('/')[0]}", msgspec.json.decode(raw, type=Manifest))
+            )
+    return found
+
+
+class SnapshotTaker:
+    """Takes a snapshot when the shipper says that one is due, every interval_seconds, and after so
+    many bytes or segments of log.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        objects: ObjectStore,
+        shipper: LogShipper,
+        *,
+        interval_seconds: float,
+        log_bytes: int,
+    ):
+        self._store, self._objects, self._shipper = store, objects, shipper
+        self._interval, self._log_bytes = interval_seconds, log_bytes
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mneme-log-snapshots", daemon=True)
+        self._taking = threading.Lock()
+        self.taken = 0
+        self.failures = 0
+        self._newest_at = time.monotonic()
+
+    @property
+    def age_seconds(self) -> float:
+        """Since a snapshot had all that the store has; since this process began, until there is
+        one.
+        """
+        return time.monotonic() - self._newest_at
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; a snapshot that is under way is left unpublished."""
+        self._closing.set()
+        self._shipper.snapshot_due.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        taken_at, shipped, number = (
+            time.monotonic(),
+            self._shipper.shipped_bytes,
+            self._shipper.state.number,
+        )
+        while not self._closing.is_set():
+            due = self._shipper.snapshot_due.wait(1.0)
+            if self._closing.is_set() or self._shipper.fenced:
+                return
+            due = (
+                due
+                or time.monotonic() - taken_at > self._interval
+                or self._shipper.shipped_bytes - shipped > self._log_bytes
+            )
+            if not due and self._shipper.state.number - number < SEGMENTS_BETWEEN_MAX:
+                continue
+            self._shipper.snapshot_due.clear()
+            taken_at, shipped, number = (
+                time.monotonic(),
+                self._shipper.shipped_bytes,
+                self._shipper.state.number,
+            )
+            try:
+                self.take()
+            except (ObjectStoreFailed, StoreError, OSError) as failed:
+                self.failures += 1
+                log.warning("a snapshot could not be stored: %s", failed)
+                self._closing.wait(min(RETRY_SECONDS_MAX, 2.0 ** min(self.failures, 8)))
+                self._shipper.snapshot_due.set()
+
+    def take(self) -> Manifest | None:
+        """Store a snapshot, and let go of what it makes superfluous; None when there is nothing
+        new, or when this owner was fenced or is closing meanwhile."""
+        with self._taking:
+            return self._take()
+
+    def _take(self) -> Manifest | None:
+        state = self._shipper.state
+        place = f"{SNAPSHOTS}/{state.number:012d}-{self._store.sequence:012d}"
+        if self._store.sequence == state.sequence and self._objects.has(f"{place}/{MANIFEST}"):
+            self._newest_at = time.monotonic()
+            return None  # nothing has happened since
+        begun_at = time.monotonic()
+        with _scratch(self._store.directory / SCRATCH) as folder:
+            files = {PACKED_DATA: folder / PACKED_DATA}
+            if self._store.keys is not None:
+                files[KEYS_FILE] = folder / KEYS_FILE
+                self._store.keys.copy(files[KEYS_FILE])
+            self._store.environment.copy(folder / "copy")
+            at = self._store.log.now()
+            if self._store.keys is not None:
+                self._store.keys.extend(files[KEYS_FILE])
+            _, sequence, rows = figures(folder / "copy")
+            _pack(folder / "copy" / DATA_FILE, files[PACKED_DATA])
+            shutil.rmtree(folder / "copy")
+            place = f"{SNAPSHOTS}/{state.number:012d}-{sequence:012d}"
+            for name, path in files.items():
+                with path.open("rb") as file:
+                    self._objects.put_file(f"{place}/{name}", file)
+            if not self._await_shipped(sequence):
+                return None
+            manifest = Manifest(
+                sequence,
+                at,
+                rows,
+                msgspec.structs.replace(state, token="", former=""),
+                {name: _digest(path) for name, path in files.items()},
+                {name: path.stat().st_size for name, path in files.items()},
+            )
+        self._objects.put_new(f"{place}/{MANIFEST}", msgspec.json.encode(manifest))
+        self.taken, self.failures, self._newest_at = self.taken + 1, 0, begun_at
+        self._shipper.made_complete(state.number)
+        try:
+            self._let_go()
+        except ObjectStoreFailed as failed:
+            log.warning(
+                "what the new snapshot makes superfluous stays until the next one: %s", failed
+            )
+        return manifest
+
+    def _await_shipped(self, sequence: int) -> bool:
+        """Wait until the log up to there is stored; False when that will not be."""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while self._shipper.state.sequence < sequence:
+            if self._shipper.fenced or self._closing.wait(0.02):
+                return False
+            if time.monotonic() > deadline:
+                raise ObjectStoreFailed(
+                    f"the log up to commit {sequence} was not stored within {WAIT_SECONDS_MAX} "
+                    "seconds"
+                )
+        return not self._shipper.fenced
+
+    def _let_go(self) -> None:
+        """Remove what is older than the last two snapshots need."""
+        found = snapshots(self._objects)
+        if len(found) < SNAPSHOTS_KEPT:
+            return
+        kept = found[-SNAPSHOTS_KEPT][1].state.number
+        old = [place for place, _ in found[:-SNAPSHOTS_KEPT]]
+        # Its manifest first: what is half removed is no snapshot.
+        self._objects.delete(f"{place}/{MANIFEST}" for place in old)
+        self._objects.delete(
+            f"{place}/{name}" for place in old for name in (PACKED_DATA, KEYS_FILE)
+        )
+        places = sorted(place_of(name) for name in self._objects.names(SEGMENTS))
+        ended_by = {
+            folder: number for folder, number in places
+        }  # the last of each folder; of the newest it is newer than `kept`
+        self._objects.delete(
+            segment_name(*place)
+            for place in places
+            if place[1] <= kept and ended_by[place[0]] != place[1]
+        )
+
+
+@contextlib.contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """An empty folder for the length of the block; one that a crash left is removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _pack(source: Path, target: Path) -> None:
+    with source.open("rb") as plain, target.open("wb") as packed:
+        zstandard.ZstdCompressor(level=_LEVEL).copy_stream(
+            plain, packed, size=source.stat().st_size
+        )
+
+
+def unpack_file(source: BinaryIO, target: BinaryIO) -> None:
+    zstandard.ZstdDecompressor().copy_stream(source, target)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,355 @@
+"""A declared table inside one reader and one scope: rows under keys, plain or sealed.
+
+It owns how a key becomes a physical one and a row becomes bytes. It knows of a reader no more than
+`Source` says: an LMDB transaction, and where changes are noted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, Protocol
+
+import lmdb
+
+import storage.store.cursor as walk
+from storage.store.directory import StoreError
+from storage.store.keycode import decode as decode_key
+from storage.store.keycode import encode as encode_key
+from storage.store.keycode import range_end
+from storage.store.keyring import Keyring
+from storage.store.schema import Changes, Row, Table
+
+SCOPE_BYTES, PREFIX_BYTES = 6, 8
+
+Key = tuple[Any, ...]
+
+
+class Source(Protocol):
+    """What a table needs of the reader it is bound to.
+
+    inner     the LMDB transaction, on the database of rows
+    writable  whether rows may change under a scan
+    dirty     set by what stores something
+    changes   where changes are noted, if anybody wants to know them
+    """
+
+    inner: lmdb.Transaction[bytes]
+    writable: bool
+    dirty: bool
+    changes: Changes | None
+
+    def fault(self, error: lmdb.Error) -> StoreError:
+        """LMDB's error as one of ours."""
+        ...
+
+
+class BoundTable(Generic[Row]):
+    """A table inside one reader and one scope. Keys are tuples, without the scope; a prefix is the
+    first parts of a key.
+    """
+
+    __slots__ = ("_decode", "_encode", "_get", "_lmdb", "_prefix", "_put", "_source", "table")
+
+    def __init__(self, source: Source, table: Table[Row], prefix: bytes):
+        self.table = table
+        self._source = source
+        self._prefix = prefix
+        self._lmdb = source.inner
+        self._get = source.inner.get
+        self._put = source.inner.put
+        self._encode = table.encode
+        self._decode = table.decode
+
+    def get(self, *key: Any) -> Row | None:
+        """The row, or None."""
+        try:
+            raw = self._get(self._prefix + encode_key(key))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return None if raw is None else self._decode(raw)
+
+    def get_raw(self, *key: Any) -> bytes | None:
+        """The row's stored bytes, or None."""
+        try:
+            return self._get(self._prefix + encode_key(key))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+
+    def get_many(self, keys: Sequence[Key], prefix: Key = ()) -> list[Row | None]:
+        """One entry per key, in the keys' order; read in key order with one cursor. prefix: parts
+        that all keys begin with.
+        """
+        head = self._prefix + encode_key(prefix)
+        wanted = [head + encode_key(key) for key in keys]
+        try:
+            with self._lmdb.cursor() as cursor:
+                found = dict(cursor.getmulti(sorted(wanted)))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        decode = self._decode
+        return [decode(found[key]) if key in found else None for key in wanted]
+
+    def row(self, *key: Any) -> Row:
+        """The row, where another row says that there is one. LookupError when it is missing."""
+        row = self.get(*key)
+        if row is None:
+            raise LookupError(f"table {self.table.name!r} lacks the row {key!r}")
+        return row
+
+    def rows(self, keys: Sequence[Key]) -> list[Row]:
+        """One row per key, in the keys' order. LookupError when one is missing."""
+        rows = self.get_many(keys)
+        found = [row for row in rows if row is not None]
+        if len(found) < len(rows):
+            raise LookupError(f"table {self.table.name!r} lacks {len(rows) - len(found)} rows")
+        return found
+
+    def has(self, *key: Any) -> bool:
+        return self.get_raw(*key) is not None
+
+    def put(self, key: Key, row: Row) -> None:
+        """Insert or replace. ValueError when the key is too long to store."""
+        self.put_raw(key, self._encode(row))
+
+    def put_raw(self, key: Key, raw: bytes) -> None:
+        """Insert or replace a row given as its stored bytes."""
+        self._store(self._prefix + encode_key(key), raw)
+
+    def _store(self, physical: bytes, raw: bytes) -> None:
+        try:
+            self._put(physical, raw)
+        except lmdb.BadValsizeError as error:
+            raise ValueError(
+                f"a key of table {self.table.name!r} takes {len(physical)} bytes, which is too long"
+            ) from error
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        self._source.dirty = True
+        if self._source.changes is not None:
+            self._source.changes[physical] = raw
+
+    def delete(self, *key: Any) -> bool:
+        """Delete a row; -> whether there was one."""
+        physical = self._prefix + encode_key(key)
+        try:
+            deleted = self._lmdb.delete(physical)
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        if deleted:
+            self._source.dirty = True
+            if self._source.changes is not None:
+                self._source.changes[physical] = None
+        return deleted
+
+    def delete_prefix(self, *prefix: Any) -> int:
+        """Delete every row whose key starts with `prefix`; -> how many."""
+        start = self._prefix + encode_key(prefix)
+        deleted, changes = 0, self._source.changes
+        try:
+            with self._lmdb.cursor() as cursor:
+                cursor.set_range(start)
+                while cursor.key().startswith(start):
+                    if changes is not None:
+                        changes[cursor.key()] = None
+                    deleted += cursor.delete()
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        if deleted:
+            self._source.dirty = True
+        return deleted
+
+    def scan(
+        self,
+        *prefix: Any,
+        after: Key | None = None,
+        before: Key | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[tuple[Key, Row]]:
+        """(key, row) in key order, or backwards.
+
+        after, before   whole key tuples (prefix included), both exclusive; a shorter tuple stands
+                        for every key it begins
+
+        In a transaction each step looks for its place again, so the loop may put and delete rows of
+        this table: a deleted row is never yielded, and a row put further along is.
+        """
+        decode = self._decode
+        for physical, raw in self._items(prefix, after, before, reverse, limit, True):
+            yield decode_key(physical[PREFIX_BYTES:]), decode(raw)
+
+    def raw_under(self, *prefix: Any) -> list[tuple[bytes, bytes]]:
+        """(what follows `prefix` in the key, encoded; stored bytes) of every row under it, in key
+        order: what a query reads of an index.
+        """
+        start = self._prefix + encode_key(prefix)
+        size, found = len(start), []
+        try:
+            with self._lmdb.cursor() as cursor:
+                if cursor.set_range(start):
+                    for physical, raw in cursor.iternext(True, True):
+                        if not physical.startswith(start):
+                            break
+                        found.append((physical[size:], raw))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return found
+
+    def keys(
+        self,
+        *prefix: Any,
+        after: Key | None = None,
+        before: Key | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Key]:
+        """The keys scan would yield, without decoding rows."""
+        for physical, _ in self._items(prefix, after, before, reverse, limit, False):
+            yield decode_key(physical[PREFIX_BYTES:])
+
+    def first(self, *prefix: Any) -> tuple[Key, Row] | None:
+        """The lowest (key, row) under `prefix`, or None."""
+        return next(self.scan(*prefix, limit=1), None)
+
+    def last(self, *prefix: Any) -> tuple[Key, Row] | None:
+        """The highest (key, row) under `prefix`, or None."""
+        return next(self.scan(*prefix, reverse=True, limit=1), None)
+
+    def count(self, *prefix: Any) -> int:
+        """How many keys start with `prefix`; it walks them."""
+        return sum(1 for _ in self._items(prefix, None, None, False, None, False))
+
+    def sizes(self, *prefix: Any, limit: int) -> list[int]:
+        """Bytes of each of the last `limit` rows under `prefix`, their keys included."""
+        return [
+            len(key) + len(raw) for key, raw in self._items(prefix, None, None, True, limit, True)
+        ]
+
+    def items(self, after: Key | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """(physical key, bytes of the row, opened) of every row behind `after`, in key order."""
+        return self._items((), after, None, False, None, True)
+
+    def _items(
+        self,
+        prefix: Key,
+        after: Key | None,
+        before: Key | None,
+        reverse: bool,
+        limit: int | None,
+        values: bool,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """(physical key, stored bytes); the bytes are empty unless `values`."""
+        low = self._prefix + encode_key(prefix)
+        high = range_end(low)
+        if after is not None:
+            low = max(low, range_end(self._prefix + encode_key(after)))
+        if before is not None:
+            high = min(high, self._prefix + encode_key(before))
+        try:
+            with self._lmdb.cursor() as cursor:
+                found = walk.keys(cursor, low, high, reverse=reverse, live=self._source.writable)
+                for key in found if limit is None else itertools.islice(found, limit):
+                    yield key, cursor.value() if values else b""
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+
+
+class SealedTable(BoundTable[Row]):
+    """A table whose rows lie sealed under their tenant's data key; keys stay as they are, since
+    they must sort.
+
+    It differs from BoundTable in nothing a caller sees. The associated data of a row is its
+    physical key, so a row that is copied to another key, table or tenant does not open there. A
+    table of the slot with an `owner` holds rows of many tenants: the first part of a row's key is
+    the number of the tenant whose key seals it.
+    """
+
+    __slots__ = ("_keyring", "_owned", "_scope", "_unseal")
+
+    def __init__(self, source: Source, table: Table[Row], prefix: bytes, keyring: Keyring):
+        # As BoundTable does, written out: tables are bound at every request.
+        self.table = table
+        self._source = source
+        self._prefix = prefix
+        self._lmdb = source.inner
+        self._get = source.inner.get
+        self._put = source.inner.put
+        self._encode = table.encode
+        self._decode = table.decode
+        self._scope = prefix[:SCOPE_BYTES]
+        self._owned = bool(table.owner)
+        self._keyring = keyring
+        self._unseal = keyring.unseal
+
+    def get(self, *key: Any) -> Row | None:
+        physical = self._prefix + encode_key(key)
+        try:
+            sealed = self._get(physical)
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        if sealed is None:
+            return None
+        return self._decode(
+            self._keyring.unseal_again(
+                self._owner(key) if self._owned else self._scope, physical, sealed
+            )
+        )
+
+    def get_raw(self, *key: Any) -> bytes | None:
+        """The row's bytes, opened, or None."""
+        physical = self._prefix + encode_key(key)
+        try:
+            sealed = self._get(physical)
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return (
+            None
+            if sealed is None
+            else self._unseal(self._owner(key) if self._owned else self._scope, physical, sealed)
+        )
+
+    def get_many(self, keys: Sequence[Key], prefix: Key = ()) -> list[Row | None]:
+        head = self._prefix + encode_key(prefix)
+        wanted = [head + encode_key(key) for key in keys]
+        try:
+            with self._lmdb.cursor() as cursor:
+                found = dict(cursor.getmulti(sorted(wanted)))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        decode, unseal, scopes = self._decode, self._unseal, itertools.repeat(self._scope)
+        if self._owned:
+            scopes = map(self._owner, keys) if not prefix else itertools.repeat(self._owner(prefix))
+        return [
+            decode(unseal(scope, physical, found[physical])) if physical in found else None
+            for scope, physical in zip(scopes, wanted, strict=False)
+        ]
+
+    def has(self, *key: Any) -> bool:
+        return super().get_raw(*key) is not None
+
+    def put_raw(self, key: Key, raw: bytes) -> None:
+        """Insert or replace a row given as its opened bytes."""
+        scope = self._owner(key) if self._owned else self._scope
+        physical = self._prefix + encode_key(key)
+        self._store(physical, self._keyring.seal(scope, physical, raw))
+
+    def _items(
+        self,
+        prefix: Key,
+        after: Key | None,
+        before: Key | None,
+        reverse: bool,
+        limit: int | None,
+        values: bool,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        for physical, sealed in super()._items(prefix, after, before, reverse, limit, values):
+            if values:
+                scope = (
+                    self._owner(decode_key(physical[PREFIX_BYTES:])) if self._owned else self._scope
+                )
+                sealed = self._unseal(scope, physical, sealed)
+            yield physical, sealed
+
+    def _owner(self, key: Key) -> bytes:
+        return self._prefix[:2] + key[0].to_bytes(4, "big")

@@ -1,0 +1,135 @@
+"""Derived per-tenant state kept in memory: vector matrices, graphs, columns; bounded by bytes,
+evicted by least use.
+
+It owns which states are resident and how many bytes they take together. It does not know what a
+state is, only its `nbytes`, and it is never the truth: whatever is dropped here is built again from
+the store on next use.
+
+Invariant: after each call the states' bytes sum to at most `bytes_max`, unless one state alone is
+larger; that one stays until another is used, since a search in progress needs it anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
+
+
+class Resident(Protocol):
+    """Anything that can say how many bytes it holds."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+State = TypeVar("State", bound=Resident)
+Key = tuple[str, Hashable]  # (index name, scope)
+
+
+class ResidentCache:
+    """Thread-safe LRU from (index name, scope) to state.
+
+    bytes_max  how many bytes may stay; may be assigned later and counts from the next call on
+    """
+
+    def __init__(self, bytes_max: int):
+        self.bytes_max = bytes_max
+        self._lock = threading.Lock()
+        self._states: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
+        self._loading: dict[Key, threading.Lock] = {}
+        self._bytes = 0
+        self._hits = self._misses = self._evictions = 0
+
+    def get(self, key: Key, load: Callable[[], State]) -> State:
+        """The resident state, or what `load` makes. One loader runs per key at a time; others wait
+        for it and share its result.
+
+        An exception from `load` reaches its caller, and the next one waiting tries again.
+        """
+        with self._lock:
+            state = self._touch(key)
+            if state is not None:
+                self._hits += 1
+                return state
+            turn = self._loading.setdefault(key, threading.Lock())
+        with turn:
+            with self._lock:
+                state = self._touch(key)
+                if state is not None:
+                    self._hits += 1
+                    return state
+                self._misses += 1
+            try:
+                state = load()
+                self.put(key, state)
+            finally:
+                with self._lock:
+                    if self._loading.get(key) is turn:
+                        del self._loading[key]
+            return state
+
+    def peek(self, key: Key) -> Any | None:
+        """The state if it is resident, without counting as a use."""
+        with self._lock:
+            entry = self._states.get(key)
+            return None if entry is None else entry[0]
+
+    def put(self, key: Key, state: Resident) -> None:
+        """Keep `state` under `key` as the most recently used; others may have to go."""
+        with self._lock:
+            self._store(key, state)
+
+    def resize(self, key: Key) -> None:
+        """Count a state's bytes again after it changed; nothing happens when it is no longer
+        resident.
+        """
+        with self._lock:
+            entry = self._states.get(key)
+            if entry is not None:
+                self._store(key, entry[0])
+
+    def drop(self, key: Key) -> None:
+        """Forget one state, if it is there."""
+        with self._lock:
+            entry = self._states.pop(key, None)
+            if entry is not None:
+                self._bytes -= entry[1]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._states.clear()
+            self._bytes = 0
+
+    def stats(self) -> dict[str, int]:
+        """states, bytes, bytes_max, hits, misses, evictions."""
+        with self._lock:
+            return {
+                "states": len(self._states),
+                "bytes": self._bytes,
+                "bytes_max": self.bytes_max,
+                "hits": self._hits,
+                "misses": self._misses,
+                "evictions": self._evictions,
+            }
+
+    def _touch(self, key: Key) -> Any | None:
+        entry = self._states.get(key)
+        if entry is None:
+            return None
+        self._states.move_to_end(key)
+        return entry[0]
+
+    def _store(self, key: Key, state: Resident) -> None:
+        size = state.nbytes
+        before = self._states.pop(key, None)
+        if before is not None:
+            self._bytes -= before[1]
+        self._states[key] = (state, size)
+        self._bytes += size
+        while self._bytes > self.bytes_max and len(self._states) > 1:
+            _, (_, freed) = self._states.popitem(last=False)
+            self._bytes -= freed
+            self._evictions += 1

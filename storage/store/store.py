@@ -1,0 +1,240 @@
+"""A store as its owner has it: opened and brought up to date, written, copied, closed.
+
+What it promises stands in storage/store/__init__.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from storage.store.directory import (
+    DATA_FILE,
+    MAP_BYTES,
+    DirectoryLock,
+    StoreFull,
+    StoreMissing,
+    check_data_file,
+)
+from storage.store.environment import SEQUENCE, Environment, open_as
+from storage.store.environment import create as create_environment
+from storage.store.keyring import KEYS_FILE, Keyring
+from storage.store.schema import (
+    Committed,
+    Identity,
+    Migration,
+    Rebuild,
+    Scope,
+    T,
+    Table,
+    assign_codes,
+)
+from storage.store.transaction import OpenStore, Transaction
+from storage.store.upgrade import (
+    bring_up,
+    check_upgraded,
+    places,
+    rewrite_if_asked,
+    stored_tables,
+)
+
+
+class Store(OpenStore):
+    """One open LMDB environment. Build it with Store.open; see storage/store/__init__.py for what
+    it guarantees.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        identity: Identity,
+        lock: DirectoryLock | None,
+        sequence: int,
+    ):
+        super().__init__(environment, identity, sequence)
+        self._lock = lock
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        tables: Iterable[Table],
+        *,
+        identity: Identity,
+        create: bool,
+        map_bytes: int = MAP_BYTES,
+        migrations: Mapping[tuple[str, int], Migration] | None = None,
+        rebuild: Mapping[str, Rebuild] | None = None,
+        service_key: bytes | None = None,
+    ) -> Store:
+        """Open the store in `directory`, or create it there when asked to and there is none.
+
+        map_bytes    of address space, and how large the store may become
+        migrations   (table name, from version) -> function from a row's fields (dict, or bytes for
+                     a raw table) to the next version's
+        rebuild      by the name of a derived table: what makes its rows again, in the same
+                     transaction, when its version was raised
+        service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and
+                     what is sealed cannot be read
+
+        A store whose rows had to be sealed is then rewritten whole, so that no freed page keeps
+        them as they were. Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew,
+        StoreDamaged; nothing is changed then.
+        """
+        data_file = directory / DATA_FILE
+        if not create and not data_file.exists():
+            raise StoreMissing(f"there is no store in {directory}; create one, or check the path.")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = DirectoryLock(directory)
+        try:
+            if not data_file.exists():
+                create_environment(directory, identity)
+            check_data_file(data_file)
+            environment, found, sequence = open_as(directory, identity, map_bytes)
+            store = cls(environment, found, lock, sequence)
+        except BaseException:
+            lock.release()
+            raise
+        try:
+            stored = stored_tables(environment)
+            if service_key is not None:
+                is_new = not any(entry.sealed for entry in stored.values())
+                store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
+            changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
+            store.places = places(stored, changed)
+            upgraded = replace(found, format_version=identity.format_version)
+            store.write(
+                lambda transaction: bring_up(
+                    transaction, stored, changed, migrations or {}, rebuild or {}, upgraded
+                )
+            )
+            store.identity = upgraded
+            rewrite_if_asked(environment)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def open_to_read(
+        cls,
+        directory: Path,
+        tables: Iterable[Table],
+        *,
+        identity: Identity,
+        map_bytes: int = MAP_BYTES,
+        service_key: bytes | None = None,
+    ) -> Store:
+        """The store for snapshots alone, beside whichever process owns it; of an older release's it
+        is StoreMismatch.
+        """
+        if not (directory / DATA_FILE).exists():
+            raise StoreMissing(f"there is no store in {directory}.")
+        check_data_file(directory / DATA_FILE)
+        environment, found, sequence = open_as(directory, identity, map_bytes, readonly=True)
+        store = cls(environment, found, None, sequence)
+        try:
+            stored = stored_tables(environment)
+            if service_key is not None and any(entry.sealed for entry in stored.values()):
+                store.keys = Keyring.open(
+                    directory / KEYS_FILE, service_key, create=False, readonly=True
+                )
+            changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
+            check_upgraded(directory, stored, changed, found, identity.format_version)
+            store.places = places(stored, changed)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def write(self, work: Callable[[Transaction], T]) -> Committed[T]:
+        """Run `work` in one transaction, commit, fsync.
+
+        An exception from `work` undoes everything and is raised. StoreFull when there is no space;
+        nothing was stored then. DeviceFailed when the device fails: what was stored is unknown.
+        When `work` stores nothing, nothing is committed and the sequence stays.
+        """
+        return self.environment.exclusively(lambda: self._attempt(work))
+
+    def _attempt(self, work: Callable[[Transaction], T]) -> Committed[T]:
+        environment, sequence = self.environment, self._sequence + 1
+        try:
+            inner = environment.begin_write()
+        except lmdb.Error as error:
+            raise environment.fault(error) from error
+        transaction = Transaction(self, inner, sequence)
+        try:
+            result = work(transaction)
+            if transaction.failure is not None:
+                raise transaction.failure
+            if transaction.dirty:
+                inner.put(SEQUENCE, sequence.to_bytes(8, "big"), db=environment.meta)
+                if transaction.changes is not None:
+                    self.log.append(inner, sequence, transaction.changes)
+            inner.commit()
+        except BaseException as error:
+            environment.undo(inner, transaction.dirty or not isinstance(error, Exception))
+            failure = transaction.failure or (
+                environment.fault(error) if isinstance(error, lmdb.Error) else error
+            )
+            if isinstance(failure, StoreFull):
+                environment.check_sound()
+            if failure is error:
+                raise
+            raise failure from error
+        if not transaction.dirty:
+            return Committed(result, self._sequence, {})
+        self._sequence = sequence
+        if transaction.changes is not None:
+            self.log.committed()
+        notes: dict[str, list[tuple[Scope, Any]]] = {}
+        for index_name, scope, change in transaction.notes:
+            notes.setdefault(index_name, []).append((scope, change))
+        return Committed(result, sequence, notes)
+
+    def backup(self, directory: Path) -> None:
+        """A compacted copy of the last commit and of the keys, in a new directory, while reads and
+        writes go on; it opens like the original. The directory appears under its name only when the
+        rows are complete and synced, and does not open without the keys.
+
+        FileExistsError when it is there already.
+        """
+        if directory.exists():
+            raise FileExistsError(f"{directory} exists; a backup goes into a new directory.")
+        self.environment.copy(directory)
+        if self.keys is not None:
+            self.keys.copy(
+                directory / KEYS_FILE
+            )  # after the rows, so that it has every key they need
+
+    def stat(self) -> dict[str, Any]:
+        """Sizes in bytes and counts: data file, map, what is free on its disk, rows, tables, open
+        snapshots of this process, sequence; by how many commits the oldest reader of any process
+        is behind.
+        """
+        with self.snapshot() as snapshot:
+            return {
+                "data_bytes": self.data_file.stat().st_size,
+                "disk_free_bytes": shutil.disk_usage(self.data_file.parent).free,
+                "map_bytes": self.environment.map_bytes,
+                "rows": snapshot.inner.stat(self.environment.main)["entries"],
+                "tables": len(self.places),
+                "snapshots": self.environment.readers - 1,
+                "sequence": snapshot.sequence,
+                "reader_lag_commits": self.environment.reader_lag(),
+            }
+
+    def close(self) -> None:
+        """Wait for the running write and, up to a bound, for open snapshots; then close and let go
+        of the directory.
+        """
+        if self.environment.close():
+            if self.keys is not None:
+                self.keys.close()
+            if self._lock is not None:
+                self._lock.release()

@@ -1,0 +1,244 @@
+"""Snapshots and transactions of an open store.
+
+It owns what one reader sees and what one writer has changed so far. How a store is opened, written
+and closed is storage/store/store.py; OpenStore is the part of it that readers lean on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import lmdb
+
+import storage.store.cursor as walk
+from storage.store.bound_table import SCOPE_BYTES, BoundTable, SealedTable
+from storage.store.commit_log import CommitLog
+from storage.store.directory import StoreError
+from storage.store.environment import Environment
+from storage.store.keycode import ALL_KEYS_END
+from storage.store.keyring import Keyring
+from storage.store.resident import ResidentCache
+from storage.store.schema import Changes, Identity, Place, Row, Scope, Table
+
+RESIDENT_BYTES_MAX_DEFAULT = 1 << 30
+NO_TENANT = bytes(4)
+
+
+class OpenStore:
+    """An open store as its readers see it.
+
+    keys       what sealed rows are opened with; None without the service key
+    places     table name -> its code, and whether its rows are sealed
+    residents  what indexes keep in memory of its rows
+    log        the log of its commits
+    """
+
+    def __init__(self, environment: Environment, identity: Identity, sequence: int):
+        self.environment = environment
+        self.directory = environment.directory
+        self.data_file = environment.data_file
+        self.identity = identity
+        self.keys: Keyring | None = None
+        self.places: Mapping[str, Place] = {}
+        self.residents = ResidentCache(RESIDENT_BYTES_MAX_DEFAULT)
+        self.log = CommitLog(environment)
+        self._sequence = sequence
+
+    @property
+    def sequence(self) -> int:
+        """The sequence of the last commit."""
+        return self._sequence
+
+    def snapshot(self) -> Snapshot:
+        """The store as it is now, for reading."""
+        return Snapshot(self)
+
+
+class Reader:
+    """What snapshots and transactions have in common."""
+
+    writable = False
+    dirty = False
+    changes: Changes | None = None  # of a transaction so far, where the log wants to know them
+
+    def __init__(self, store: OpenStore, inner: lmdb.Transaction[bytes]):
+        self.store = store
+        self.inner = inner
+
+    @property
+    def sequence(self) -> int:
+        """The sequence of the commit this reader sees."""
+        return self.store.environment.sequence(self.inner)
+
+    def bind(self, table: Table[Row], scope: Scope) -> BoundTable[Row]:
+        """The table inside a tenant's scope, or inside its slot when the table is of level
+        "slot".
+        """
+        found = self.store.places.get(table.name)
+        if found is None:
+            raise StoreError(
+                f"table {table.name!r} was not declared when {self.store.directory} was opened"
+            )
+        return self.bind_at(table, scope, found)
+
+    def bind_at(self, table: Table[Row], scope: Scope, place: Place) -> BoundTable[Row]:
+        """As bind, of a table that is stored so."""
+        code, is_sealed = place
+        prefix = (scope.prefix if table.level == "tenant" else scope.prefix[:2] + NO_TENANT) + code
+        return self._sealed(table, prefix) if is_sealed else BoundTable(self, table, prefix)
+
+    def _sealed(self, table: Table[Row], prefix: bytes) -> BoundTable[Row]:
+        if self.store.keys is None:
+            raise StoreError(
+                f"table {table.name!r} of {self.store.directory} is sealed; open the store with "
+                "the service key."
+            )
+        return SealedTable(self, table, prefix, self.store.keys)
+
+    def secret(self, scope: Scope) -> bytes:
+        """What to key digests with that stand in this tenant's keys; it is shredded with the
+        tenant's data key.
+        """
+        return scope.key if self.store.keys is None else self.store.keys.secret(scope.prefix)
+
+    def scopes(self, slot: int | None = None) -> Iterator[Scope]:
+        """Every scope that has rows, in order (of one slot when given; its own rows count as tenant
+        0). Scopes carry no key.
+        """
+        low, high = (
+            (b"\x00", ALL_KEYS_END)
+            if slot is None
+            else (slot.to_bytes(2, "big"), slot.to_bytes(2, "big") + ALL_KEYS_END)
+        )
+        for prefix in self.beginnings(SCOPE_BYTES, low, high):
+            yield Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
+
+    def slots(self) -> Iterator[int]:
+        """Every slot that has rows, in order."""
+        for prefix in self.beginnings(2, b"\x00", ALL_KEYS_END):
+            yield int.from_bytes(prefix, "big")
+
+    def beginnings(self, size: int, low: bytes, high: bytes) -> Iterator[bytes]:
+        """The distinct first `size` bytes of the physical keys in [low, high), in order."""
+        try:
+            with self.inner.cursor() as cursor:
+                yield from walk.beginnings(cursor, size, low, high)
+        except lmdb.Error as error:
+            raise self.fault(error) from error
+
+    def note(self, index_name: str, scope: Scope, change: Any) -> None:
+        """Tell the keeper of a derived index what changed; only a transaction changes anything."""
+        raise StoreError(f"{self.store.directory}: a snapshot stores nothing.")
+
+    def fault(self, error: lmdb.Error) -> StoreError:
+        return self.store.environment.fault(error)
+
+
+class Snapshot(Reader):
+    """The store as of one commit, read-only. A context manager; usable from any thread, one at a
+    time. Keep it short: pages that it sees cannot be reused.
+    """
+
+    def __init__(self, store: OpenStore):
+        super().__init__(store, store.environment.begin())
+        self._open = True
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self.store.environment.end(self.inner)
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Transaction(Reader):
+    """The one write transaction, or a child of it. `sequence` is the number this commit will
+    have.
+    """
+
+    writable = True
+
+    def __init__(
+        self,
+        store: OpenStore,
+        inner: lmdb.Transaction[bytes],
+        sequence: int,
+        root: Transaction | None = None,
+    ):
+        super().__init__(store, inner)
+        self._sequence = sequence
+        self.changes = store.log.changes() if root is None else None if root.changes is None else {}
+        self.notes: list[tuple[str, Scope, Any]] = []
+        self._root = root or self
+        self.dirty = False  # whether anything was stored
+        self.failure: StoreError | None = None  # what dooms the whole write; kept by the root
+
+    @property
+    def sequence(self) -> int:
+        return self._sequence
+
+    def put_meta(self, key: bytes, value: bytes) -> None:
+        """Put an entry of the database `meta`."""
+        self.inner.put(key, value, db=self.store.environment.meta)
+        self.dirty = True
+
+    def delete_slot(self, slot: int, limit: int) -> int:
+        """Delete at most `limit` rows of the slot, its own and its tenants'; -> how many."""
+        start, deleted = slot.to_bytes(2, "big"), 0
+        try:
+            with self.inner.cursor() as cursor:
+                cursor.set_range(start)
+                while deleted < limit and cursor.key().startswith(start):
+                    if self.changes is not None:
+                        self.changes[cursor.key()] = None
+                    deleted += cursor.delete()
+        except lmdb.Error as error:
+            raise self.fault(error) from error
+        self.dirty |= deleted > 0
+        return deleted
+
+    def note(self, index_name: str, scope: Scope, change: Any) -> None:
+        """Tell the keeper of a derived index what it must learn once this is committed."""
+        self.notes.append((index_name, scope, change))
+        self.dirty = True
+
+    @contextlib.contextmanager
+    def child(self) -> Iterator[Transaction]:
+        """A nested transaction: an exception undoes it alone and is raised again; else its rows and
+        notes join this one.
+
+        Until it ends, this transaction and tables bound to it must not be used. A failure of the
+        store itself (no space) dooms the whole write whatever `work` makes of the exception.
+        """
+        if self._root.failure is not None:
+            raise self._root.failure
+        try:
+            nested = self.store.environment.begin_write(self.inner)
+        except lmdb.Error as error:
+            raise self.fault(error) from error
+        child = Transaction(self.store, nested, self._sequence, self._root)
+        try:
+            yield child
+            nested.commit()
+        except BaseException as error:
+            self.store.environment.undo(nested, child.dirty or not isinstance(error, Exception))
+            if isinstance(error, lmdb.Error):
+                raise self.fault(error) from error
+            raise
+        self.notes += child.notes
+        self.dirty |= child.dirty
+        if self.changes is not None and child.changes is not None:
+            self.changes.update(child.changes)
+
+    def fault(self, error: lmdb.Error) -> StoreError:
+        failure = super().fault(error)
+        self.dirty = True  # half a change may have been made
+        if self._root.failure is None:
+            self._root.failure = failure
+        return failure

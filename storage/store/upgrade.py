@@ -1,0 +1,151 @@
+"""Bringing a store up to what is declared: codes of new tables, versions of rows, seals, the layout
+of keys, the store's format.
+
+Tables that derive from others are made again, by whoever knows how, when their version was raised.
+
+All of it is one transaction of Store.open. Where rows had to be sealed, the data file is then
+replaced by a compacted copy, since freed pages would keep what was there before; until that copy is
+in place, each start begins with it.
+
+The database `meta` holds one entry `table:<name>` for each table, the store's `identity`, and
+`rewrite` while a copy is due.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from storage.store.bound_table import PREFIX_BYTES
+from storage.store.directory import DATA_FILE, StoreMismatch, publish
+from storage.store.environment import IDENTITY, Environment
+from storage.store.keycode import decode as decode_key
+from storage.store.schema import (
+    Identity,
+    Migration,
+    Place,
+    Rebuild,
+    StoredTable,
+    Table,
+    upgrade,
+)
+from storage.store.transaction import Transaction
+
+_REWRITE, _TABLE_PREFIX = b"rewrite", b"table:"
+
+
+def stored_tables(environment: Environment) -> dict[str, StoredTable]:
+    """What the store remembers of its tables, by name."""
+    with (
+        environment.reading() as transaction,
+        transaction.cursor(db=environment.meta) as cursor,
+    ):
+        # No other key of `meta` sorts above these.
+        rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()
+        return {
+            key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable)
+            for key, raw in rows
+        }
+
+
+def places(
+    stored: Mapping[str, StoredTable], changed: Iterable[tuple[Table, StoredTable]]
+) -> dict[str, Place]:
+    """Where the rows of each table are once what changes has changed."""
+    entries = {**stored, **{table.name: entry for table, entry in changed}}
+    return {name: _place(entry) for name, entry in entries.items()}
+
+
+def bring_up(
+    transaction: Transaction,
+    stored: Mapping[str, StoredTable],
+    changed: Sequence[tuple[Table, StoredTable]],
+    migrations: Mapping[tuple[str, int], Migration],
+    rebuild: Mapping[str, Rebuild],
+    identity: Identity,
+) -> None:
+    """Give each new table its code, and bring each older one and the store itself to what is
+    declared. The store has the places of the tables as they will be.
+    """
+    for table, entry in changed:
+        before = stored.get(table.name)
+        if before is not None:
+            _migrate(transaction, table, before, entry, migrations)
+            if entry.sealed and not before.sealed:
+                transaction.put_meta(_REWRITE, b"")
+        transaction.put_meta(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(entry))
+    for table, entry in changed:
+        before = stored.get(table.name)
+        if before is not None and before.version < entry.version and table.name in rebuild:
+            rebuild[table.name](transaction)
+    if identity != transaction.store.identity:
+        transaction.put_meta(IDENTITY, msgspec.json.encode(identity))
+
+
+def check_upgraded(
+    directory: Path,
+    stored: Mapping[str, StoredTable],
+    changed: Iterable[tuple[Table, StoredTable]],
+    identity: Identity,
+    format_version: int,
+) -> None:
+    """Raises StoreMismatch unless the store is what is declared; a table that is not there yet has
+    no rows.
+    """
+    for table, _ in changed:
+        if table.name in stored:
+            raise StoreMismatch(
+                f"{directory}: table {table.name!r} is of an older release; a start of the "
+                "service migrates it."
+            )
+    if identity.format_version < format_version:
+        raise StoreMismatch(
+            f"{directory} is of an older release; a start of the service migrates it."
+        )
+
+
+def rewrite_if_asked(environment: Environment) -> None:
+    """Put a compacted copy in the data file's place where an upgrade left rows in freed pages that
+    must not stay there.
+    """
+    with environment.reading() as transaction:
+        if transaction.get(_REWRITE, db=environment.meta) is None:
+            return
+    copy = environment.directory / ".rewritten"
+    shutil.rmtree(copy, ignore_errors=True)
+    environment.copy(copy)
+    environment.reopen_after(lambda: publish(copy / DATA_FILE, environment.data_file))
+    shutil.rmtree(copy)
+    environment.write(lambda inner: inner.delete(_REWRITE, db=environment.meta))
+
+
+def _place(entry: StoredTable) -> Place:
+    return entry.code.to_bytes(2, "big"), entry.sealed
+
+
+def _migrate(
+    transaction: Transaction,
+    table: Table,
+    before: StoredTable,
+    after: StoredTable,
+    migrations: Mapping[tuple[str, int], Migration],
+) -> None:
+    """Bring every row of the table, in every scope, from how it is stored to how it is declared."""
+    rewrite = upgrade(table, before.version, migrations)
+    reshapes = [
+        table.reshape[version]
+        for version in range(before.version, after.version)
+        if version in table.reshape
+    ]
+    for scope in [
+        scope for scope in transaction.scopes() if table.level == "tenant" or scope.tenant == 0
+    ]:
+        old = transaction.bind_at(table, scope, _place(before))
+        new = transaction.bind_at(table, scope, _place(after))
+        for physical, raw in old.items():
+            new.put_raw(decode_key(physical[PREFIX_BYTES:]), rewrite(raw))
+        for reshape in reshapes:
+            reshape(new, transaction.secret(scope))

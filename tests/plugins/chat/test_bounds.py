@@ -1,0 +1,213 @@
+"""What a chat may ask of the operator's endpoint, and what it costs, over a socket and in front of
+a real endpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from plugins.chat.bounds import credits_for
+from plugins.chat.settings import ChatSettings
+from tests.support import upstream
+from tests.support.over_http import OverHttp, over_http
+from tests.support.upstream import Exchange, Upstream, completion, says, streams_on, waits
+
+ASK = [{"role": "user", "content": "Where does Ada keep the spare key?"}]
+PRICE = 10
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Upstream]:
+    with upstream.upstream() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, endpoint: Upstream) -> Iterator[OverHttp]:
+    told = {
+        "llm__base_url": endpoint.url,
+        "llm__model": "tiny-1",
+        "chat__models_allowed": ["tiny-2"],
+        "chat__max_tokens_max": 500,
+        "chat__request_bytes_max": 20_000,
+    }
+    with over_http(tmp_path_factory.mktemp("chat"), **told) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def me(service: OverHttp) -> str:
+    return service.register()
+
+
+@pytest.fixture(autouse=True)
+def _fresh(endpoint: Upstream) -> None:
+    endpoint.requests.clear()
+    endpoint.go_on.clear()
+    endpoint.abandoned.clear()
+    endpoint.will(says("Under the blue flowerpot."))
+
+
+def media(part: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, part]}]
+
+
+def used(service: OverHttp, who: str) -> int:
+    return service.get("/v1/usage", who).json()["credits"]["used"]
+
+
+REFUSED: list[tuple[dict[str, Any], int, str]] = [
+    ({"model": "tiny-1-pro-max"}, 400, "model"),
+    ({"n": 2}, 422, "body.n"),
+    ({"best_of": 4}, 422, "body.best_of"),
+    ({"models": ["tiny-1-pro-max"]}, 422, "body.models"),
+    ({"service_tier": "priority"}, 422, "body.service_tier"),
+    ({"max_tokens": 501}, 422, "body.max_tokens"),
+    ({"max_completion_tokens": 10**9}, 422, "body.max_completion_tokens"),
+    ({"max_tokens": "all"}, 422, "body.max_tokens"),
+    ({"tools": [{"type": "web_search"}]}, 422, "body.tools.0.type"),
+    ({"messages": [{"role": "user", "content": "x" * 20_000}]}, 413, "messages"),
+    ({"note": "x" * 20_000}, 413, "messages"),
+]
+ADDRESSES = [
+    {"type": "image_url", "image_url": {"url": "http://10.0.0.1/latest/meta-data"}},
+    {"type": "image_url", "image_url": "https://example.com/a.png"},
+    {"type": "image_url", "image_url": {"url": "/etc/passwd"}},
+    {"type": "text", "text": "x", "image_url": {"url": " HTTP://127.0.0.1/"}},
+    {"image_url": {"url": "file:///etc/passwd"}},
+    {"type": "image", "image": "ftp://10.0.0.1/x"},
+    {"type": "video_url", "video_url": {"url": "http://10.0.0.1/v.mp4"}},
+    {"type": "input_audio", "input_audio": {"data": "http://10.0.0.1/a.wav", "format": "wav"}},
+    {"type": "file", "file": {"file_url": "http://10.0.0.1/a.pdf"}},
+]
+
+
+@pytest.mark.parametrize(("fields", "status", "param"), REFUSED, ids=range(len(REFUSED)))
+def test_what_the_settings_do_not_allow_is_refused_before_it_is_asked(
+    service: OverHttp,
+    me: str,
+    endpoint: Upstream,
+    fields: dict[str, Any],
+    status: int,
+    param: str,
+) -> None:
+    before = used(service, me)
+    for stream in (False, True):
+        answer = service.post(CHAT, {"messages": ASK, "stream": stream, **fields}, me)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (status, param)
+    assert endpoint.requests == [] and used(service, me) == before
+
+
+@pytest.mark.parametrize("part", ADDRESSES, ids=range(len(ADDRESSES)))
+def test_the_endpoint_is_given_no_address_to_fetch(
+    service: OverHttp, me: str, endpoint: Upstream, part: dict[str, Any]
+) -> None:
+    answer = service.post(CHAT, {"messages": [*ASK, *media(part)]}, me)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (
+        422,
+        "body.messages.1.content",
+    )
+    assert endpoint.requests == []
+
+
+def test_what_the_settings_allow_passes(service: OverHttp, me: str, endpoint: Upstream) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,/9j/4AAQ"}}
+    sound = {"type": "input_audio", "input_audio": {"data": "/9j/4AAQ", "format": "wav"}}
+    spoken_of = {"type": "text", "text": "http://10.0.0.1/ is what I mean"}
+    cited = {
+        "role": "assistant",
+        "content": "https://example.com/ says so",
+        "annotations": [{"type": "url_citation", "url_citation": {"url": "https://example.com/"}}],
+    }
+    for fields in (
+        {"model": "tiny-1"},
+        {"model": "tiny-2", "n": 1, "max_tokens": 500, "service_tier": None},
+        {"model": "mneme", "messages": media(picture)},
+        {"messages": media(sound)},
+        {"messages": [cited, *media(spoken_of)]},
+    ):
+        body = {"messages": ASK, **fields}
+        answer = service.post(CHAT, body, me)
+        assert answer.status_code == 200, answer.text
+        assert endpoint.last["messages"] == body["messages"]
+
+
+def test_an_operator_may_open_every_model_and_addresses(tmp_path: Any, endpoint: Upstream) -> None:
+    told = {"chat__models_allowed": ["*"], "chat__allow_remote_media": True}
+    with over_http(tmp_path, llm__base_url=endpoint.url, **told) as service:
+        me = service.register()
+        answer = service.post(CHAT, {"model": "any", "messages": media(ADDRESSES[0])}, me)
+        assert answer.status_code == 200 and endpoint.last["model"] == "any"
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+
+def counts(prompt: int, answered: int) -> upstream.Act:
+    """A proper answer whose endpoint counted so many tokens."""
+    usage = {"prompt_tokens": prompt, "completion_tokens": answered}
+
+    def act(exchange: Exchange) -> None:
+        if not exchange.body.get("stream"):
+            exchange.json({**completion({"content": "Yes."}), "usage": usage})
+            return
+        assert exchange.body["stream_options"]["include_usage"] is True
+        exchange.begin_stream()
+        exchange.event(upstream.chunk({"role": "assistant", "content": "Yes."}, "stop"))
+        exchange.event(upstream.chunk(None, usage=usage))
+        exchange.event("[DONE]")
+        exchange.end_stream()
+
+    return act
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_costs_the_tokens_that_the_endpoint_counted(
+    service: OverHttp, me: str, endpoint: Upstream, stream: bool
+) -> None:
+    for prompt, answered, credits in ((200, 100, PRICE), (9_000, 1_001, 11), (60_000, 0, 60)):
+        before = used(service, me)
+        endpoint.will(counts(prompt, answered))
+        assert service.post(CHAT, {"messages": ASK, "stream": stream}, me).status_code == 200
+        service.until(lambda before=before, credits=credits: used(service, me) - before == credits)
+
+
+def test_tokens_may_be_free_beyond_the_price() -> None:
+    assert credits_for(10**9, PRICE, ChatSettings(tokens_per_credit=0)) == PRICE
+
+
+def test_whoever_leaves_before_the_answer_has_paid_for_it(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    endpoint.will(waits)
+    before = used(service, me)
+    body = json.dumps({"messages": ASK}).encode()
+    head = (
+        f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {me}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    port = httpx.URL(service.url).port
+    with socket.create_connection(("127.0.0.1", port), 20) as leaver:
+        leaver.sendall(head.encode() + body)
+        service.until(lambda: endpoint.requests)
+    service.until(lambda: used(service, me) - before == PRICE)
+
+
+def test_whoever_leaves_a_stream_has_paid_for_what_came(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    endpoint.will(streams_on())
+    before = used(service, me)
+    headers = {"Authorization": f"Bearer {me}"}
+    body = {"messages": ASK, "stream": True}
+    with service.http.stream("POST", CHAT, json=body, headers=headers) as answer:
+        next(answer.iter_bytes())
+    assert endpoint.abandoned.wait(upstream.WAIT_SECONDS_MAX)
+    service.until(lambda: used(service, me) - before == PRICE)

@@ -1,0 +1,275 @@
+"""The confined process by itself: what it may not do, how it ends, and what is taken for what."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from plugins.documents.parser import StoredDocument, parse_file
+from plugins.documents.parsing import audio, formats, plain
+from plugins.documents.parsing.extraction import ParseFailed
+from plugins.documents.parsing.voice_activity import SpeechFinder
+from storage.blobs import Blob, BlobStore
+from tests.support import ROOT, corpus, sounds
+
+MEMORY = 1024**3
+
+FORBIDDEN = {
+    "a socket": "import socket; socket.socket()",
+    "a socket without Python": (
+        "raise OSError(ctypes.get_errno()) if libc.socket(2, 1, 0) < 0 else None"
+    ),
+    "a program": "import subprocess; subprocess.run(['/bin/true'])",
+    "a program without Python": (
+        "raise OSError(ctypes.get_errno()) if libc.execv(b'/bin/true', None) < 0 else None"
+    ),
+    "a signal": "import os; os.kill(os.getppid(), 0)",
+    "a signal without Python": "raise OSError(ctypes.get_errno()) if libc.kill(1, 0) < 0 else None",
+    "a file": "open('/tmp/mneme-parser-was-here', 'w').write('x')",
+    "removing a file": "import os; os.remove('/tmp/nothing')",
+    "much memory": "bytearray(2 * 1024**3)",
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_a_parser_cannot_have(what: str) -> None:
+    script = f"""
+import ctypes, sys
+from parsing.sandbox import confine
+libc = ctypes.CDLL(None, use_errno=True)
+confine({MEMORY}, 10)
+try:
+    {FORBIDDEN[what]}
+except (OSError, MemoryError) as refused:
+    print(type(refused).__name__)
+else:
+    print("allowed")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT / "plugins/documents",
+        timeout=60,
+        check=False,
+    )
+    assert ended.stdout.strip() in ("PermissionError", "OSError", "MemoryError"), (
+        ended.stdout,
+        ended.stderr,
+    )
+
+
+def opened(content: bytes) -> io.BufferedRandom:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
+    file.write(content)
+    file.seek(0)
+    return file
+
+
+def test_a_parser_that_hangs_is_killed() -> None:
+    reading, writing = os.pipe()  # a file that never ends and never says anything
+    started = time.monotonic()
+    with os.fdopen(reading, "rb") as file, pytest.raises(ParseFailed) as failed:
+        parse_file(
+            file, {"task": "read", "media_type": formats.TXT, "filename": "a.txt"}, MEMORY, 1.5
+        )
+    os.close(writing)
+    assert failed.value.reason == "timed_out"
+    assert time.monotonic() - started < 30
+
+
+class Endless(BlobStore):
+    """A store with one file, which never ends and never says anything."""
+
+    def copy(self, owner: str, blob: Blob) -> BinaryIO:
+        return os.fdopen(os.dup(self.reading), "rb")
+
+
+def parsers() -> list[psutil.Process]:
+    return [
+        child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE
+    ]
+
+
+async def until(done: Callable[[], bool]) -> None:
+    """Raises TimeoutError long before a parser would end by itself."""
+    async with asyncio.timeout(30):
+        while not done():
+            await asyncio.sleep(0.01)
+
+
+def test_a_parser_whose_caller_is_cancelled_is_killed(tmp_path: Path) -> None:
+    store, before = Endless(tmp_path), len(parsers())
+    store.reading, writing = os.pipe()
+    document = StoredDocument(store, "ada", Blob("", "", 0, b""), formats.TXT, "a.txt", MEMORY, 600)
+
+    async def cancelled() -> None:
+        parsing = asyncio.create_task(document.parse("read"))
+        await until(lambda: len(parsers()) > before)
+        parsing.cancel()
+        await until(lambda: parsing.cancelled() and len(parsers()) == before)
+
+    asyncio.run(cancelled())
+    os.close(store.reading)
+    os.close(writing)
+
+
+def test_a_parser_that_eats_memory_is_stopped() -> None:
+    content = b"[" + b",".join(b'{"number": %d}' % n for n in range(400_000)) + b"]"
+    with opened(content) as file, pytest.raises(ParseFailed) as failed:
+        parse_file(
+            file,
+            {"task": "read", "media_type": formats.JSON, "filename": "a.json"},
+            160 * 1024**2,
+            30,
+        )
+    assert failed.value.reason in ("too_large_to_parse", "parser_crashed")
+
+
+def test_an_archive_is_what_is_in_it_not_what_it_is_called() -> None:
+    with opened(corpus.xlsx()) as file:
+        answer = parse_file(
+            file, {"task": "read", "media_type": formats.DOCX, "filename": "a.docx"}, MEMORY, 30
+        )
+    assert answer.extraction.media_type == formats.XLSX
+
+
+def test_a_recording_that_breaks_off_is_heard_as_far_as_it_goes() -> None:
+    whole = corpus.recording(
+        np.r_[sounds.at(sounds.speech("The meeting begins at nine on Thursday."), 2_500)], "mp3"
+    )
+    with opened(whole[: len(whole) // 2]) as file:
+        answer = parse_file(
+            file, {"task": "hear", "media_type": formats.MP3, "filename": "a.mp3"}, MEMORY, 30
+        )
+    assert 0 < answer.value["duration_seconds"] < 2 and answer.value["speech"]
+
+
+SNIFFED = {
+    "report.docx": (corpus.docx, formats.DOCX), "named wrongly.txt": (corpus.docx, formats.DOCX),
+    "deck.pptx": (corpus.pptx, formats.PPTX), "sheet.bin": (corpus.xlsx, formats.XLSX),
+    "a.pdf": (lambda: corpus.pdf([[]]), formats.PDF), "a.png": (corpus.picture, formats.PNG),
+    "a.jpg": (lambda: corpus.picture("x", "JPEG"), formats.JPEG),
+    "a.webp": (lambda: corpus.picture("x", "WEBP"), formats.WEBP),
+    "page": (corpus.HTML.encode, formats.HTML), "a.md": (corpus.MARKDOWN.encode, formats.MARKDOWN),
+    "a.csv": (corpus.CSV.encode, formats.CSV), "data": (corpus.JSON.encode, formats.JSON),
+    "letter": (corpus.eml, formats.EML), "subtitles": (corpus.SRT.encode, formats.SRT),
+    "captions.txt": (corpus.VTT.encode, formats.VTT),
+    "note": (lambda: "Grüße, 世界".encode(), formats.TXT),
+    "wide.txt": (lambda: "Grüße".encode("utf-16"), formats.TXT),
+    "archive.zip": (lambda: corpus.zip_of({"a": b"b"}), None),
+    "program.txt": (lambda: b"\x7fELF\x02\x01\x01\x00\x00\x00\x00", None),
+    "old.doc": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None),
+    "a.gif": (lambda: b"GIF89a\x01\x00\x01\x00\x80", None),
+    "noise.txt": (lambda: bytes(range(256)) * 10, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SNIFFED)
+def test_a_file_is_known_by_its_content(name: str) -> None:
+    make, expected = SNIFFED[name]
+    assert formats.media_type_of(make()[:65_536], name) == expected
+
+
+@pytest.mark.parametrize("extension", ["wav", *corpus.CODECS])
+def test_a_recording_is_known_by_its_content(extension: str) -> None:
+    kinds = {"wav": formats.WAV, "mp3": formats.MP3, "flac": formats.FLAC, "ogg": formats.OGG,
+             "m4a": formats.M4A, "mp4": formats.MP4,
+             "mov": formats.MOV, "webm": formats.WEBM}  # fmt: skip
+    assert (
+        formats.media_type_of(corpus.recording(sounds.tone(0.3, 440), extension)[:65_536], "x")
+        == kinds[extension]
+    )
+
+
+@pytest.mark.parametrize("extension", ["wav", *corpus.CODECS])
+def test_a_recording_is_heard_and_cut_in_every_format(extension: str) -> None:
+    said = sounds.at(sounds.speech("The meeting begins at nine on Thursday."), 2_500)
+    samples = np.r_[sounds.silence(4), said, sounds.silence(1)]
+    file = io.BytesIO(corpus.recording(samples, extension))
+    heard = audio.hear(file)
+    (stretch,) = heard.speech
+    assert heard.duration_seconds == pytest.approx(len(samples) / sounds.RATE, abs=0.1)
+    assert stretch.begins == pytest.approx(4, abs=0.4) and stretch.ends == pytest.approx(
+        4 + len(said) / sounds.RATE, abs=0.5
+    )
+    file.seek(0)
+    with wave.open(io.BytesIO(audio.cut(file, stretch.begins, stretch.ends))) as piece:
+        cut = np.frombuffer(piece.readframes(piece.getnframes()), np.int16).astype(float)
+    assert len(cut) / sounds.RATE == pytest.approx(stretch.ends - stretch.begins, abs=0.1)
+    expected = samples[int(stretch.begins * sounds.RATE) :][: len(cut)].astype(float)
+    lag = np.argmax(np.correlate(cut[:32_000], expected[:32_000], "full")) - 31_999
+    assert abs(lag) < 0.06 * sounds.RATE, "the piece begins where it was asked to"
+
+
+def seconds_of_speech(samples: np.ndarray) -> float:
+    finder = SpeechFinder()
+    for start in range(0, len(samples), 3_333):
+        finder.feed(samples[start : start + 3_333])
+    return sum(stretch.ends - stretch.begins for stretch in finder.stretches())
+
+
+@pytest.mark.parametrize("what", sounds.NOT_SPEECH)
+def test_noise_and_tones_are_no_speech(what: str) -> None:
+    assert seconds_of_speech(sounds.NOT_SPEECH[what]()) == 0
+
+
+@pytest.mark.parametrize("voice", ["en", "de", "cmn", "hi"])
+def test_speech_is_speech_where_it_is(voice: str) -> None:
+    texts = {"en": "Please call me back before noon.", "de": ("Bitte rufen Sie vor "
+        "Mittag zurück."), "cmn": "请在中午之前给我回电话。",
+             "hi": "कृपया दोपहर से पहले मुझे वापस कॉल करें।"}  # fmt: skip
+    said = sounds.at(sounds.speech(texts[voice], voice), 2_500)
+    finder = SpeechFinder()
+    finder.feed(np.r_[sounds.noise(3, 1) // 100, said, sounds.silence(3)])
+    (stretch,) = finder.stretches()
+    assert stretch.begins == pytest.approx(3.0, abs=0.4) and stretch.ends == pytest.approx(
+        3 + len(said) / sounds.RATE, abs=0.6
+    )
+
+
+def test_comments_before_a_page_do_not_hide_it() -> None:
+    for head in (
+        b"<html>",
+        b" <!-- a -->\n<!DOCTYPE  html>",
+        b"<!----><!-- < --> <Body>",
+        b"\xef\xbb\xbf<!-->--><head\n",
+    ):
+        assert formats.media_type_of(head, "a.txt") == formats.HTML, head
+    for head in (
+        b"<!---->" * 9_000 + b"x",
+        b"<!-- <html>",
+        b"<!-- --> x <html>",
+        b"<htmls>",
+        b"<!---->",
+        b"x<html>",
+    ):
+        assert formats.media_type_of(head, "a.txt") == formats.TXT, head
+
+
+@given(some.text(some.sampled_from("a# \t-"), max_size=14).map("#".__add__))
+def test_a_heading_of_markdown_ends_where_it_always_did(line: str) -> None:
+    once = re.fullmatch(r" {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*", line)
+    blocks = plain.read_markdown(io.BytesIO(f"{line}\n\nText.".encode()), "a.md")
+    found = [
+        (block.heading, blocks.text[block.start : block.end])
+        for block in blocks.blocks
+        if block.heading
+    ]
+    assert found == ([(len(once[1]), once[2].strip())] if once and once[2].strip() else [])

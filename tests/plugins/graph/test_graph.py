@@ -1,0 +1,322 @@
+"""The knowledge graph: entities and claims on two clocks, what contradicts, what vanishes with its
+sources, and the figures.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins import accounts, collections, graph, memories, search
+from runtime.inference import Models
+from runtime.timestamps import iso
+from tests.support.embedding import WordEmbedder
+from tests.support.shard_harness import Answer, ShardHarness
+
+PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, search.plugin, graph.plugin)
+
+
+class GraphHarness:
+    """A shard harness and its account, with the graph's operations by short names."""
+
+    def __init__(self, harness: ShardHarness):
+        self.harness = harness
+        self.me = harness.register()
+
+    def __call__(self, operation: str, body: Any = None, **further: Any) -> Answer:
+        return self.harness(operation, body, who=self.me, **further)
+
+    def relate(self, source: str, kind: str, target: str, **fields: Any) -> dict[str, Any]:
+        answer = self(
+            "graph.relationships.create",
+            {"source": source, "type": kind, "target": target, **fields},
+        )
+        assert answer.status in (200, 201), answer
+        return answer.body
+
+    def remember(self, content: str) -> str:
+        return self("memories.create", {"content": content, "wait_for_index": True}).body["id"]
+
+    def targets(self, entity: str, **asked: Any) -> list[str]:
+        body = self("graph.query", {"entity": entity, **asked}).body
+        return sorted(found["target"]["name"] for found in body["relationships"])
+
+    def stats(self) -> dict[str, Any]:
+        return self("graph.stats").body
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[GraphHarness]:
+    harness = ShardHarness(tmp_path, PLUGINS, Models(WordEmbedder()))
+    yield GraphHarness(harness)
+    harness.close()
+
+
+# --- entities -------------------------------------------------------------------------------------
+
+
+def test_an_entity_is_one_whatever_its_name_is_written_like(world: GraphHarness) -> None:
+    first = world(
+        "graph.entities.create",
+        {"name": "Ada  Lovelace", "type": "person", "attributes": {"born": 1815}},
+    )
+    again = world(
+        "graph.entities.create",
+        {
+            "name": "ADA\u00a0lovelace",
+            "type": "person",
+            "aliases": ["Countess"],
+            "attributes": {"x": 1},
+        },
+    )
+    assert (first.status, again.status) == (201, 200)
+    assert again.body["id"] == first.body["id"] and again.body["name"] == "Ada  Lovelace"
+    assert again.body["aliases"] == ["Countess"] and again.body["attributes"] == {
+        "born": 1815,
+        "x": 1,
+    }
+    assert again.body["primary"]["sequence"] > first.body["primary"]["sequence"]
+    by_alias = world("graph.entities.get", entity_name="countess")
+    assert by_alias.body["entity"]["id"] == first.body["id"]
+    assert (
+        world("graph.entities.get", entity_name=first.body["id"]).body["entity"]["normalized_name"]
+        == "ada lovelace"
+    )
+
+
+def test_the_same_name_may_be_two_things(world: GraphHarness) -> None:
+    person = world("graph.entities.create", {"name": "Paris", "type": "person"}).body["id"]
+    place = world("graph.entities.create", {"name": "Paris", "type": "place"}).body["id"]
+    assert person != place
+    assert (
+        world("graph.entities.list", query={"entity_type": "place"}).body["items"][0]["id"] == place
+    )
+    assert world("graph.entities.list", query={"name_prefix": "PAR"}).body["total_count"] == 2
+    assert world("graph.entities.list", query={"name_prefix": "Z"}).body["items"] == []
+
+
+def test_deleting_an_entity_takes_its_relationships(world: GraphHarness) -> None:
+    made = world.relate("Ada", "knows", "Charles")
+    assert [entity["name"] for entity in made["created_entities"]] == ["Ada", "Charles"]
+    assert world("graph.entities.delete", entity_name="ada").body == {
+        "id": made["source"]["id"],
+        "deleted": True,
+    }
+    assert world("graph.entities.delete", entity_name="ada").status == 404
+    assert world("graph.relationships.delete", {"relationship_id": made["id"]}).status == 404
+    assert world("graph.entities.get", entity_name="Charles").body["relationships"] == []
+
+
+# --- claims on two clocks -------------------------------------------------------------------------
+
+
+def test_the_same_relationship_again_is_the_same(world: GraphHarness) -> None:
+    first = world(
+        "graph.relationships.create",
+        {"source": "Ada", "type": "knows", "target": "Charles", "attributes": {"a": 1}},
+    )
+    again = world(
+        "graph.relationships.create",
+        {"source": "ada", "type": "knows", "target": "CHARLES", "attributes": {"b": 2}},
+    )
+    assert (first.status, again.status) == (201, 200)
+    assert again.body["id"] == first.body["id"] and again.body["attributes"] == {"a": 1, "b": 2}
+    other = world(
+        "graph.relationships.create",
+        {"source": "Ada", "type": "knows", "target": "Charles", "valid_from": "2020-01-01"},
+    )
+    assert other.status == 201 and other.body["id"] != first.body["id"]
+
+
+def test_both_clocks_are_asked(world: GraphHarness) -> None:
+    before = iso(world.harness.now_ms)
+    world.relate("Ada", "lives_in", "Lisbon", valid_from="2020-01-01")
+    between = iso(world.harness.now_ms)
+    world.relate("Ada", "lives_in", "Oslo", valid_from="2023-05-01", close_previous=True)
+    assert world.targets("Ada") == ["Oslo"]
+    assert world.targets("Ada", valid_at="2023-04-15") == ["Lisbon"]
+    assert world.targets("Ada", timestamp="2019-01-01") == []
+    assert world.targets("Ada", known_at=before) == []
+    # Before we heard of the move, she lived in Lisbon, and still did in June.
+    assert world.targets("Ada", known_at=between, valid_at="2023-06-01") == ["Lisbon"]
+    assert world.targets("Ada", between=["2023-04-01", "2023-06-01"]) == ["Lisbon", "Oslo"]
+    assert world.targets("Ada", between=["2023-05-01", "2023-06-01"]) == ["Oslo"], (
+        "an end is exclusive"
+    )
+
+
+def test_a_timeline_runs_in_order_and_in_pages(world: GraphHarness) -> None:
+    for year, town in ((2020, "Oslo"), (2010, "Lisbon"), (2015, "Porto")):
+        world.relate(
+            "Ada", "lives_in", town, valid_from=f"{year}-01-01", valid_to=f"{year + 5}-01-01"
+        )
+    world.relate("Ada", "knows", "Charles")
+    names, cursor = [], None
+    while True:
+        page = world(
+            "graph.timeline",
+            query={"limit": 2, "cursor": cursor} if cursor else {"limit": 2},
+            entity_name="Ada",
+        ).body
+        names += [item["target"]["name"] for item in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert names == ["Charles", "Lisbon", "Porto", "Oslo"] and page["total_count"] == 4
+    assert (
+        world("graph.timeline", query={"relation_type": "knows"}, entity_name="Ada").body[
+            "total_count"
+        ]
+        == 1
+    )
+
+
+def test_questions_go_as_deep_as_they_say(world: GraphHarness) -> None:
+    for source, target in (("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")):
+        world.relate(source, "next_to", target)
+    assert world.targets("a") == ["b"]
+    assert world.targets("a", depth=2) == ["b", "c"]
+    assert world.targets("d", depth=3) == ["b", "c", "d"], "ways lead in both directions"
+    assert world.targets("a", depth=3, target="c") == ["b", "c"]
+    assert world.targets("a", depth=1, target="c") == []
+    assert (
+        world("graph.query", {"relation_type": "next_to", "limit": 2}).body["relationships"][0][
+            "source"
+        ]["name"]
+        == "x"
+    )
+    assert world("graph.query", {"entity": "nobody"}).status == 404
+
+
+# --- contradictions -------------------------------------------------------------------------------
+
+
+def test_functional_claims_that_overlap_contradict_each_other(world: GraphHarness) -> None:
+    memory = world.remember("Ada lives in Oslo, I am sure.")
+    world.relate("Ada", "lives_in", "Lisbon", valid_from="2020-01-01")
+    world.relate("Ada", "lives_in", "Oslo", valid_from="2023-05-01", source_memory_id=memory)
+    world.relate("Ada", "knows", "Charles")
+    world.relate("Ada", "knows", "Mary")
+    found = world("graph.contradictions").body
+    assert found["total_count"] == 1 == world.stats()["contradictions"]
+    (item,) = found["items"]
+    assert (item["subject"], item["predicate"]) == ("Ada", "lives_in")
+    assert [claim["value"] for claim in item["claims"]] == ["Lisbon", "Oslo"]
+    assert (
+        item["claims"][1]["quote"] == "Ada lives in Oslo, I am sure."
+        and item["claims"][1]["memory_id"] == memory
+    )
+    assert item["overlap"] == {"from": "2023-05-01T00:00:00.000Z", "to": None}
+    assert item["resolution"]["kept"] == item["claims"][1]["relationship_id"]
+    assert world("graph.contradictions", query={"entity": "Charles"}).body["items"] == []
+    assert world("graph.contradictions", query={"memory_id": memory}).body["total_count"] == 1
+
+
+def test_a_contradiction_ends_with_one_of_its_sides(world: GraphHarness) -> None:
+    lisbon = world.relate("Ada", "lives_in", "Lisbon")
+    world.relate("Ada", "lives_in", "Oslo")
+    assert world.stats()["contradictions"] == 1
+    world("graph.relationships.delete", query={"relationship_id": lisbon["id"]}, body={})
+    assert world.stats()["contradictions"] == 0
+    world.relate("Ada", "favourite", "blue", functional=True)
+    world.relate(
+        "Ada", "favourite", "red", functional=True, close_previous=True, valid_from="2024-01-01"
+    )
+    assert world("graph.contradictions").body["total_count"] == 0
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def test_what_only_a_memory_said_goes_with_it(world: GraphHarness) -> None:
+    one, other = (
+        world.remember("Ada knows Charles."),
+        world.remember("Ada met Charles again, and Mary."),
+    )
+    world.relate("Ada", "knows", "Charles", source_memory_id=one)
+    world.relate("Ada", "knows", "Charles", source_memory_id=other)
+    world.relate("Ada", "knows", "Mary", source_memory_id=other)
+    assert world("graph.entities.get", entity_name="Ada").body["entity"]["mention_count"] == 2
+    assert len(world("graph.entities.get", entity_name="Ada").body["source_memories"]) == 2
+    world("memories.delete", id=other)
+    assert world.targets("Ada") == ["Charles"]
+    assert world("graph.entities.get", entity_name="Mary").status == 404
+    world("memories.delete", id=one)
+    assert world("graph.entities.get", entity_name="Ada").status == 404
+    assert world.stats() | {"updated_at": None} == {
+        "entities": 0, "relationships": 0, "entities_by_type": {}, "relationships_by_type": {},
+        "contradictions": 0, "average_degree": 0.0, "max_degree": 0, "components": 0,
+        "updated_at": None,
+    }  # fmt: skip
+
+
+def test_what_was_asked_for_stays(world: GraphHarness) -> None:
+    memory = world.remember("Ada knows Charles.")
+    world.relate("Ada", "knows", "Charles", source_memory_id=memory)
+    world.relate("Ada", "knows", "Charles")
+    world("memories.delete", id=memory)
+    assert world.targets("Ada") == ["Charles"]
+
+
+def test_a_dropped_collection_is_out_of_the_graph_at_once(world: GraphHarness) -> None:
+    collection = world("collections.create", {"name": "work"}).body["id"]
+    memory = world(
+        "memories.create", {"content": "Ada knows Charles.", "collection_id": collection}
+    ).body["id"]
+    world.relate("Ada", "knows", "Charles", source_memory_id=memory)
+    world("graph.entities.create", {"name": "Engine", "collection_id": collection})
+    world("collections.delete", id=collection)
+    assert world("graph.entities.list").body["items"] == []
+    assert world("graph.entities.get", entity_name="Engine").status == 404
+    assert world("graph.query", {}).body["relationships"] == []
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def counted(edges: list[tuple[str, str]], nodes: set[str]) -> tuple[int, int]:
+    """(components, largest degree) by looking at everything."""
+    left, components = set(nodes), 0
+    while left:
+        components += 1
+        front = {left.pop()}
+        while front:
+            reached = {b for a, b in edges if a in front} | {a for a, b in edges if b in front}
+            front = reached & left
+            left -= front
+    degrees = [
+        sum((a == node) + (b == node) - (a == b == node) for a, b in edges) for node in nodes
+    ]
+    return components, max(degrees, default=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_figures_are_what_counting_gives(world: GraphHarness, seed: int) -> None:
+    chance = random.Random(seed)
+    names = [f"n{i}" for i in range(9)]
+    claims: dict[str, tuple[str, str]] = {}
+    nodes: set[str] = set()
+    for _ in range(60):
+        if claims and chance.random() < 0.45:
+            chosen = chance.choice(sorted(claims))
+            del claims[chosen]
+            assert world("graph.relationships.delete", {"relationship_id": chosen}).status == 200
+        elif nodes and chance.random() < 0.1:
+            doomed = chance.choice(sorted(nodes))
+            nodes.discard(doomed)
+            claims = {found: ends for found, ends in claims.items() if doomed not in ends}
+            assert world("graph.entities.delete", entity_name=doomed).status == 200
+        else:
+            source, target = chance.choice(names), chance.choice(names)
+            made = world.relate(source, chance.choice(("knows", "likes")), target)
+            claims[made["id"]] = (source, target)
+            nodes |= {source, target}
+        stats = world.stats()
+        components, degree = counted(list(claims.values()), nodes)
+        assert (stats["entities"], stats["relationships"]) == (len(nodes), len(claims))
+        assert (stats["components"], stats["max_degree"]) == (components, degree)
+        assert sum(stats["relationships_by_type"].values()) == len(claims)

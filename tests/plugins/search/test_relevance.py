@@ -1,0 +1,64 @@
+"""How far below the best result others may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plugins.search.ranking import SCORE_GAPS
+from tests.support.search_harness import AdvancedSearchHarness
+
+QUESTION = "Which boats does the lighthouse keeper paint in autumn?"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[AdvancedSearchHarness]:
+    harness = AdvancedSearchHarness(tmp_path)
+    harness.add("The lighthouse keeper paints boats in autumn.")
+    harness.add("The keeper paints in autumn.")
+    harness.add("There is a lighthouse, and boats.")
+    harness.add("In autumn we pick apples in the garden behind the house.")
+    harness.add("Two boats went by.")
+    yield harness
+    harness.close()
+
+
+@pytest.mark.parametrize("asked", ["strict", "balanced", "all"])
+def test_results_stand_within_the_gap_below_the_best(
+    library: AdvancedSearchHarness, asked: str
+) -> None:
+    every = library.find(QUESTION, relevance="all")["results"]
+    best = every[0]["score"]
+    kept = [hit["id"] for hit in every if hit["score"] >= best - SCORE_GAPS[asked]]
+    answer = library.find(QUESTION, relevance=asked)
+    assert answer["evidence_ids"] == kept and answer["total"] == len(kept)
+    paged = library.find(QUESTION, relevance=asked, offset=1, limit=1)
+    assert paged["evidence_ids"] == kept[1:2] and paged["total"] == len(kept)
+
+
+def test_each_level_keeps_more_and_balanced_is_the_default(
+    library: AdvancedSearchHarness,
+) -> None:
+    strict, balanced, every = (
+        library.ids(QUESTION, relevance=asked) for asked in ("strict", "balanced", "all")
+    )
+    assert len(strict) < len(balanced) < len(every)
+    assert library.ids(QUESTION) == balanced
+    assert library.ids(QUESTION, include_low_confidence=True)[: len(every)] == every
+
+
+def test_an_installation_has_its_own_default(tmp_path: Path) -> None:
+    library = AdvancedSearchHarness(tmp_path, search={"relevance": "all"})
+    library.add("The lighthouse keeper paints boats in autumn.")
+    library.add("In autumn we pick apples in the garden behind the house.")
+    assert len(library.ids(QUESTION)) == 2 and len(library.ids(QUESTION, relevance="strict")) == 1
+    library.close()
+
+
+def test_whoever_orders_results_anew_is_given_all_of_them(library: AdvancedSearchHarness) -> None:
+    every = set(library.ids(QUESTION, relevance="all"))
+    assert set(library.order(QUESTION, diversity=0.5)) == every
+    assert set(library.order(QUESTION)) < every
+    assert set(library.order(QUESTION, diversity=0.5, relevance="strict")) < every

@@ -1,0 +1,180 @@
+"""Importing a file: what is understood, that twice is once, and that an interrupted import goes
+on.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.cli import import_memories as importer
+from runtime.cli.client import CallFailed, Client
+from runtime.cli.import_memories import ImportFailed, Record, read, run, send
+from tests.support.in_process import InProcess, in_process
+
+FILES: dict[str, tuple[str, list[str]]] = {
+    "mneme": (
+        '{"content": "One.", "tags": ["a"]}\n"Two."\n'
+        '{"kind": "memory", "record": {"content": "Three.", "id": "mem_1"}}',
+        ["One.", "Two.", "Three."],
+    ),
+    "mem0": (
+        '{"results": [{"id": "x", "memory": "Likes tea.", "user_id": "ada", "created_at": '
+        '"2024-07-01T10:00:00-07:00"}]}',
+        ["Likes tea."],
+    ),
+    "zep": (
+        '{"messages": [{"role": "user", "content": "Hello.", "created_at": '
+        '"2024-01-01T00:00:00Z"}], "facts": [{"fact": "Ada lives '
+        'in Oslo."}]}',
+        ["Hello.", "Ada lives in Oslo."],
+    ),
+    "letta": (
+        '[{"text": "A passage.", "created_at": "2024-01-01T00:00:00Z", "agent_id": "agent-1"}]',
+        ["A passage."],
+    ),
+    "mcp": (
+        '{"type": "entity", "name": "Ada", "entityType": "person", "observations": ["plays '
+        'chess"]}\n'
+        '{"type": "entity", "name": "Acme", "entityType": "company", "observations": []}\n'
+        '{"type": "relation", "from": "Ada", "to": "Acme", "relationType": "works_at"}',
+        ["Ada: plays chess"],
+    ),
+}
+
+
+class Through(Client):
+    """A client whose requests go to a service in this process; it may be cut off after some of
+    them.
+    """
+
+    def __init__(self, service: InProcess, token: str):
+        super().__init__("http://mneme.test", token)
+        self.service, self.token, self.left = service, token, 10_000
+
+    def call(self, method: str, path: str, body: Any = None, headers: Any = None) -> dict[str, Any]:
+        if not self.left:
+            raise CallFailed("cut off", 401)
+        self.left -= 1
+        further = {name.replace("-", "_"): value for name, value in (headers or {}).items()}
+        answer = self.service.request(method, path, body, who=self.token, **further)
+        if answer.is_success:
+            return answer.json()
+        raise CallFailed(answer.text, answer.status_code)
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Through]:
+    monkeypatch.setattr(
+        importer, "REQUESTS_AT_ONCE", 1
+    )  # the service of a test takes one request at a time
+    with (
+        in_process(tmp_path / "data") as running,
+        Through(running, running.register("ada@example.com")) as client,
+    ):
+        yield client
+
+
+def stored(client: Through) -> list[dict[str, Any]]:
+    return client.call("GET", "/v1/memories?limit=100")["items"]
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_files_are_told_by_their_shape(tmp_path: Path, service: Through, form: str) -> None:
+    text, contents = FILES[form]
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    assert read(path) == read(path, form)
+    report = run(service, path, read(path), {"user_id": "someone"}, False, io.StringIO())
+    assert (report.sent, report.refused) == (report.total, 0)
+    memories = stored(service)
+    assert sorted(memory["content"] for memory in memories) == sorted(contents)
+    if form == "mem0":
+        assert (memories[0]["user_id"], memories[0]["occurred_at"]) == (
+            "ada",
+            "2024-07-01T17:00:00.000Z",
+        )
+    if form == "mcp":
+        claims = service.call("POST", "/v1/knowledge-graph/query", {"entity": "Ada"})[
+            "relationships"
+        ]
+        assert [(claim["type"], claim["target"]["name"]) for claim in claims] == [
+            ("works_at", "Acme")
+        ]
+
+
+def test_twice_is_once_even_when_the_file_grew(tmp_path: Path, service: Through) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in range(5)))
+    run(service, path, read(path), {}, False, io.StringIO())
+    path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in (9, 0, 1, 2, 3, 4)))
+    run(service, path, read(path), {}, False, io.StringIO())
+    assert len(stored(service)) == 6
+
+
+def test_an_interrupted_import_goes_on(
+    tmp_path: Path, service: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "RECORDS_PER_STEP", 2)
+    path = tmp_path / "file.jsonl"
+    path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in range(7)))
+    service.left = 5
+    with pytest.raises(CallFailed, match="cut off"):
+        run(service, path, read(path), {}, False, io.StringIO())
+    service.left = 10_000
+    out = io.StringIO()
+    report = run(service, path, read(path), {}, False, out)
+    assert (report.skipped, report.sent) == (4, 3) and out.getvalue().endswith("7 of 7 (100%)\n")
+    assert len(stored(service)) == 7
+    assert [found.name for found in tmp_path.iterdir()] in (
+        ["data", "file.jsonl"],
+        ["file.jsonl", "data"],
+    )
+
+
+def test_what_the_service_refuses_is_counted_and_what_passes_is_waited_for(
+    tmp_path: Path, service: Through
+) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text('{"content": "Fine."}\n{"content": "   "}')
+    report = run(service, path, read(path), {}, False, io.StringIO())
+    assert (report.sent, report.refused) == (1, 1) and "content" in report.first_refusal
+
+    answers = [429, 503, 0]
+
+    class Busy:
+        def call(self, *_: Any) -> dict[str, Any]:
+            if answers:
+                raise CallFailed("busy", answers.pop(0))
+            return {}
+
+    pauses: list[float] = []
+    assert send(Busy(), Record("/v1/memories/raw", {"content": "x"}), pauses.append) is None
+    assert pauses == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("text", ["{", "nonsense", '{"type": "entity"}'])
+def test_what_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    with pytest.raises(ImportFailed, match=r"file\.json"):
+        read(path)
+
+
+def test_with_infer_the_text_is_learned_from(tmp_path: Path, service: Through) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text(
+        '{"content": "I live in Oslo and the weather is what it is.", "user_id": "ada"}'
+    )
+    run(service, path, read(path), {}, True, io.StringIO())
+    assert (
+        service.call("POST", "/v1/knowledge-graph/query", {"entity": "ada"})["relationships"][0][
+            "target"
+        ]["name"]
+        == "Oslo"
+    )

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from runtime.cli.ingest_files import files_in
+from tests.support import ROOT, corpus
+from tests.support.served import MNEME, Served
+
+
+def ingest(service: Served, token: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    where = [
+        "--base-url",
+        service.url,
+        "--api-key",
+        token,
+        "--config",
+        str(ROOT / "configs/test.yaml"),
+    ]
+    return subprocess.run(
+        [MNEME, "ingest", *map(str, arguments), *where],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+        check=False,
+    )
+
+
+def listed(service: Served, token: str) -> dict[str, str]:
+    answer = service.http.get(
+        "/v1/documents?limit=100", headers={"Authorization": f"Bearer {token}"}
+    )
+    return {item["filename"]: item["status"] for item in answer.json()["items"]}
+
+
+def test_a_folder_goes_in_and_the_next_run_goes_on(service: Served, tmp_path: Path) -> None:
+    token = service.register()
+    (tmp_path / "deep").mkdir()
+    (tmp_path / ".hidden").write_text("left out")
+    (tmp_path / "note.md").write_text("# Note\n\nThe boat is red.")
+    (tmp_path / "deep" / "tides.html").write_text(corpus.HTML)
+    first = ingest(service, token, tmp_path, "--tags", "boats")
+    assert (first.returncode, first.stdout.splitlines()[-1]) == (
+        0,
+        "2 uploaded, 0 there already, 0 failed.",
+    ), first.stderr
+    assert listed(service, token) == {"note.md": "completed", "tides.html": "completed"}
+
+    (tmp_path / "program.exe").write_bytes(b"MZ\x00\x00\x01\x02")
+    (tmp_path / "broken.json").write_text("{")
+    again = ingest(service, token, tmp_path)
+    assert again.returncode == 1
+    assert again.stdout.splitlines() == [
+        f"{tmp_path / 'broken.json'}: The file is not valid JSON.",
+        f"{tmp_path / 'program.exe'}: not a supported format, left out",
+        "1 uploaded, 2 there already, 1 failed.",
+    ]
+
+
+def test_what_stops_everything_is_one_sentence(service: Served, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("A note.")
+    refused = ingest(service, "mem_sk_" + "0" * 64, tmp_path)
+    assert (
+        refused.returncode == 1
+        and refused.stderr.strip().count("\n") == 0
+        and "401" in refused.stderr
+    )
+    missing = ingest(service, "x", tmp_path / "nowhere")
+    assert (
+        missing.returncode == 1
+        and missing.stderr.strip()
+        == f"mneme ingest: There is no file or folder {tmp_path / 'nowhere'}."
+    )
+
+
+def test_a_folder_gives_its_own_visible_files(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("o")
+    folder = tmp_path / "folder"
+    (folder / "b").mkdir(parents=True)
+    for name in ("b/2.txt", "a.txt", ".git"):
+        (folder / name).write_text(name)
+    (folder / "link.txt").symlink_to(outside)
+    assert [path.relative_to(folder).as_posix() for path in files_in([folder])] == [
+        "a.txt",
+        "b/2.txt",
+    ]
+    assert list(files_in([outside])) == [outside]

@@ -1,0 +1,95 @@
+"""The short cut between gateway and shard: messages arrive whole and answers are theirs, and a loss
+is told from never having sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from runtime.cluster.unix_socket import NotConnected, ShardSocket, listen, remove
+
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    with TemporaryDirectory(dir="/tmp") as directory:  # pytest's own have long names
+        yield Path(directory) / "private" / "shard-0"
+
+
+async def echo(message: bytes) -> bytes:
+    await asyncio.sleep(
+        0.001 * (10 - len(message) % 10)
+    )  # the first to be sent is not the first to be answered
+    return message
+
+
+def test_each_message_gets_its_own_answer(path: Path) -> None:
+    async def work() -> None:
+        async with await listen(path, echo):
+            shard = ShardSocket(path)
+            messages = [bytes([number]) * (number + 1) for number in range(50)] + [
+                b"",
+                b"x" * 5_000_000,
+            ]
+            assert await asyncio.gather(*(shard.send(message) for message in messages)) == messages
+            assert await asyncio.gather(*(shard.send(message) for message in messages)) == messages
+
+    asyncio.run(work())
+
+
+def test_only_a_directory_of_ones_own_is_used(path: Path) -> None:
+    async def work() -> None:
+        async with await listen(path, echo):
+            path.parent.chmod(0o750)
+            with pytest.raises(NotConnected):
+                await ShardSocket(path).send(b"secret")
+            assert await listen(path.with_name("shard-1"), echo) is None
+
+    asyncio.run(work())
+
+
+def test_a_shard_that_is_gone_is_told_from_one_that_goes_under_a_message(path: Path) -> None:
+    async def work() -> None:
+        shard = ShardSocket(path)
+        with pytest.raises(NotConnected):
+            await shard.send(b"nobody has listened yet")
+
+        async def leave(_: bytes) -> bytes:
+            raise ConnectionError
+
+        async with await listen(path, leave):
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await shard.send(b"the outcome is unknown")
+        with pytest.raises(NotConnected):
+            await shard.send(b"nobody listens any more")
+        async with await listen(path, echo):
+            assert await shard.send(b"it is back") == b"it is back"
+
+    asyncio.run(work())
+
+
+def test_a_connection_of_a_call_that_was_given_up_is_not_used_again(path: Path) -> None:
+    async def work() -> None:
+        async with await listen(path, echo):
+            shard = ShardSocket(path)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await shard.send(b"0123456789")
+            assert await shard.send(b"another") == b"another"
+
+    asyncio.run(work())
+
+
+def test_the_last_socket_takes_the_directory_with_it(path: Path) -> None:
+    async def work() -> None:
+        async with await listen(path, echo), await listen(path.with_name("shard-1"), echo):
+            remove(path)
+            assert path.parent.exists()
+            remove(path.with_name("shard-1"))
+            assert not path.parent.exists()
+
+    asyncio.run(work())

@@ -1,0 +1,153 @@
+"""Room for bodies that arrive, over real sockets from several addresses of this machine: whoever
+fills it keeps nobody else out.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from runtime.errors import Unavailable
+from runtime.http import arriving, bodies, gateway
+from runtime.http.arriving import Arrival, Arriving
+from runtime.limits import PUBLIC_BODY_BYTES_MAX
+from tests.support.over_http import OverHttp, over_http
+
+KIB = 1024
+ROOM = 1024 * KIB
+ATTACKER, HONEST = "127.0.0.2", "127.0.0.3"
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OverHttp]:
+    monkeypatch.setattr(arriving, "BODIES_ARRIVING_BYTES_MAX", ROOM)
+    with over_http(tmp_path) as service:
+        yield service
+
+
+def held(service: OverHttp) -> int:
+    text = service.http.get("/metrics").text
+    (size,) = re.findall(r"^mneme_body_bytes_arriving\{.*?\} (\S+)$", text, re.MULTILINE)
+    return int(float(size))
+
+
+@contextmanager
+def begun(
+    service: OverHttp, sizes: list[int], path: str, address: str, who: str = ""
+) -> Iterator[list[socket.socket]]:
+    """Connections that have sent so many bytes of a body which never ends."""
+    credential = f"Authorization: Bearer {who}\r\n" if who else ""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"{credential}Transfer-Encoding: chunked\r\n\r\n"
+    ).encode()
+    port = httpx.URL(service.url).port
+    with ExitStack() as open_ones:
+        made = []
+        for size in sizes:
+            sender = socket.create_connection(("127.0.0.1", port), 20, (address, 0))
+            open_ones.enter_context(sender)
+            sender.sendall(head + b"%x\r\n%s\r\n" % (size, b" " * size))
+            made.append(sender)
+        yield made
+
+
+def write(service: OverHttp, who: str, address: str, size: int = 1) -> int:
+    """The status of a memory that is written from this address."""
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(base_url=service.url, transport=transport, timeout=20) as client:
+        body = {"content": "harbour " * max(1, size // 8)}
+        headers = {"Authorization": f"Bearer {who}"}
+        return client.post("/v1/memories/raw", json=body, headers=headers).status_code
+
+
+def test_idle_bodies_of_strangers_keep_nobody_out(service: OverHttp) -> None:
+    """66 connections without a credential, which fill the room and then say nothing."""
+    me = service.register()
+    largest = PUBLIC_BODY_BYTES_MAX - 1
+    full, rest = divmod(ROOM - 49, largest)
+    sizes = [*[largest] * full, rest, *[1] * (65 - full)]
+    with begun(service, sizes, "/v1/auth/login", ATTACKER):
+        service.until(lambda: held(service) >= ROOM - 1)
+        for _ in range(3):
+            assert write(service, me, HONEST, 4 * KIB) in (201, 202)
+        assert held(service) > 0, "they still wait, as far as there is room"
+    service.until(lambda: held(service) == 0)
+
+
+def test_one_account_s_bodies_keep_no_other_account_out(service: OverHttp) -> None:
+    """Neither from many addresses nor from behind one that all share."""
+    me, eve = service.register(), service.register("eve@example.com")
+    for addresses in ([f"127.0.1.{number}" for number in range(1, 17)], [HONEST]):
+        with ExitStack() as attack:
+            for address in addresses:
+                sizes = [ROOM // len(addresses)] if len(addresses) > 1 else [ROOM // 16] * 16
+                attack.enter_context(begun(service, sizes, "/v1/memories/raw", address, eve))
+            service.until(lambda: held(service) == ROOM)
+            assert write(service, me, HONEST, 4 * KIB) in (201, 202)
+        service.until(lambda: held(service) == 0)
+
+
+def test_whoever_fills_the_room_is_refused_further_bodies(service: OverHttp) -> None:
+    me = service.register()
+    with begun(service, [ROOM // 4] * 4, "/v1/memories/raw", HONEST, me) as senders:
+        service.until(lambda: held(service) == ROOM)
+        assert write(service, me, HONEST) == 503
+        senders[0].sendall(b"1\r\n \r\n")
+        assert senders[0].recv(KIB).startswith(b"HTTP/1.1 503")
+        service.until(lambda: held(service) == ROOM * 3 // 4)
+        assert write(service, me, HONEST) in (201, 202)
+
+
+def test_requests_that_wait_for_their_bodies_keep_no_other_address_out(
+    service: OverHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = service.register()
+    monkeypatch.setattr(gateway, "GATEWAY_REQUESTS_MAX", 20)
+    with begun(service, [1] * 40, "/v1/auth/login", ATTACKER):
+        service.until(lambda: held(service) >= 19)  # whoever asks for the figures takes a place
+        assert write(service, me, HONEST) in (201, 202)
+        assert write(service, me, HONEST) in (201, 202)
+
+
+def test_a_body_for_strangers_is_small(service: OverHttp) -> None:
+    eve = service.register()
+    filling = b" " * PUBLIC_BODY_BYTES_MAX
+    for path in ("/v1/auth/login", "/v1/auth/register", "/v1/account/receipts", "/mcp"):
+        sent = {"Content-Type": "application/json", "Accept": "application/json"}
+        assert service.http.post(path, content=filling + b"{}", headers=sent).status_code == 413
+    assert write(service, eve, HONEST, PUBLIC_BODY_BYTES_MAX) in (201, 202)
+
+
+def test_a_body_that_drips_is_given_up(service: OverHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its pieces comes in time, and all of them too slowly."""
+    monkeypatch.setattr(bodies, "BODY_SLOW_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(bodies, "BODY_BYTES_PER_SECOND_MIN", KIB)
+    with begun(service, [10], "/v1/auth/login", ATTACKER) as (sender,):
+        assert sender.recv(KIB).startswith(b"HTTP/1.1 400")
+
+
+def test_the_network_of_an_ipv6_address_is_one_caller() -> None:
+    room = Arriving()
+    first, second, other = (
+        Arrival(address, None) for address in ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:1::1")
+    )
+    for arrival in (first, second, other):
+        room.begin(arrival)
+    half = arriving.BODIES_ARRIVING_BYTES_MAX // 2
+    room.grow(first, half - 10)
+    room.grow(second, half)
+    room.grow(other, half // 2)
+    assert (second.refused, other.refused, room.size) == (True, False, half - 10 + half // 2)
+    room.grow(other, 10)
+    with pytest.raises(Unavailable):
+        room.grow(other, 2 * half)
+    for arrival in (first, second, other):
+        room.end(arrival)
+    assert room.size == 0

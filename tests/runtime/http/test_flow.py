@@ -1,0 +1,321 @@
+"""Flows through the real gateway and a real shard: who may begin one, what it composes, how it
+ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import Field
+
+from plugins import accounts
+from runtime import limits
+from runtime.api.operation import Body, Flow, Idempotency, Operation, Reply
+from runtime.api.plugin import Plugin
+from runtime.cluster import LocalShards
+from runtime.errors import BadRequest, Unavailable
+from runtime.shard import holds
+from tests.support.over_http import OverHttp, over_http
+from tests.support.worlds import example_plugin
+
+
+class Wish(Body):
+    label: str = Field(max_length=20, description="What the bookmarks are for.")
+    count: int = Field(1, description="How many to make.")
+    fail: bool = Field(False, description="Fail after making them.")
+    wait: bool = Field(False, description="Wait for the test.")
+
+
+class FlowHarness:
+    """What handlers and tests tell each other."""
+
+    def __init__(self) -> None:
+        self.reached, self.go_on, self.stopped = (
+            threading.Event(),
+            threading.Event(),
+            threading.Event(),
+        )
+        self.runs = 0
+
+    async def pause(self) -> None:
+        self.reached.set()
+        try:
+            while not self.go_on.is_set():
+                await asyncio.sleep(0.002)
+        except asyncio.CancelledError:
+            self.stopped.set()
+            raise
+
+
+STAGE = FlowHarness()
+
+
+def load(ctx: Any, body: Wish) -> dict[str, Any]:
+    return {"tenant": ctx.principal.tenant_id, "now": ctx.now}
+
+
+def finish(ctx: Any, body: Wish) -> None:
+    """Leaves a bookmark that says how the flow went."""
+    plugin_create({"url": f"end:{ctx.prepared}", "label": body.label}, ctx)
+
+
+def plugin_create(fields: dict[str, Any], ctx: Any) -> None:
+    operation = ctx.registry.operations["bookmarks.create"]
+    operation.handler(ctx, operation.body.model_validate(fields))
+
+
+async def make(call: Any, steps: Any, models: Any) -> Reply:
+    STAGE.runs += 1
+    if call.body.wait:
+        await STAGE.pause()
+    made = [
+        await steps.run("bookmarks.create", {"url": f"made:{n}", "label": call.body.label})
+        for n in range(call.body.count)
+    ]
+    if call.body.fail:
+        raise BadRequest("As wished.")
+    listed = await steps.run("bookmarks.list", query={"label": call.body.label})
+    one = await steps.run("bookmarks.get", id=made[0]["id"])
+    return Reply(
+        200,
+        {"made": len(made), "listed": listed["total_count"], "one": one["url"], **call.loaded},
+        outcome="whole",
+    )
+
+
+class Words:
+    """A body of `count` chunks, one a millisecond."""
+
+    def __init__(self, reply: Reply, wish: Wish):
+        self.reply, self.wish, self.number = reply, wish, 0
+
+    def __aiter__(self) -> Words:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await asyncio.sleep(0.001)
+        self.number += 1
+        self.reply.outcome = self.number
+        if self.number > self.wish.count:
+            if self.wish.fail:
+                self.reply.error = BadRequest("On the way.")
+            raise StopAsyncIteration
+        return b"word%d " % self.number
+
+    async def aclose(self) -> None:
+        STAGE.stopped.set()
+
+
+async def stream(call: Any, steps: Any, models: Any) -> Reply:
+    reply = Reply(200, headers={"X-Extra": "yes"}, content_type="text/plain")
+    reply.body = Words(reply, call.body)
+    return reply
+
+
+def operation(name: str, handler: Any, scope: str = "write", **fields: Any) -> Operation:
+    return Flow(
+        f"flows.{name}", "POST", f"/v1/flows/{name}", handler, "A flow", None,
+        body=Wish, scope=scope, finish=finish, idempotency=Idempotency.CACHED, **fields,
+    )  # fmt: skip
+
+
+PLUGIN = Plugin(
+    "flows",
+    requires=("bookmarks",),
+    operations=(operation("make", make, load=load), operation("stream", stream)),
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OverHttp]:
+    plugins = (accounts.plugin, example_plugin(), PLUGIN)
+    with over_http(
+        tmp_path_factory.mktemp("flows"), plugins, limits__requests_per_minute=1_000
+    ) as service:
+        yield service
+
+
+@pytest.fixture
+def me(service: OverHttp, request: pytest.FixtureRequest) -> str:
+    for event in (STAGE.reached, STAGE.go_on, STAGE.stopped):
+        event.clear()
+    STAGE.runs = 0
+    return service.register(f"{abs(hash(request.node.name))}@example.com")
+
+
+def marks(service: OverHttp, who: str) -> list[str]:
+    return sorted(item["url"] for item in service.get("/v1/bookmarks", who).json()["items"])
+
+
+def test_a_flow_composes_operations_and_ends_in_one_transaction(service: OverHttp, me: str) -> None:
+    answer = service.post("/v1/flows/make", {"label": "a", "count": 2}, me)
+    body = answer.json()
+    assert (answer.status_code, body["made"], body["listed"], body["one"]) == (200, 2, 2, "made:0")
+    assert body["tenant"] == service.get("/v1/auth/me", me).json()["user_id"]
+    assert marks(service, me) == ["end:whole", "made:0", "made:1"]
+
+
+def test_a_flow_is_one_request(tmp_path: Path) -> None:
+    plugins = (accounts.plugin, example_plugin(), PLUGIN)
+    with over_http(tmp_path, plugins, limits__requests_per_minute=2) as service:
+        me = service.register()
+        assert [
+            service.post("/v1/flows/make", {"label": "a", "count": 5}, me).status_code
+            for _ in range(3)
+        ] == [200, 200, 429]
+
+
+def test_who_may_not_begin_starts_nothing(service: OverHttp, me: str) -> None:
+    key = service.post("/v1/auth/api-keys", {"name": "k", "scopes": ["read"]}, me).json()["key"]
+    assert service.post("/v1/flows/make", {"label": "a"}, key).status_code == 403
+    assert service.post("/v1/flows/make", {"label": "a"}, "mem_sk_" + "0" * 64).status_code == 401
+    assert service.post("/v1/flows/make", {}, me).status_code == 422
+    assert service.post("/v1/flows/make", {}, key).status_code == 403
+    assert STAGE.runs == 0
+
+
+def test_a_failed_flow_finishes_nothing_and_frees_its_key(service: OverHttp, me: str) -> None:
+    for _ in range(2):
+        answer = service.post(
+            "/v1/flows/make", {"label": "a", "fail": True}, me, Idempotency_Key="k"
+        )
+        assert answer.status_code == 400 and answer.json()["error"]["message"] == "As wished."
+    assert STAGE.runs == 2
+    assert marks(service, me) == ["made:0"], (
+        "the parts carry keys of their own, and nothing was finished"
+    )
+
+
+def test_a_flow_whose_end_is_lost_frees_its_key(
+    service: OverHttp, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = service.shard.execute
+
+    async def losing(call: Any) -> Reply:
+        return Reply(503, error=Unavailable("Lost.")) if call.stage == "end" else await whole(call)
+
+    monkeypatch.setattr(service.shard, "execute", losing)
+    assert (
+        service.post("/v1/flows/make", {"label": "a"}, me, Idempotency_Key="k").status_code == 503
+    )
+
+    async def raising(call: Any) -> Reply:
+        if call.stage == "end":
+            raise Unavailable("Lost.")
+        return await whole(call)
+
+    monkeypatch.setattr(LocalShards, "execute", lambda shards, call: raising(call))
+    assert (
+        service.post("/v1/flows/make", {"label": "b"}, me, Idempotency_Key="l").status_code == 503
+    )
+    monkeypatch.undo()
+    assert (
+        service.post("/v1/flows/make", {"label": "b"}, me, Idempotency_Key="l").status_code == 200
+    )
+
+
+def test_a_repeated_key_is_answered_from_the_record(service: OverHttp, me: str) -> None:
+    first = service.post("/v1/flows/make", {"label": "a"}, me, Idempotency_Key="k")
+    again = service.post("/v1/flows/make", {"label": "a"}, me, Idempotency_Key="k")
+    assert again.content == first.content and again.headers["X-Idempotent-Replay"] == "true"
+    assert STAGE.runs == 1 and marks(service, me) == ["end:whole", "made:0"]
+    assert (
+        service.post("/v1/flows/make", {"label": "b"}, me, Idempotency_Key="k").status_code == 409
+    )
+
+
+def test_a_twin_waits_for_a_running_flow(service: OverHttp, me: str) -> None:
+    wish = {"label": "a", "wait": True}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
+        assert STAGE.reached.wait(10)
+        twin = service.post("/v1/flows/make", wish, me, Idempotency_Key="k")
+        other = service.post("/v1/bookmarks", {"url": "x"}, me, Idempotency_Key="k")
+        assert (twin.status_code, twin.headers["Retry-After"], other.status_code) == (409, "1", 409)
+        STAGE.go_on.set()
+        assert running.result().status_code == 200
+    assert STAGE.runs == 1
+
+
+def test_a_hold_that_expired_is_taken_over_and_its_owner_ends_without_effect(
+    service: OverHttp, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wish = {"label": "a", "wait": True}
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(holds, "FLOW_SECONDS_MAX", 0)
+        stale = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
+        assert STAGE.reached.wait(10)
+        STAGE.reached.clear()
+        monkeypatch.setattr(holds, "FLOW_SECONDS_MAX", limits.FLOW_SECONDS_MAX)
+        taken = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
+        assert STAGE.reached.wait(10)
+        STAGE.go_on.set()
+        statuses = {stale.result().status_code, taken.result().status_code}
+    assert 200 in statuses <= {200, 409}, (
+        "parts that run at the same moment tell one of them to wait"
+    )
+    assert marks(service, me) == ["end:whole", "made:0"]
+
+
+def test_a_client_that_leaves_stops_the_flow(service: OverHttp, me: str) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        service.http.post(
+            "/v1/flows/make",
+            json={"label": "a", "wait": True},
+            headers={"Authorization": f"Bearer {me}", "Idempotency-Key": "k"},
+            timeout=0.2,
+        )
+    assert STAGE.stopped.wait(10)
+    STAGE.go_on.set()
+    again = service.post("/v1/flows/make", {"label": "a", "wait": True}, me, Idempotency_Key="k")
+    assert again.status_code in (200, 409)  # 409 for the moment in which the key is given back
+
+
+def test_a_stream_goes_out_as_it_comes_and_ends_the_flow(service: OverHttp, me: str) -> None:
+    answer = service.post("/v1/flows/stream", {"label": "a", "count": 3}, me, Idempotency_Key="k")
+    assert answer.text == "word1 word2 word3 " and answer.headers["X-Extra"] == "yes"
+    for name in ("X-Request-ID", "X-Process-Time", "X-Service-Version", "X-Service-Build"):
+        assert answer.headers[name]
+    again = service.post("/v1/flows/stream", {"label": "a", "count": 3}, me, Idempotency_Key="k")
+    assert (again.content, again.headers["X-Idempotent-Replay"], again.headers["Content-Type"]) == (
+        answer.content,
+        "true",
+        "text/plain",
+    )
+    assert marks(service, me) == ["end:4"]
+
+
+def test_a_stream_that_fails_on_the_way_finishes_nothing(service: OverHttp, me: str) -> None:
+    for _ in range(2):
+        assert (
+            service.post(
+                "/v1/flows/stream",
+                {"label": "a", "count": 1, "fail": True},
+                me,
+                Idempotency_Key="k",
+            ).text
+            == "word1 "
+        )
+    assert marks(service, me) == []
+
+
+def test_leaving_a_stream_closes_it_and_ends_the_flow(service: OverHttp, me: str) -> None:
+    sent = {
+        "json": {"label": "a", "count": 1_000_000},
+        "headers": {"Authorization": f"Bearer {me}", "Idempotency-Key": "k"},
+    }
+    with service.http.stream("POST", "/v1/flows/stream", **sent) as answer:
+        next(answer.iter_bytes())
+    assert STAGE.stopped.wait(10)
+    service.until(lambda: marks(service, me))
+    (end,) = marks(service, me)
+    assert end.startswith("end:")
+    short = service.post("/v1/flows/stream", {"label": "a", "count": 2}, me, Idempotency_Key="k")
+    assert short.text == "word1 word2 ", "half a stream is remembered by nobody"

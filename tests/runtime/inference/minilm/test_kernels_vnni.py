@@ -1,0 +1,108 @@
+"""The compiled model against the graph, at each number of tokens that its tiles and blocks treat
+differently.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runtime.inference import packaged_files
+from runtime.inference.minilm import MiniLm, kernels_vnni
+from runtime.inference.minilm.kernels_vnni import BLOCK_ROWS, TILE_ROWS, CompiledMiniLm, packed
+from runtime.inference.minilm.onnx import GraphMiniLm
+from runtime.inference.minilm.weights import kept
+
+LENGTHS = [
+    *range(2, 2 * TILE_ROWS + 2),
+    31,
+    32,
+    33,
+    64,
+    BLOCK_ROWS - 1,
+    BLOCK_ROWS,
+    BLOCK_ROWS + 1,
+    256,
+]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def compiled(directory: Path) -> CompiledMiniLm:
+    return CompiledMiniLm.open(kept(directory / "packed", packaged_files(), packed), 1)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> list[list[int]]:
+    """Token ids of texts of every length above, each about other words."""
+    words = Path(kernels_vnni.__file__).read_text().split()
+    encode = MiniLm.load(tmp_path_factory.mktemp("tokenizer")).encode
+    return [
+        [*encode([" ".join(words[length : length + 300])])[0].ids[: length - 1], 102]
+        for length in LENGTHS
+    ]
+
+
+def test_it_computes_what_the_graph_computes(
+    directory: Path, compiled: CompiledMiniLm, texts: list[list[int]]
+) -> None:
+    graph = GraphMiniLm.load(directory, packaged_files(), 1)
+    # A number that rounds the other way at one layer moves those of the next, so they agree in
+    # direction, not in each digit.
+    cosines = []
+    for ids in texts:
+        vectors, (states,) = compiled.run([ids])
+        expected, (expected_states,) = graph.run([ids])
+        cosines.append((vectors @ expected.T).item())
+        tokens = (
+            (states * expected_states).sum(axis=1)
+            / np.linalg.norm(states, axis=1)
+            / np.linalg.norm(expected_states, axis=1)
+        )
+        assert states.shape == (len(ids), 384) and cosines[-1] > 0.995 and tokens.mean() > 0.99, (
+            len(ids)
+        )
+    assert np.mean(cosines) > 0.999
+
+
+def test_texts_of_any_length_share_a_run(compiled: CompiledMiniLm, texts: list[list[int]]) -> None:
+    together, states = compiled.run(texts)
+    for ids, vector, state in zip(texts, together, states, strict=True):
+        (alone,), (alone_state,) = compiled.run([ids])
+        np.testing.assert_array_equal(vector, alone)
+        np.testing.assert_array_equal(state, alone_state)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 64])
+def test_threads_share_texts_and_change_nothing(
+    directory: Path, compiled: CompiledMiniLm, texts: list[list[int]], threads: int
+) -> None:
+    several = CompiledMiniLm.open(directory / "packed", threads)
+    for some in (texts, texts[:1], texts[:2], texts[:3]):
+        vectors, states = several.run(some)
+        expected, expected_states = compiled.run(some)
+        np.testing.assert_array_equal(vectors, expected)
+        for state, expected_state in zip(states, expected_states, strict=True):
+            np.testing.assert_array_equal(state, expected_state)
+
+
+def test_gelu_is_that_of_the_error_function() -> None:
+    x = np.linspace(-12, 12, kernels_vnni.INNER, dtype=np.float32)[None]
+    expected = [value * 0.5 * (1 + math.erf(value / math.sqrt(2))) for value in x[0].astype(float)]
+    kernels_vnni._gelu(x)
+    np.testing.assert_allclose(x[0], expected, atol=2e-6)
+
+
+def test_softmax_is_that_of_the_exponential() -> None:
+    scores = np.concatenate([np.linspace(-90, 3, 40), [50.0]]).astype(np.float32)
+    expected = np.exp(scores[:40].astype(float) - 3)
+    kernels_vnni._softmax(scores, 40)
+    np.testing.assert_allclose(scores[:40], expected / expected.sum(), rtol=2e-5, atol=1e-30)
+    assert scores[40] == 50  # not one of the forty

@@ -1,0 +1,348 @@
+"""Two supervisors at work at once: one stops anywhere, the other goes on, the first wakes up. No
+row is lost, doubled or brought back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import serve_app
+from runtime.cluster.supervisor import Different, Supervisor
+from runtime.placement import UNDOING, Placement, PlacementError
+from runtime.shard import slot_moves
+from runtime.shard.slot_moves import MoveOver, MoveRefused
+from runtime.tenancy import slot_of_email
+from storage.store import Scope, Transaction
+from tests.runtime.shard.test_slot_moves_shipped import has_once, shipping
+from tests.support.sharded import Sharded, emails, sharded
+
+MEMORIES = 6
+BEFORE, INSIDE, AFTER = "before", "inside", "after"
+
+
+class Stop:
+    """Where a supervisor stops: at its step number `at` (counted from 0, publications included), or
+    at the first that `chosen` names.
+
+    where  before the step arrives; inside, between what the shard checks and what it writes; after,
+           when nobody has heard the answer
+    """
+
+    def __init__(self, at: int = -1, where: str = BEFORE, chosen: str = ""):
+        self.at, self.where, self.chosen = at, where, chosen
+        self.steps: list[str] = []
+        self.reached, self.woken = asyncio.Event(), asyncio.Event()
+
+    def is_here(self, step: str) -> bool:
+        self.steps.append(step)
+        return len(self.steps) == self.at + 1 or (step == self.chosen and not self.reached.is_set())
+
+    async def wait(self) -> None:
+        if not self.reached.is_set():
+            self.reached.set()
+            await self.woken.wait()
+
+
+INSIDE_OF: ContextVar[Stop | None] = ContextVar("inside_of", default=None)
+
+
+class Stopping(Supervisor):
+    """A supervisor that stops once."""
+
+    def __init__(self, service: Sharded, stop: Stop):
+        super().__init__(service.table, self._ask_stopping)
+        self.service, self.stop = service, stop
+
+    async def _ask_stopping(self, number: int, step: str, *given: Any) -> Any:
+        here = self.stop.is_here(step)
+        if here and self.stop.where == BEFORE:
+            await self.stop.wait()
+        INSIDE_OF.set(self.stop if here and self.stop.where == INSIDE else None)
+        answer = await self.service.opened[number].order(step, *given)
+        INSIDE_OF.set(None)
+        if here and self.stop.where == AFTER:
+            await self.stop.wait()
+        return answer
+
+    async def _change(self, change: Callable[[Placement], Placement]) -> Placement:
+        here = self.stop.is_here("publish")
+        if here and self.stop.where == BEFORE:
+            await self.stop.wait()
+        published = await super()._change(change)
+        if here and self.stop.where == AFTER:
+            await self.stop.wait()
+        return published
+
+    async def work(self) -> None:
+        """Advance what is to be done until nothing is, through failures as a supervisor goes on
+        through them.
+        """
+        while moves := self._table.load().moves:
+            with suppress(Exception):
+                await self.advance(moves[0])
+
+
+def turns_can_stop(service: Sharded) -> None:
+    """Between a step's checks and its turn in the writer, its supervisor may stop."""
+    for shard in service.opened:
+
+        async def in_turn(work: Any, taken: Any = shard._moves._in_turn) -> None:
+            if (stop := INSIDE_OF.get()) is not None:
+                await stop.wait()
+            await taken(work)
+
+        shard._moves._in_turn = in_turn
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slot_moves, "SLOT_PIECE_BYTES", 5_000)
+    monkeypatch.setattr(slot_moves, "SLOT_ROWS_ERASED_PER_STEP", 100)
+
+
+def plain(directory: Path) -> AbstractAsyncContextManager[Sharded]:
+    return sharded(directory)
+
+
+def replicated(directory: Path) -> AbstractAsyncContextManager[Sharded]:
+    return shipping(directory, "replicated")
+
+
+@asynccontextmanager
+async def filled(
+    opened: AbstractAsyncContextManager[Sharded],
+) -> AsyncIterator[tuple[Sharded, str, int]]:
+    """A service with an account of some memories, the account's token, and its slot."""
+    async with opened as service:
+        turns_can_stop(service)
+        (email,) = emails(0, 2, 1)
+        token = await service.register(email)
+        for number in range(MEMORIES):
+            assert (
+                await service.remember(
+                    token, f"the ferry {number} leaves at {number} in the morning"
+                )
+            ).status_code == 201
+        yield service, token, slot_of_email(email)
+
+
+END, HALF_WAY, AT_ONCE = "to its end", "half way", "beside it"
+
+
+async def both(one: Stopping, two: Stopping, until: str) -> None:
+    """The first works until it stops, then the second one `until`; the first wakes up and goes on
+    as far as it can; then all end.
+
+    until  to its end; half way, to where it has a part of the slot, and stands still while the
+           first goes on; beside it: does not
+    """
+    async with asyncio.timeout(120):
+        first = asyncio.create_task(one.work())
+        await reached(one, first)
+        second = asyncio.create_task(two.work())
+        await (second if until == END else reached(two, second))
+        one.stop.woken.set()
+        if until == HALF_WAY:
+            await first
+        two.stop.woken.set()
+        await asyncio.gather(first, second)
+
+
+async def reached(supervisor: Stopping, task: asyncio.Task[None]) -> None:
+    """Wait until it stops, or is done because it comes to no such place."""
+    stopped = asyncio.create_task(supervisor.stop.reached.wait())
+    await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+
+
+@pytest.mark.parametrize("where", [BEFORE, INSIDE, AFTER])
+@pytest.mark.parametrize(
+    ("opened", "until"),
+    [
+        *((plain, until) for until in (END, HALF_WAY, AT_ONCE)),
+        (replicated, HALF_WAY),
+        *(pytest.param(replicated, until, marks=pytest.mark.long) for until in (END, AT_ONCE)),
+    ],
+)
+def test_a_supervisor_that_wakes_late_erases_nothing(
+    tmp_path: Path, opened: Any, until: str, where: str
+) -> None:
+    """It stops at each of its steps in turn."""
+
+    async def work() -> None:
+        async with filled(opened(tmp_path)) as (service, token, slot):
+            stored, at = sorted(await service.texts(token)), 0
+            while True:
+                one = Stopping(service, Stop(at, where))
+                two = Stopping(service, Stop(where=AFTER, chosen="" if until == END else "take"))
+                await one.move([slot], 1 - service.table.load().owners[slot])
+                await both(one, two, until)
+                assert has_once(service, slot), (one.stop.steps, two.stop.steps)
+                assert sorted(await service.texts(token)) == stored
+                if len(one.stop.steps) <= at:
+                    break
+                at += 1
+            assert at > 18 and one.stop.steps.count("take") > 3
+
+    asyncio.run(work())
+
+
+TAKEN, ENDED, GONE_ON = "taken again", "ended", "gone on with"
+
+
+@pytest.mark.parametrize("meanwhile", [TAKEN, ENDED, GONE_ON])
+def test_rows_that_were_held_up_before_they_were_written_are_not_written_later(
+    tmp_path: Path, meanwhile: str
+) -> None:
+    """Whatever became of the slot meanwhile: it is on its way here again, it stayed where it was,
+    or it is here and was written to.
+    """
+
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            one = Stopping(service, Stop(where=INSIDE, chosen="take"))
+            two = Stopping(
+                service,
+                Stop(where=AFTER, chosen={TAKEN: "take", ENDED: "erase", GONE_ON: ""}[meanwhile]),
+            )
+            await one.move([slot], 1)
+            first = asyncio.create_task(one.advance(service.table.load().moves[0]))
+            await reached(one, first)
+            second = asyncio.create_task(two.work())
+            if meanwhile == GONE_ON:
+                await second
+                for memory in (await service.call("GET", "/v1/memories", who=token)).json()[
+                    "items"
+                ]:
+                    assert (
+                        await service.call("DELETE", f"/v1/memories/{memory['id']}", who=token)
+                    ).status_code == 200
+            else:
+                await reached(two, second)
+
+            def found() -> Any:
+                rows = service.rows(1, slot)
+                return (
+                    rows.get("memories") if meanwhile == GONE_ON else rows
+                )  # what counts its use goes on
+
+            before = found()
+            assert bool(before) == (meanwhile == TAKEN)
+            one.stop.woken.set()
+            with pytest.raises((MoveRefused, PlacementError)):
+                await first
+            assert found() == before
+            two.stop.woken.set()
+            await second
+            assert has_once(service, slot) and service.table.load().owners[slot] == 1
+            assert len(await service.texts(token)) == (0 if meanwhile == GONE_ON else MEMORIES)
+
+    asyncio.run(work())
+
+
+def test_a_source_gives_up_as_soon_as_the_placement_can_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the supervisor and the store of the placement are away at once, while slots are
+    frozen.
+    """
+    monkeypatch.setattr(slot_moves, "SLOT_FROZEN_MS_MAX", 50)
+
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            one = Stopping(service, Stop(where=AFTER, chosen="freeze"))
+            await one.move([slot], 1)
+            (move,) = service.table.load().moves
+            attempt = asyncio.create_task(one.advance(move))
+            await reached(one, attempt)
+            away, tried = tmp_path / "away", []
+            give_up = service.opened[0]._gate.give_up
+
+            def counted(*given: Any) -> Placement:
+                tried.append(given)
+                return give_up(*given)
+
+            monkeypatch.setattr(service.opened[0]._gate, "give_up", counted)
+            (tmp_path / "placement").rename(away)
+            await service.until(lambda: len(tried) >= 2)
+            assert (await service.figures(0))["slots"]["frozen"] == 1
+            away.rename(tmp_path / "placement")
+            await service.until_all(lambda figures: figures["slots"]["frozen"] == 0, 0)
+            assert service.table.load().move(move.id).state == UNDOING
+            assert (await service.remember(token, "after it")).status_code == 201
+            one.stop.woken.set()
+            with pytest.raises(MoveOver):
+                await attempt
+
+    asyncio.run(work())
+
+
+def lose_a_row(transaction: Transaction, scope: Scope) -> None:
+    rows = transaction.bind(TABLES["memories"], scope)
+    rows.delete(*next(iter(rows.keys())))
+
+
+def change_a_row(transaction: Transaction, scope: Scope) -> None:
+    rows = transaction.bind(TABLES["memories"], scope)
+    keys = list(rows.keys())
+    rows.put_raw(keys[0], rows.get_raw(*keys[1]))
+
+
+def add_a_row(transaction: Transaction, scope: Scope) -> None:
+    """In a table of which the account has none."""
+    transaction.bind(TABLES["jobs"], scope).put_raw(("stray",), b"stray")
+
+
+TABLES = serve_app.registry().tables
+
+
+@pytest.mark.parametrize("step", ["build", "compare", "changed", "freeze", "secured"])
+@pytest.mark.parametrize("harm", [lose_a_row, change_a_row, add_a_row])
+def test_a_slot_whose_rows_are_not_all_there_is_not_given_away(
+    tmp_path: Path, harm: Any, step: str
+) -> None:
+    """Whatever did it, and whenever: after a step in the copy, or in the freeze."""
+
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            stored, harmed = sorted(await service.texts(token)), []
+
+            async def ask(number: int, asked: str, *given: Any) -> Any:
+                answer = await service.opened[number].order(asked, *given)
+                if asked == step and not harmed:
+                    with service.opened[1].store.snapshot() as snapshot:
+                        (scope,) = [scope for scope in snapshot.scopes(slot) if scope.tenant]
+                    harmed.append(
+                        await asyncio.to_thread(
+                            service.opened[1].store.write,
+                            lambda transaction: harm(transaction, scope),
+                        )
+                    )
+                return answer
+
+            supervisor = Supervisor(service.table, ask)
+            await supervisor.move([slot], 1)
+            (move,) = service.table.load().moves
+            with pytest.raises(
+                Different,
+                match=(
+                    f"^Rows of {'jobs' if harm is add_a_row else 'memories'} differ between shards "
+                    "0 and 1.$"
+                ),
+            ):
+                await supervisor.advance(move)
+            assert harmed and service.table.load().owners[slot] == 0
+            assert (await service.remember(token, "at home")).status_code == 201
+            while service.table.load().moves:  # another attempt, which nothing happens to
+                await supervisor.advance(service.table.load().moves[0])
+            assert service.table.load().owners[slot] == 1 and has_once(service, slot)
+            assert sorted(await service.texts(token)) == sorted([*stored, "at home"])
+
+    asyncio.run(work())

@@ -1,0 +1,409 @@
+"""The log in object storage: one owner at a time, nothing lost that was stored, nothing said to be
+stored that was not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.replication import shipper
+from storage.replication.object_store import ObjectStore
+from storage.replication.restore import RestoreFailed, restore
+from storage.replication.segment import SEGMENTS, SegmentDamaged
+from storage.replication.shipper import Superseded
+from storage.replication.snapshots import snapshots
+from storage.store import Transaction
+from tests.support.clocks import next_millisecond
+from tests.support.log_world import (
+    SCOPES,
+    WORDS,
+    FaultyStore,
+    Owner,
+    contents,
+    contents_of,
+    open_store,
+    owner,
+    until,
+)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipper, "BACKOFF_SECONDS_MAX", 0.2)
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> FaultyStore:
+    return FaultyStore(f"file://{tmp_path}/objects", "c/0/")
+
+
+def segments(objects: ObjectStore) -> list[str]:
+    return [f"{SEGMENTS}/{name}" for name in objects.names(SEGMENTS)]
+
+
+def path_of(objects: ObjectStore, name: str) -> Path:
+    return Path(objects.url.removeprefix("file://")) / "c/0" / name
+
+
+def test_what_is_stored_is_restored_on_an_empty_machine(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        for number in range(20):
+            first.put(f"w{number}", b"%d" % number, number % 3)
+        first.delete("w0")
+        first.await_stored()
+        expected = contents(first.store)
+    restored = restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+    assert len(expected) == 19
+    assert restored.segments > 0
+
+
+def test_a_fenced_owner_has_nothing_stored_however_late_it_wakes(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    paused = Owner(tmp_path / "a", objects).start()
+    paused.put("before")
+    paused.await_stored()
+    objects.failing = True  # as long as it is stopped, nothing of it arrives
+    sequence = paused.put("while paused")
+    until(lambda: paused.shipper.failures > 0)
+
+    other = FaultyStore(objects.url, "c/0/")
+    restore(other, tmp_path / "b", take_over=True, owner="b")
+    with owner(tmp_path / "b", other) as second:
+        for number in range(3):
+            second.put(f"after {number}")
+            second.await_stored()
+        for _ in range(3):  # the segments that the first owner knew are let go of
+            second.put("more")
+            second.await_stored()
+            second.taker.take()
+        assert len(snapshots(other)) == 2
+        objects.failing = False
+        until(lambda: bool(paused.fenced))
+        assert paused.stored < sequence
+        assert not second.fenced
+        assert (0, "while paused") not in contents(second.store)
+    paused.crash()
+    restore(other, tmp_path / "c")
+    assert {word for _, word in contents_of(tmp_path / "c")} == {
+        "before",
+        "after 0",
+        "after 1",
+        "after 2",
+        "more",
+    }
+
+
+def test_two_owners_of_one_directory_copy(tmp_path: Path, objects: FaultyStore) -> None:
+    older = Owner(tmp_path / "a", objects).start()
+    older.put("a")
+    older.await_stored()
+    older.store.backup(tmp_path / "b")
+    newer = Owner(tmp_path / "b", objects).start()
+    sequence = older.put("by the older")
+    until(lambda: bool(older.fenced))
+    assert older.stored < sequence
+    newer.put("by the newer")
+    newer.await_stored()
+    newer.close()
+    older.crash()
+    with pytest.raises(Superseded):
+        Owner(tmp_path / "a", objects)
+    restore(objects, tmp_path / "c")
+    assert set(contents_of(tmp_path / "c")) == {(0, "a"), (0, "by the newer")}
+
+
+def test_an_idle_owner_learns_that_it_is_none_any_more(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    idle = Owner(tmp_path / "a", objects).start()
+    idle.put("a")
+    idle.await_stored()
+    restore(objects, tmp_path / "b", take_over=True, owner="b")
+    until(lambda: bool(idle.fenced))
+    idle.crash()
+
+
+def test_a_directory_that_was_restored_to_look_at_is_no_owner(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.put("a")
+        first.await_stored()
+        restore(objects, tmp_path / "b")
+        with pytest.raises(Superseded):
+            Owner(tmp_path / "b", objects)
+        first.put("b")
+        first.await_stored()
+
+
+def test_answers_that_are_lost_store_nothing_twice_and_lose_nothing(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.await_stored()
+        objects.lossy = 0.5
+        for number in range(40):
+            first.put(f"w{number}")
+            if number % 4 == 0:
+                first.await_stored()
+        first.await_stored()
+        objects.lossy = 0.0
+        assert objects.answers_lost > 0
+        expected = contents(first.store)
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+
+
+def test_nothing_counts_as_stored_while_the_store_fails_and_all_of_it_does_after(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.await_stored()
+        objects.failing = True
+        before = first.stored
+        for number in range(5):
+            first.put(f"w{number}")
+        until(lambda: first.shipper.failures > 2)
+        assert first.stored == before
+        lag = first.shipper.lag()
+        assert lag["records"] == 5 and lag["seconds"] > 0
+        objects.failing = False
+        first.await_stored()
+        assert first.shipper.lag()["records"] == 0
+
+
+def test_a_killed_owner_goes_on_where_the_store_stands(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    expected = {}
+    for turn in range(4):
+        objects.failing = False
+        killed = Owner(tmp_path / "a", objects).start()
+        killed.await_stored()
+        for number in range(6):
+            killed.put(f"{turn}.{number}")
+            if number == 2:
+                killed.await_stored()
+                objects.failing = turn % 2 == 0
+        expected = contents(killed.store)
+        killed.crash()
+    objects.failing = False
+    with owner(tmp_path / "a", objects) as last:
+        last.await_stored()
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+    assert len(expected) == 24
+
+
+def test_a_segment_that_landed_before_the_crash_is_found_again(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    first = Owner(tmp_path / "a", objects).start()
+    first.put("a")
+    first.await_stored()
+    state = first.store.log.state()
+    first.put("b")
+    first.await_stored()
+    first.store.log.save(
+        state
+    )  # the crash came before the next commit could save where the log stands
+    expected = contents(first.store)
+    first.crash()
+    with owner(tmp_path / "a", objects) as again:
+        again.put("c")
+        again.await_stored()
+    restore(objects, tmp_path / "b")
+    assert set(contents_of(tmp_path / "b")) == {*expected, (0, "c")}
+
+
+def test_a_missing_segment_and_a_damaged_one_end_a_restore(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        for number in range(6):
+            first.put(f"w{number}")
+            first.await_stored()
+    path = path_of(objects, segments(objects)[-3])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(SegmentDamaged, match="checksum"):
+        restore(objects, tmp_path / "b")
+    path.unlink()
+    with pytest.raises(SegmentDamaged, match="missing"):
+        restore(objects, tmp_path / "b")
+    path.write_bytes(path_of(objects, segments(objects)[-1]).read_bytes())
+    with pytest.raises(SegmentDamaged):
+        restore(objects, tmp_path / "b")
+    assert not (tmp_path / "b" / "data.mdb").exists()
+    path.write_bytes(whole)
+    restore(objects, tmp_path / "b")
+
+
+def test_a_damaged_or_missing_snapshot_is_told(tmp_path: Path, objects: FaultyStore) -> None:
+    with pytest.raises(RestoreFailed, match="no snapshot"):
+        restore(objects, tmp_path / "b")
+    with owner(tmp_path / "a", objects) as first:
+        first.put("a")
+        first.await_stored()
+    (place, _), *_ = snapshots(objects)
+    path = path_of(objects, f"{place}/data.mdb.zst")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(RestoreFailed, match="checksum"):
+        restore(objects, tmp_path / "b")
+
+
+def test_a_point_in_time_is_the_state_of_that_time(tmp_path: Path, objects: FaultyStore) -> None:
+    moments = []
+    with owner(tmp_path / "a", objects) as first:
+        for number in range(12):
+            first.put(f"w{number % 5}", b"%d" % number, number % 3)
+            first.await_stored()
+            if number == 6:
+                before = first.taker.age_seconds
+                first.taker.take()
+                assert first.taker.age_seconds < before, "as new as what it has"
+            moments.append((next_millisecond(), contents(first.store)))
+            next_millisecond()
+        with pytest.raises(RestoreFailed, match="oldest"):
+            restore(objects, tmp_path / "too early", at=1_000)
+        for number, (at, expected) in enumerate(moments):
+            restore(objects, tmp_path / f"at {number}", at=at)
+            assert contents_of(tmp_path / f"at {number}") == expected
+        assert not first.fenced
+    # From one of them the shard goes on, and what it leaves behind stays out.
+    at, expected = moments[4]
+    restore(objects, tmp_path / "b", at=at, take_over=True, owner="b")
+    with owner(tmp_path / "b", objects) as second:
+        second.put("on the other branch")
+        second.await_stored()
+    restore(objects, tmp_path / "c")
+    assert contents_of(tmp_path / "c") == {**expected, (0, "on the other branch"): b"1"}
+
+
+def test_a_key_that_was_shredded_later_opens_the_rows_of_a_moment_before(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    """Also where one segment holds the rows, what erased them, and the shredded key."""
+    with owner(tmp_path / "a", objects) as first:
+        first.put("passing", scope=1)
+        first.await_stored()
+        objects.failing = True
+        first.put("kept", scope=0)
+        first.put("passing", b"2", scope=1)
+        moment, expected = next_millisecond(), contents(first.store)
+        next_millisecond()
+        first.delete("passing", scope=1)
+        assert first.store.keys.shred(SCOPES[1].prefix)
+        objects.failing = False
+        first.await_stored()
+        until(lambda: first.shipper.state.sequence == first.store.sequence)
+    restore(objects, tmp_path / "then", at=moment)
+    assert contents_of(tmp_path / "then") == expected
+    restore(objects, tmp_path / "now")
+    store = open_store(tmp_path / "now", create=False)
+    assert store.keys.is_shredded(SCOPES[1].prefix)
+    store.close()
+
+
+def test_commits_without_a_log_are_covered_by_a_snapshot(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.put("a")
+        first.await_stored()
+
+    store = open_store(tmp_path / "a")
+    store.write(
+        lambda transaction: transaction.bind(WORDS, SCOPES[0]).put(("without a log",), b"1")
+    )
+    store.close()
+    again = Owner(tmp_path / "a", objects).start(snapshots=False)
+    again.put("b")
+    until(lambda: again.shipper.state.sequence == again.store.sequence)
+    assert again.stored == 0  # it is there, but nothing leads to it yet
+    with pytest.raises(RestoreFailed, match="does not continue"):
+        restore(objects, tmp_path / "b")
+    again.taker.start()
+    again.await_stored()
+    again.close()
+    restore(objects, tmp_path / "b")
+    assert {word for _, word in contents_of(tmp_path / "b")} == {"a", "without a log", "b"}
+
+
+def test_a_backlog_that_grows_too_large_makes_way_for_a_snapshot(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects, replicated=False, backlog_bytes=1_000_000) as first:
+        until(lambda: first.taker.taken == 1)
+        objects.failing = True
+        first.put("waits")
+        until(lambda: first.shipper.failures > 0)
+        for number in range(
+            40
+        ):  # more than one segment holds, so that no attempt under way has all of it
+            first.put(f"w{number}", bytes([number]) * 200_000)
+        until(lambda: first.put("trims") > 0 and first.store.log.size()["bytes"] < 1_000_000)
+        objects.failing = False
+        until(lambda: first.shipper.dropped > 0)
+        first.await_stored()
+        expected = contents(first.store)
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+
+
+def test_keys_made_and_shredded_after_the_snapshot_come_along(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        first.put("a", scope=0)
+        first.await_stored()
+        first.put("b", scope=1)
+        first.put("c", scope=2)
+        first.store.write(lambda transaction: _erase(transaction, 0))
+        first.store.keys.shred(_prefix(0))
+        first.put("d", scope=1)
+        first.await_stored()
+    assert len(snapshots(objects)) == 1
+    restore(objects, tmp_path / "b")
+
+    store = open_store(tmp_path / "b", create=False)
+    assert store.keys.is_shredded(_prefix(0))
+    with store.snapshot() as snapshot:
+        assert [key for scope in SCOPES[1:] for key in snapshot.bind(WORDS, scope).keys()] == [  # noqa: SIM118 (a table, no dict)
+            ("b",),
+            ("d",),
+            ("c",),
+        ]
+    store.close()
+
+
+def _prefix(scope: int) -> bytes:
+
+    return SCOPES[scope].prefix
+
+
+def _erase(transaction: Transaction, scope: int) -> None:
+
+    transaction.bind(WORDS, SCOPES[scope]).delete_prefix()
+
+
+def test_old_snapshots_and_segments_are_let_go_of(tmp_path: Path, objects: FaultyStore) -> None:
+    with owner(tmp_path / "a", objects) as first:
+        for number in range(5):
+            for word in range(4):
+                first.put(f"{number}.{word}")
+                first.await_stored()
+            first.taker.take()
+        kept = snapshots(objects)
+        assert len(kept) == 2
+        oldest = min(int(name[-12:]) for name in objects.names(SEGMENTS) if int(name[:12]) > 0)
+        assert oldest > kept[0][1].state.number - 1
+        expected = contents(first.store)
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected

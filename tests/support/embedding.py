@@ -1,0 +1,90 @@
+"""A small embedder for tests: words hashed into a few dimensions, and the two ways an embedder can
+fail its callers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from runtime.inference import Embedding, InferenceUnavailable
+from runtime.inference.minilm.embedder import latin
+
+
+def _words(text: str, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    found = np.zeros((len(spans), 64), np.int8)
+    for row, (start, end) in zip(found, spans, strict=True):
+        row[zlib.crc32(text[start:end].lower().encode()) % 64] = 127
+    return found
+
+
+class WordEmbedder:
+    """Texts that share words are near each other. `down` refuses, `late` keeps callers waiting;
+    `texts` is what it embedded; all words are known but those with `known_spellings`. It reads
+    every script and language, unless `reads_all` is false: then English alone.
+    """
+
+    space = "words/32"
+    width = 32
+
+    def __init__(self) -> None:
+        self.down = False
+        self.texts: list[str] = []
+        self.known_spellings: dict[str, list[str]] = {}
+        self.reads_all = True
+        self._prompt = asyncio.Event()
+        self._prompt.set()
+
+    @property
+    def late(self) -> bool:
+        return not self._prompt.is_set()
+
+    @late.setter
+    def late(self, late: bool) -> None:
+        (self._prompt.clear if late else self._prompt.set)()
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if self.down:
+            raise InferenceUnavailable("the embedder is down")
+        await self._prompt.wait()
+        self.texts += texts
+        vectors = np.zeros((len(texts), self.width), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in re.findall(r"\w+", text.lower()) or [""]:
+                row[zlib.crc32(word.encode()) % self.width] += 1
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def stats(self) -> dict[str, float]:
+        return {"texts_total": len(self.texts)}
+
+    def knows(self, word: str) -> bool:
+        return "qx" not in word and word not in self.known_spellings
+
+    def spellings(self, word: str) -> list[str]:
+        return [] if self.knows(word) else self.known_spellings.get(word, [])
+
+    def readable(self, text: str) -> str:
+        return text if self.reads_all else latin(text)
+
+    def taught(self, language: str) -> bool:
+        return self.reads_all or language == "english"
+
+    def yield_to_reads(self, reads_wait: bool) -> None:
+        """It takes no time."""
+
+    async def embed_words(
+        self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]
+    ) -> list[Embedding]:
+        """Equal words are alike, others at right angles, unless two fall on the same place."""
+        vectors = await self.embed(texts)
+        return [
+            Embedding(vector, _words(text, spans))
+            for vector, text, spans in zip(vectors, texts, words, strict=True)
+        ]
+
+    async def close(self) -> None:
+        pass

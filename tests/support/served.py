@@ -1,0 +1,181 @@
+"""Real services for tests: `mneme serve` in a process of its own, reached over HTTP, and ended by
+its process id.
+
+Whatever a test does, leaving the block ends the service and everything it started.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from runtime.serve.run_directory import RunDirectory
+from tests.support import ROOT
+
+MNEME = str(Path(sys.executable).with_name("mneme"))
+START_SECONDS_MAX = 120
+STOP_SECONDS_MAX = 60
+REQUEST_SECONDS_MAX = 60
+UNTHROTTLED = {
+    "billing.default_tier": "enterprise",
+    "limits.requests_per_minute": 0,
+    "limits.endpoint_caps": False,
+}
+PASSWORD = "correct horse battery staple"
+
+
+def command(data_dir: Path, engine: str, settings: Mapping[str, Any], port: int = 0) -> list[str]:
+    """The command line of a service on this directory, on a free port unless one is named; settings
+    by their dotted names.
+    """
+    given = [f"--set={name}={value}" for name, value in {**UNTHROTTLED, **settings}.items()]
+    return [
+        MNEME,
+        "serve",
+        "--engine",
+        engine,
+        "--config",
+        str(ROOT / "configs/test.yaml"),
+        "--data-dir",
+        str(data_dir),
+        "--port",
+        str(port),
+        *given,
+    ]
+
+
+def refusal(data_dir: Path, engine: str = "local", **settings: Any) -> str:
+    """What a start says that must fail: one sentence, and a status that is not 0."""
+    ended = subprocess.run(
+        command(data_dir, engine, settings),
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS_MAX,
+        cwd=ROOT,
+        check=False,
+    )
+    assert ended.returncode == 1, (ended.returncode, ended.stdout, ended.stderr)
+    (line,) = ended.stderr.strip().splitlines()
+    return line
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+class Served:
+    """A service that answers, from its announcement on. `errors` is its standard error so far."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        engine: str = "local",
+        settings: Mapping[str, Any] | None = None,
+        port: int = 0,
+    ):
+        self.data_dir, self.engine = data_dir, engine
+        self.error_file = data_dir.with_name(data_dir.name + ".stderr")
+        with self.error_file.open("a") as errors:
+            self.process = subprocess.Popen(
+                command(data_dir, engine, settings or {}, port),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=ROOT,
+            )
+        announcement = self.process.stdout.readline()
+        if " at http" not in announcement:
+            self.end()
+            raise AssertionError(f"the service did not start: {self.errors}")
+        self.url = announcement.split()[-1]
+        self.http = httpx.Client(base_url=self.url, timeout=REQUEST_SECONDS_MAX)
+        self._accounts = itertools.count(1)
+
+    @property
+    def errors(self) -> str:
+        return self.error_file.read_text()
+
+    def kill(self) -> None:
+        """End the process as a power failure would; nothing in it gets a chance to act."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(STOP_SECONDS_MAX)
+
+    def stop(self) -> int:
+        """Ask it to stop; -> its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_SECONDS_MAX)
+
+    def shard_process(self, number: int = 0) -> psutil.Process:
+        """The process of a shard actor, on engine ray."""
+        titles = {
+            process: process.name() + " ".join(process.cmdline())
+            for process in RunDirectory.of(self.data_dir).processes()
+        }
+        (found,) = [
+            process
+            for process, title in titles.items()
+            if "ShardActor" in title and self._is_shard(process, number)
+        ]
+        return found
+
+    def gateway_processes(self) -> list[psutil.Process]:
+        """The processes of the gateway replicas, on engine ray."""
+        titles = {
+            process: process.name() + " ".join(process.cmdline())
+            for process in RunDirectory.of(self.data_dir).processes()
+        }
+        return [process for process, title in titles.items() if "ServeReplica" in title]
+
+    def _is_shard(self, process: psutil.Process, number: int) -> bool:
+        """Each shard's process holds the lock of its own directory open."""
+        lock = str(self.data_dir / "shards" / f"{number:04d}" / "LOCK")
+        return any(os.readlink(link) == lock for link in Path(f"/proc/{process.pid}/fd").iterdir())
+
+    def end(self) -> None:
+        """Stop it in order if it still runs, and remove what a killed one left behind."""
+        if self.process.poll() is None:
+            self.stop()
+        self.process.stdout.close()
+        directory = RunDirectory.of(self.data_dir)
+        for process in directory.processes():
+            process.kill()
+        shutil.rmtree(directory.path, ignore_errors=True)
+
+    def register(self, email: str | None = None) -> str:
+        """A new account's access token."""
+        body = {
+            "email": email or f"ada-{next(self._accounts)}@example.com",
+            "password": PASSWORD,
+            "full_name": "Ada Lovelace",
+        }
+        answer = self.http.post("/v1/auth/register", json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["access_token"]
+
+
+@contextmanager
+def served(data_dir: Path, engine: str = "local", **settings: Any) -> Iterator[Served]:
+    """A running service; settings are written with two underscores: served(path,
+    write__ready_wait_ms=0).
+    """
+    service = Served(
+        data_dir, engine, {name.replace("__", "."): value for name, value in settings.items()}
+    )
+    try:
+        yield service
+    finally:
+        service.end()
