@@ -20,6 +20,7 @@ Choices:
 
 from __future__ import annotations
 
+from plugins.collections import COLLECTION_CLEANUP
 from plugins.graph import operations, queries, search
 from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
 from plugins.graph.store import (
@@ -74,6 +75,7 @@ plugin = Plugin(
     subscribe={
         MEMORY_DELETED.kind: queries.on_deleted,
         MEMORY_UPDATED.kind: queries.on_updated,
+        COLLECTION_CLEANUP.kind: queries.sweep_collection,
     },
     retrievers=(search.RETRIEVER,),
     features={

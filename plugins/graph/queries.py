@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 from pyroaring import BitMap
 
-from plugins.collections import require_collection
+from plugins.collections import Sweep, require_collection
 from plugins.graph import statistics as graph_stats
 from plugins.graph.limits import (
     CLAIMS_PER_ENTITY_READ_MAX,
     CLAIMS_VISITED_MAX,
+    ENTITIES_SWEPT_PER_STEP,
     SOURCE_MEMORIES_SHOWN_MAX,
 )
 from plugins.graph.models import (
@@ -54,6 +55,7 @@ from plugins.graph.store import (
     delete_relationship,
     end_claim,
     ensure_entity,
+    forget_collection,
     forget_memory,
     get_entity,
     get_relationship,
@@ -528,6 +530,19 @@ def on_deleted(
 ) -> None:
     """Subscriber: what only this memory supported goes with it."""
     forget_memory(ctx, resource_id)
+
+
+def sweep_collection(
+    ctx: WriteContext, event_id: str, kind: str, data: Sweep, resource_id: str
+) -> None:
+    """Subscriber: one step of removing what was made in a dropped collection."""
+    step = min(data.rows_left, ENTITIES_SWEPT_PER_STEP)
+    if step <= 0:
+        return
+    swept = forget_collection(ctx, data.number, step)
+    data.erased("graph_entities", swept)
+    if swept == step:
+        data.rows_left = 0
 
 
 def on_updated(

@@ -492,6 +492,22 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
             delete_entity(ctx, row)
 
 
+def forget_collection(ctx: WriteContext, number: int, entities_max: int) -> int:
+    """Take away the entities that were made in a dropped collection, at most so many of them; how
+    many they were. One that memories elsewhere mention too stays for as long as these do.
+    """
+    sight = Sight.of(ctx)
+    doomed = ctx.index(ENTITY_FIELDS).of("collection", number)[:entities_max]
+    for ordinal in doomed:
+        row = ctx[ENTITIES].row(ordinal)
+        if sight.sees(row):
+            stays = msgspec.structs.replace(row, asked_for=False, collection_id=None, number=None)
+            _put_entity(ctx, stays, row)
+        else:
+            delete_entity(ctx, row)
+    return len(doomed)
+
+
 def note_bound(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> None:
     """Remember that this memory is what we know the claim's beginning or end from, so that the
     bound goes with it.

@@ -118,7 +118,7 @@ def boosted(ctx: ReadContext, ranked: Ranked, boosts: Boosts) -> Ranked:
     for name, most, values in _added(ctx, ranked.ordinals, boosts):
         parts[f"boost_{name}"] = values
         reachable += most
-    scores = np.sum(list(parts.values()), axis=0)
+    scores = np.sum(list(parts.values()), axis=0).round(ranking.SCORE_DIGITS)
     order = np.lexsort((ranked.ordinals, scores))[::-1]
     normalized = np.clip(scores / reachable, 0, 1) if reachable > 0 else np.zeros(len(scores))
     return Ranked(

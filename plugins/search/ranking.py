@@ -85,6 +85,7 @@ PERSONS_FULL = (
 )  # a memory of so many first- or second-person words among all its words is wholly personal
 NAMES_FULL = 3
 NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
+SCORE_DIGITS = 5  # what float32 adds up to surely
 FEATURE_WORDS = 30  # search terms up to which what a text shows counts in full
 WORDS_MET_MIDDLE = 0.55  # more than one of two words that are equally rare
 WORDS_MET_SLOPE = 8.0
@@ -205,8 +206,13 @@ def asks_where(query: str) -> bool:
 
 
 def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:
-    """The weighted sum of the features, (n,)."""
-    return np.array(_in_order(weights), np.float32) @ found.matrix
+    """The weighted sum of the features, (n,), to SCORE_DIGITS.
+
+    Equal memories have equal scores wherever they stand: a product of matrices adds up in another
+    order at the end of a row than in its middle.
+    """
+    parts = np.array(_in_order(weights), np.float32)[:, None] * found.matrix
+    return parts.sum(axis=0).round(SCORE_DIGITS)
 
 
 def reachable(weights: Mapping[str, float]) -> float:

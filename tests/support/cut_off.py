@@ -50,8 +50,8 @@ def node(
     secrets: Secrets | None = None,
     **options: Any,
 ) -> Iterator[InProcess]:
-    """A node with its own way to the object store, which can be cut; once another one could take its
-    shard over from there.
+    """A node with its own way to the object store, which can be cut. It begins when another node
+    could take its shard over from there.
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(runtime.shard.durability, "ObjectStore", Link)

@@ -275,6 +275,25 @@ def test_a_dropped_collection_is_out_of_the_graph_at_once(world: GraphHarness) -
     assert world("graph.query", {}).body["relationships"] == []
 
 
+def test_what_was_made_in_a_dropped_collection_stays_away(world: GraphHarness) -> None:
+    collection = world("collections.create", {"name": "work"}).body["id"]
+    for name in ("Engine", "Ada"):
+        world("graph.entities.create", {"name": name, "collection_id": collection})
+    world.relate("Engine", "is_of", "Brass")
+    elsewhere = world.remember("Ada knows Charles.")
+    world.relate("Ada", "knows", "Charles", source_memory_id=elsewhere)
+    world("collections.delete", id=collection)
+    world.harness.settle()
+    names = sorted(item["name"] for item in world("graph.entities.list").body["items"])
+    assert names == ["Ada", "Brass", "Charles"]
+    assert world("graph.entities.get", entity_name="Engine").status == 404
+    assert world("graph.entities.get", entity_name="Ada").body["entity"]["collection_id"] is None
+    assert world.targets("Ada") == ["Charles"]
+    world("memories.delete", id=elsewhere)
+    world.harness.settle()
+    assert [item["name"] for item in world("graph.entities.list").body["items"]] == ["Brass"]
+
+
 # --- figures --------------------------------------------------------------------------------------
 
 

@@ -52,6 +52,7 @@ def rewrite(store: Store) -> int:
 def kill_the_copy(store: Store, target: Path) -> bool:
     """Back up, and kill the process that copies while it reads; -> whether it was met in time."""
     refused: list[StoreError] = []
+    others = set(psutil.Process().children())
 
     def back_up() -> None:
         try:
@@ -64,7 +65,7 @@ def kill_the_copy(store: Store, target: Path) -> bool:
     killed = False
     while copying.is_alive() and not killed:
         if (target.parent / f"{target.name}.partial/data.mdb").exists():
-            for process in psutil.Process().children():
+            for process in set(psutil.Process().children()) - others:
                 process.kill()
                 killed = True
     copying.join()
