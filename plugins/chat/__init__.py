@@ -14,7 +14,8 @@ Promises
 - What a request may ask of the endpoint is bounded (bounds.py): the model, one answer, its length,
   the size of the request, media that come along. Everything else passes.
 - It costs what its tokens come to, at least the price of the operation, also where its client
-  leaves. What fails costs nothing.
+  leaves, where the answer breaks off, or where storing the turn fails. Where no answer came it
+  costs nothing.
 - 200 goes out once the endpoint's first event is there. What fails before is an error of its own
   status; what fails later is a frame `{"error": …}` and then `[DONE]`, never a made-up stop.
 - All chunks of a stream carry one id, one created and one model, and the first delta has a role.

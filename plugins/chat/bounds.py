@@ -27,6 +27,8 @@ _NOT_PASSED = ("models", "best_of", "service_tier", "web_search_options", "plugi
 _TOOL_TYPES = ("function", "custom")
 # Text by their meaning: nobody fetches what stands in them.
 _TEXTS = ("text", "refusal", "arguments", "reasoning", "reasoning_content", "name")
+# By an answer's model, as a text: its endpoint adds them, or nobody knows how many tokens they are.
+_NOT_WRITTEN = ("role", "id", "type", "data", "images")
 _LOCATION = re.compile(r"(?:.*_)?ur[li]|image|video|audio")
 _ADDRESS = re.compile(r"\s*(?!data:)[A-Za-z][A-Za-z0-9+.-]*://|\s*file:", re.IGNORECASE)
 _DATA = re.compile(r"\s*data:", re.IGNORECASE)
@@ -70,6 +72,21 @@ def check(
 def estimated_tokens(text: str) -> int:
     """About how many tokens a text is, for what the endpoint did not count."""
     return -(-len(text.encode("utf-8", "replace")) // CHAT_BYTES_PER_TOKEN)
+
+
+def answered_tokens(message: Any) -> int:
+    """About how many tokens the endpoint wrote: a message, or what a stream adds to one. All that
+    was written counts, a call of a tool and what was thought as well as the words.
+    """
+    if isinstance(message, str):
+        return estimated_tokens(message)
+    if isinstance(message, list):
+        return sum(map(answered_tokens, message))
+    if not isinstance(message, dict):
+        return 0
+    return sum(
+        answered_tokens(value) for name, value in message.items() if name not in _NOT_WRITTEN
+    )
 
 
 def text_of(request: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from plugins.answers import RECALLED, Block, fenced
 from plugins.chat import bounds
 from plugins.chat.bounds import OUR_MODEL
 from plugins.chat.settings import ChatSettings
-from plugins.collections import CollectionId
+from plugins.collections import CollectionId, require_collection
 from plugins.memories import CONTENT_CHARS_MAX, ScopeName
 from plugins.search import QUERY_CHARS_MAX
 from runtime.api.context import ReadContext, WriteContext
@@ -156,14 +156,16 @@ class ChatReply(View):
 
 
 def load(ctx: ReadContext, body: ChatBody) -> None:
-    """Refuse what the caller may not do before anything is asked: storing is a write, and not
-    every request is passed on.
+    """Refuse what the caller may not do before anything is asked: storing is a write, a collection
+    must be there, and not every request is passed on.
     """
     llm = ctx.settings.llm
     configured = None if llm.base_url is None else llm.model or OUR_MODEL
     bounds.check(passed_on(body), body.model, configured, ChatSettings.of(ctx.settings))
     if body.store_conversation and "write" not in ctx.principal.scopes:
         raise PermissionDenied("store_conversation needs an API key with the scope 'write'.")
+    if body.collection_id is not None:
+        require_collection(ctx, body.collection_id)
 
 
 def finish(ctx: WriteContext, body: ChatBody) -> None:
@@ -331,12 +333,11 @@ async def complete(call: Call, steps: Steps, models: Models) -> Reply:
             return reply
         answer = await model.answer(request)
     except CompletionFailed as failed:
+        steps.outcome = None  # no answer, no price
         raise failed.answer from failed
     message = answer["choices"][0].get("message") or {}
-    said = message.get("content")
-    answered = bounds.estimated_tokens(said) if isinstance(said, str) else 0
-    steps.outcome = Usage.of(answer).total_tokens or asked + answered
-    await keeper.keep(said)
+    steps.outcome = Usage.of(answer).total_tokens or asked + bounds.answered_tokens(message)
+    await keeper.keep(message.get("content"))
     return Reply(200, {**answer, "memory": recall.view}, outcome=steps.outcome)
 
 
@@ -406,6 +407,7 @@ class Stream:
         self._with_role: set[Any] = set()
         self._said: list[str] = []
         self._is_counted = False  # by the endpoint
+        self._has_begun = False  # whether a word of the answer came
 
     def __aiter__(self) -> Stream:
         return self
@@ -447,13 +449,13 @@ class Stream:
         counted = Usage.of(event).total_tokens
         if counted:
             self._reply.outcome, self._is_counted = counted, True
-        elif not self._is_counted:
-            self._reply.outcome += sum(
-                bounds.estimated_tokens(delta["content"])
-                for choice in event.get("choices") or ()
-                if isinstance(delta := choice.get("delta"), dict)
-                and isinstance(delta.get("content"), str)
-            )
+            return
+        said = sum(
+            bounds.answered_tokens(choice.get("delta")) for choice in event.get("choices") or ()
+        )
+        self._has_begun = self._has_begun or said > 0
+        if not self._is_counted:
+            self._reply.outcome += said
 
     def _tidied(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event with what every chunk must agree on, as the first one said it."""
@@ -472,8 +474,10 @@ class Stream:
         return {**event, "object": "chat.completion.chunk", **self._same}
 
     def _failure(self, error: ApiError) -> bytes:
-        """The error frame; the flow is then not settled as a success."""
+        """The error frame; what came before it is charged, and not remembered as an answer."""
         self._reply.error = error
+        if not (self._has_begun or self._is_counted):
+            self._reply.outcome = None
         frame = {
             "message": error.message,
             "type": error.type,

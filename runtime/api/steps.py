@@ -36,7 +36,7 @@ class Steps:
     request.
 
     outcome  set where the flow has cost something: what its `finish` gets although its caller left
-             before there was a reply
+             or something failed before there was a reply
     """
 
     def __init__(self, call: Call, operations: Mapping[str, Operation], shards: Executor):

@@ -6,15 +6,17 @@ for a caller who may not:
     begin    in the shard: credential → scope → ceilings → Idempotency-Key → load (snapshot)
     handler  in the gateway: runs other operations by name as the same caller, asks models, may
              stream
-    end      in the shard, in one transaction: finish → the key's record;  or abort, after a
-             failure, which only frees the key. Where the client left, a flow whose handler has set
-             `steps.outcome` is ended with that and without the key's record, any other aborted
+    end      in the shard, in one transaction: finish → the key's record;  or abort, which only
+             frees the key. Where there is no whole reply, since the client left or something
+             failed, a flow that has an outcome by then (`steps.outcome`, or that of its reply) is
+             ended with that and without the key's record: it has cost that much. Any other is
+             aborted
 
 `load(ctx, body)` reads what the handler needs (JSON values; they become `call.loaded`),
 `finish(ctx, body)` writes what the flow leads to: `ctx.prepared` is the Reply's `outcome`. Both are
 optional. A reply may have an async iterator as its body: it goes out as it comes, and the flow ends
 when the iterator does, or when the client leaves, which closes the iterator. An iterator that fails
-on the way sets the Reply's `error`; the flow is then aborted.
+on the way sets the Reply's `error`.
 
 A key is held from begin to end, at most FLOW_SECONDS_MAX, in the shard's memory: its twin is told
 to wait. The shard's restart forgets holds; then a twin may run beside a flow, the first to end is
@@ -72,11 +74,8 @@ class Flow:
                 return began
             self._call.loaded = orjson.loads(began.body)
             result = await self._operation.handler(self._call, steps, self._models)
-        except asyncio.CancelledError:
-            await self._left(steps.outcome)
-            raise
         except BaseException:
-            await self.abort()
+            await self.break_off(steps.outcome)
             raise
         reply = result if isinstance(result, Reply) else Reply(self._operation.statuses[0], result)
         if hasattr(reply.body, "__aiter__"):
@@ -96,17 +95,23 @@ class Flow:
         key = self._call.idempotency_key if remember else None
         return await self._to_the_end(self._stage(END, reply=reply, idempotency_key=key))
 
-    async def _left(self, outcome: Any) -> None:
-        """The client is gone before its reply. What the flow has cost by then it costs all the
-        same, or whoever leaves in time would have it for nothing.
+    async def break_off(self, outcome: Any) -> None:
+        """End without a whole reply: its client left, or something failed. What the flow has cost
+        by then it costs all the same, or whoever leaves in time would have it for nothing.
+
+        outcome  None where it has cost nothing
         """
         if outcome is None:
             await self.abort()
             return
         try:
-            await self.end(Reply(outcome=outcome), remember=False)
+            ended = await self.end(Reply(outcome=outcome), remember=False)
+            if ended.error is not None:
+                log.warning(
+                    "the end of a flow without a reply was refused: %s", ended.error.message
+                )
         except ApiError as lost:
-            log.warning("the end of a flow whose client left was lost: %s", lost.message)
+            log.warning("the end of a flow without a reply was lost: %s", lost.message)
 
     async def abort(self) -> None:
         """Free the key. Where that fails too, the hold runs out by itself."""
@@ -163,7 +168,7 @@ class _Body:
         reply = dataclasses.replace(self._reply, body=b"".join(self._sent) if remember else None)
         try:
             if self._reply.error is not None:
-                await self._flow.abort()
+                await self._flow.break_off(self._reply.outcome)
                 return
             ended = await self._flow.end(reply, remember=remember)
             if ended.error is not None:

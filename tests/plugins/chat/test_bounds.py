@@ -14,6 +14,8 @@ import pytest
 
 from plugins.chat.bounds import credits_for
 from plugins.chat.settings import ChatSettings
+from runtime.api.operation import Call, Reply
+from runtime.errors import Unavailable
 from tests.support import upstream
 from tests.support.over_http import OverHttp, over_http
 from tests.support.upstream import Exchange, Upstream, completion, says, streams_on, waits
@@ -211,3 +213,75 @@ def test_whoever_leaves_a_stream_has_paid_for_what_came(
         next(answer.iter_bytes())
     assert endpoint.abandoned.wait(upstream.WAIT_SECONDS_MAX)
     service.until(lambda: used(service, me) - before == PRICE)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_collection_that_is_not_there_is_refused_before_the_model_is_asked(
+    service: OverHttp, me: str, endpoint: Upstream, stream: bool
+) -> None:
+    before = used(service, me)
+    asked = {"collection_id": "col_nowhere", "features": {"memory": False}, "stream": stream}
+    for kept in (False, True):
+        body = {"messages": ASK, "store_conversation": kept, **asked}
+        assert service.post(CHAT, body, me).status_code == 404
+    assert endpoint.requests == [] and used(service, me) == before
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_cannot_be_stored_is_paid_for(
+    service: OverHttp,
+    me: str,
+    endpoint: Upstream,
+    monkeypatch: pytest.MonkeyPatch,
+    stream: bool,
+) -> None:
+    whole, before = service.shard.execute, used(service, me)
+
+    async def losing(call: Call) -> Reply:
+        if call.operation == "memories.create_batch":
+            return Reply(503, error=Unavailable("Lost."))
+        return await whole(call)
+
+    monkeypatch.setattr(service.shard, "execute", losing)
+    endpoint.will(counts(11_000, 1_000))
+    body = {"messages": ASK, "store_conversation": True, "stream": stream}
+    answer = service.post(CHAT, body, me)
+    assert answer.status_code == (200 if stream else 503) and "Lost." in answer.text
+    service.until(lambda: used(service, me) - before == 12)
+
+
+def test_what_came_of_an_answer_that_breaks_off_is_paid_for(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    for words, credits in ((2, PRICE), (0, 0)):
+        before = used(service, me)
+        endpoint.will(upstream.breaks_off(words, "malformed"))
+        answer = service.post(CHAT, {"messages": ASK, "stream": True}, me)
+        assert '"error"' in answer.text
+        service.until(lambda before=before, credits=credits: used(service, me) - before == credits)
+
+
+def test_a_call_of_a_tool_is_paid_for_before_anybody_has_counted_it(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "x" * 4 * 12_000}}
+
+    def calls(exchange: Exchange) -> None:
+        exchange.begin_stream()
+        exchange.event(upstream.chunk({"role": "assistant", "tool_calls": [call]}))
+        exchange.drop()
+
+    before = used(service, me)
+    endpoint.will(calls)
+    assert service.post(CHAT, {"messages": ASK, "stream": True}, me).status_code == 200
+    service.until(lambda: used(service, me) - before == 13)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_never_came_costs_nothing(
+    service: OverHttp, me: str, endpoint: Upstream, stream: bool
+) -> None:
+    before = used(service, me)
+    endpoint.will(upstream.refuses(500))
+    assert service.post(CHAT, {"messages": ASK, "stream": stream}, me).status_code == 502
+    assert used(service, me) == before

@@ -31,6 +31,7 @@ class Wish(Body):
     count: int = Field(1, description="How many to make.")
     fail: bool = Field(False, description="Fail after making them.")
     wait: bool = Field(False, description="Wait for the test.")
+    outcome: str | None = Field(None, description="What it has cost before it fails.")
 
 
 class FlowHarness:
@@ -80,6 +81,7 @@ async def make(call: Any, steps: Any, models: Any) -> Reply:
         for n in range(call.body.count)
     ]
     if call.body.fail:
+        steps.outcome = call.body.outcome
         raise BadRequest("As wished.")
     listed = await steps.run("bookmarks.list", query={"label": call.body.label})
     one = await steps.run("bookmarks.get", id=made[0]["id"])
@@ -292,18 +294,25 @@ def test_a_stream_goes_out_as_it_comes_and_ends_the_flow(service: OverHttp, me: 
     assert marks(service, me) == ["end:4"]
 
 
-def test_a_stream_that_fails_on_the_way_finishes_nothing(service: OverHttp, me: str) -> None:
+def test_a_stream_that_fails_on_the_way_has_cost_what_it_came_to(
+    service: OverHttp, me: str
+) -> None:
     for _ in range(2):
-        assert (
-            service.post(
-                "/v1/flows/stream",
-                {"label": "a", "count": 1, "fail": True},
-                me,
-                Idempotency_Key="k",
-            ).text
-            == "word1 "
-        )
-    assert marks(service, me) == []
+        wish = {"label": "a", "count": 1, "fail": True}
+        answer = service.post("/v1/flows/stream", wish, me, Idempotency_Key="k")
+        assert answer.text == "word1 " and "X-Idempotent-Replay" not in answer.headers
+    assert marks(service, me) == ["end:2", "end:2"]
+
+
+@pytest.mark.parametrize("outcome", [None, "paid"])
+def test_a_failed_flow_ends_where_it_has_cost_something(
+    service: OverHttp, me: str, outcome: str | None
+) -> None:
+    wish = {"label": "a", "count": 0, "fail": True, "outcome": outcome}
+    for _ in range(2):
+        answer = service.post("/v1/flows/make", wish, me, Idempotency_Key="k")
+        assert answer.status_code == 400
+    assert STAGE.runs == 2 and marks(service, me) == ([] if outcome is None else ["end:paid"] * 2)
 
 
 def test_leaving_a_stream_closes_it_and_ends_the_flow(service: OverHttp, me: str) -> None:
