@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from plugins.chat.settings import ChatSettings
 from runtime.errors import BadRequest, PayloadTooLarge, ValidationFailed
+from storage.text import ASCII_PER_TOKEN, estimated_tokens
 
 OUR_MODEL = "mneme"
 ANY_MODEL = "*"
-CHAT_BYTES_PER_TOKEN = 4  # a guess, for answers whose endpoint did not count
 
 _MAX_TOKENS = ("max_tokens", "max_completion_tokens")
+# The same in endpoints that go their own ways; others do not know them, and are told ours as well.
+_MAX_TOKENS_ELSEWHERE = ("n_predict",)
 # By other names: another model than the one that was judged, more than one answer, a dearer lane,
-# requests that the endpoint makes elsewhere.
-_NOT_PASSED = ("models", "best_of", "service_tier", "web_search_options", "plugins")
+# requests that the endpoint makes elsewhere; and what a proxy unpacks into any of these.
+_NOT_PASSED = (
+    "models", "fallbacks", "best_of", "service_tier", "web_search_options", "plugins", "extra_body",
+)  # fmt: skip
 _TOOL_TYPES = ("function", "custom")
 # Text by their meaning: nobody fetches what stands in them.
-_TEXTS = ("text", "refusal", "arguments", "reasoning", "reasoning_content", "name")
+_TEXTS = ("text", "refusal", "reasoning", "reasoning_content", "name")
+# So is what a tool was called with, which may be an object that has addresses for the tool.
+_CALLS, _CALLED_WITH = ("function", "custom", "function_call"), ("arguments", "input")
+_MEDIA = ("data", "file_data")  # beside data: URLs
 # By an answer's model, as a text: its endpoint adds them, or nobody knows how many tokens they are.
 _NOT_WRITTEN = ("role", "id", "type", "data", "images")
 _LOCATION = re.compile(r"(?:.*_)?ur[li]|image|video|audio")
@@ -34,8 +42,38 @@ _ADDRESS = re.compile(r"\s*(?!data:)[A-Za-z][A-Za-z0-9+.-]*://|\s*file:", re.IGN
 _DATA = re.compile(r"\s*data:", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What goes to the endpoint: how much it is, and whether it names an address.
+
+    size_bytes  as JSON
+    tokens      about so many; of media nobody knows how many they are
+    address_at  place of the first message that names an address, None where none does
+    """
+
+    size_bytes: int
+    tokens: int
+    address_at: int | None
+
+
+def measured(request: Mapping[str, Any]) -> Measured:
+    """Go through the fields that go to the endpoint, once."""
+    written, read = orjson.dumps(request), _Message()
+    address_at = None
+    for place, message in enumerate(request["messages"]):
+        read.go_through(message)
+        if read.names_address and address_at is None:
+            address_at = place
+    tokens = estimated_tokens(written.decode()) - read.media_chars // ASCII_PER_TOKEN
+    return Measured(len(written), max(0, tokens), address_at)
+
+
 def check(
-    request: Mapping[str, Any], model: str | None, configured: str | None, settings: ChatSettings
+    request: Mapping[str, Any],
+    size: Measured,
+    model: str | None,
+    configured: str | None,
+    settings: ChatSettings,
 ) -> None:
     """Hold a request to the settings. Raises BadRequest, PayloadTooLarge, ValidationFailed.
 
@@ -48,30 +86,39 @@ def check(
             raise ValidationFailed.at(("body", name), "is not passed on by this service")
     if request.get("n") not in (None, 1):
         raise ValidationFailed.at(("body", "n"), "must be 1: one request is one answer")
-    for name in _MAX_TOKENS:
+    for name in (*_MAX_TOKENS, *_MAX_TOKENS_ELSEWHERE):
         _check_tokens(name, request.get(name), settings.max_tokens_max)
     for place, tool in enumerate(_items(request.get("tools"))):
         if isinstance(tool, dict) and tool.get("type", "function") not in _TOOL_TYPES:
             raise ValidationFailed.at(
                 ("body", "tools", place, "type"), "must be " + " or ".join(_TOOL_TYPES)
             )
-    if len(orjson.dumps(request)) > settings.request_bytes_max:
+    if size.size_bytes > settings.request_bytes_max:
         raise PayloadTooLarge(
             f"What goes to the model is larger than {settings.request_bytes_max} bytes.",
             param="messages",
         )
-    if not settings.allow_remote_media:
-        for place, message in enumerate(request["messages"]):
-            if _names_an_address(message):
-                raise ValidationFailed.at(
-                    ("body", "messages", place, "content"),
-                    "must bring its media along as data: URLs; addresses are not fetched",
-                )
+    if size.address_at is not None and not settings.allow_remote_media:
+        raise ValidationFailed.at(
+            ("body", "messages", size.address_at, "content"),
+            "must bring its media along as data: URLs; addresses are not fetched",
+        )
 
 
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text is, for what the endpoint did not count."""
-    return -(-len(text.encode("utf-8", "replace")) // CHAT_BYTES_PER_TOKEN)
+def ceiling(request: Mapping[str, Any], settings: ChatSettings) -> dict[str, int]:
+    """What is added to a request so that its answer has an end."""
+    if any(request.get(name) is not None for name in _MAX_TOKENS):
+        return {}
+    return {_MAX_TOKENS[0]: settings.max_tokens_max}
+
+
+def reserved(request: Mapping[str, Any], size: Measured, price: int, settings: ChatSettings) -> int:
+    """Credits that an answer may cost, before anybody knows: the prompt, what memory adds left
+    aside, and an answer as long as it may get.
+    """
+    asked = [request[name] for name in _MAX_TOKENS if isinstance(request.get(name), int)]
+    longest = min(max(asked, default=settings.max_tokens_max), settings.max_tokens_max)
+    return credits_for(size.tokens + longest, price, settings)
 
 
 def answered_tokens(message: Any) -> int:
@@ -87,21 +134,6 @@ def answered_tokens(message: Any) -> int:
     return sum(
         answered_tokens(value) for name, value in message.items() if name not in _NOT_WRITTEN
     )
-
-
-def text_of(request: Mapping[str, Any]) -> str:
-    """The words of a request's messages; of other parts nobody knows how many tokens they are."""
-    said: list[str] = []
-    for message in request["messages"]:
-        content = message.get("content")
-        if isinstance(content, str):
-            said.append(content)
-        said += (
-            part["text"]
-            for part in _items(content)
-            if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    return " ".join(said)
 
 
 def credits_for(tokens: int, price: int, settings: ChatSettings) -> int:
@@ -130,23 +162,36 @@ def _check_tokens(name: str, asked: Any, tokens_max: int) -> None:
         )
 
 
-def _names_an_address(value: Any, key: str = "") -> bool:
-    """Whether an endpoint might fetch something for what stands here. Base64 has no colon."""
-    if isinstance(value, dict):
-        return any(
-            _names_an_address(inner, name)
-            for name, inner in value.items()
-            if name not in _TEXTS or not isinstance(inner, str)
-        )
-    if isinstance(value, list) and key == "annotations":  # of an answer: where it was read
-        return False
-    if isinstance(value, list):
-        return any(_names_an_address(inner, key) for inner in value)
-    if not isinstance(value, str) or key == "content":
-        return False
-    if _LOCATION.fullmatch(key):
-        return _DATA.match(value) is None
-    return _ADDRESS.match(value) is not None
+class _Message:
+    """What stands in messages beside their words. media_chars: of what they bring along.
+    names_address: whether an endpoint might fetch something for them.
+    """
+
+    def __init__(self) -> None:
+        self.media_chars = 0
+        self.names_address = False
+
+    def go_through(self, value: Any, key: str = "") -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                is_text = name in _TEXTS and isinstance(inner, str)
+                if not is_text and not (key in _CALLS and name in _CALLED_WITH):
+                    self.go_through(inner, name)
+        elif isinstance(value, list) and key != "annotations":  # of an answer: where it was read
+            for inner in value:
+                self.go_through(inner, key)
+        elif isinstance(value, str) and key != "content":
+            self._string(value, key)
+
+    def _string(self, value: str, key: str) -> None:
+        """Base64 has no colon, so it is no address."""
+        brought = _DATA.match(value) is not None
+        if brought or key in _MEDIA:
+            self.media_chars += len(value)
+        if _LOCATION.fullmatch(key):
+            self.names_address = self.names_address or not brought
+        elif _ADDRESS.match(value):
+            self.names_address = True
 
 
 def _items(value: Any) -> list[Any]:

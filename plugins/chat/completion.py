@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Literal
 
 import orjson
-from pydantic import ConfigDict, Field, StrictBool, field_validator
+from pydantic import ConfigDict, Field, PrivateAttr, StrictBool, field_validator, model_validator
 
 from plugins.answers import RECALLED, Block, fenced
 from plugins.chat import bounds
@@ -23,15 +23,21 @@ from runtime.api.operation import Body, Call, Flow, Idempotency, Reply, View
 from runtime.api.steps import Steps
 from runtime.errors import ApiError, NotFound, PermissionDenied, Unavailable, ValidationFailed
 from runtime.inference import CompletionFailed, Events, LanguageModel, Models, Usage
+from runtime.settings import Settings
+from storage.text import estimated_tokens
 
 CHAT_MESSAGES_MAX = 2_000
 CHAT_MEMORIES_MAX = 50
 CHAT_MEMORY_SECONDS_MAX = 5
 CHAT_MEMORY_TOKENS_MAX = 4_000
 
-OURS = ("collection_id", "user", "session_id", "memory_limit", "features", "store_conversation")
+OURS = frozenset(
+    ("collection_id", "user", "session_id", "memory_limit", "features", "store_conversation")
+)
+PRICE = 10
 LEADING_ROLES = ("system", "developer")
 CORRECTIONS_MAX = 5
+CORRECTIONS_QUERY_CHARS_MAX = 2_048  # it stands in an address, which is shorter than a body
 
 # --- the wire -------------------------------------------------------------------------------------
 
@@ -50,6 +56,7 @@ class ChatBody(Body):
     """OpenAI's request. What is not named here goes upstream as it is."""
 
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+    _measured: bounds.Measured = PrivateAttr()
 
     model: str | None = Field(
         default=None,
@@ -90,6 +97,22 @@ class ChatBody(Body):
                     ("body", "messages", place, "role"), "is required", "missing"
                 )
         return messages
+
+    @model_validator(mode="after")
+    def _measure(self) -> ChatBody:
+        self._measured = bounds.measured(self.passed_on)
+        return self
+
+    @property
+    def passed_on(self) -> dict[str, Any]:
+        """What of a request goes to the endpoint."""
+        sent = self.model_fields_set - OURS
+        return {name: value for name, value in self if name in sent}
+
+    @property
+    def measured(self) -> bounds.Measured:
+        """How much that is. The gateway that read the request has measured it."""
+        return self._measured
 
     @property
     def stream_options(self) -> dict[str, Any]:
@@ -155,17 +178,24 @@ class ChatReply(View):
 # --- what is put in -------------------------------------------------------------------------------
 
 
-def load(ctx: ReadContext, body: ChatBody) -> None:
+def load(ctx: ReadContext, body: ChatBody) -> dict[str, int]:
     """Refuse what the caller may not do before anything is asked: storing is a write, a collection
-    must be there, and not every request is passed on.
+    must be there, and not every request is passed on. -> what the request lacks.
     """
     llm = ctx.settings.llm
     configured = None if llm.base_url is None else llm.model or OUR_MODEL
-    bounds.check(passed_on(body), body.model, configured, ChatSettings.of(ctx.settings))
+    chat, request = ChatSettings.of(ctx.settings), body.passed_on
+    bounds.check(request, body.measured, body.model, configured, chat)
     if body.store_conversation and "write" not in ctx.principal.scopes:
         raise PermissionDenied("store_conversation needs an API key with the scope 'write'.")
     if body.collection_id is not None:
         require_collection(ctx, body.collection_id)
+    return bounds.ceiling(request, chat)
+
+
+def reserved(body: ChatBody, settings: Settings) -> int:
+    """The credits that an answer may cost."""
+    return bounds.reserved(body.passed_on, body.measured, PRICE, ChatSettings.of(settings))
 
 
 def finish(ctx: WriteContext, body: ChatBody) -> None:
@@ -244,7 +274,8 @@ class Recall:
         name = steps.offers("GET", "/v1/corrections/relevant")
         if name is None or not body.features.learning or not query:
             return None
-        return await steps.run(name, query={"query": query, "limit": CORRECTIONS_MAX})
+        task = query[:CORRECTIONS_QUERY_CHARS_MAX].strip()
+        return await steps.run(name, query={"query": task, "limit": CORRECTIONS_MAX})
 
 
 def _profile_notes(profile: Mapping[str, Any] | None) -> list[dict[str, Any]]:
@@ -270,16 +301,11 @@ def _correction_notes(found: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     )
 
 
-def passed_on(body: ChatBody) -> dict[str, Any]:
-    """What of a request goes to the endpoint."""
-    return body.model_dump(exclude=set(OURS), exclude_unset=True)
-
-
 def upstream_request(body: ChatBody, block: Block, model: LanguageModel) -> dict[str, Any]:
     """The request as it goes on: without our extras, with the block behind the application's own
     instructions.
     """
-    request = passed_on(body)
+    request = body.passed_on
     if body.model is None or body.model == OUR_MODEL:
         request["model"] = model.name
     if block.text:
@@ -310,9 +336,9 @@ async def complete(call: Call, steps: Steps, models: Models) -> Reply:
         )
     recall = Recall()
     await recall.gather(call, steps)
-    request = upstream_request(body, recall.block, model)
+    request = upstream_request(body, recall.block, model) | call.loaded
     keeper = Keeper(body, recall, steps)
-    steps.outcome = asked = bounds.estimated_tokens(bounds.text_of(request))
+    steps.outcome = asked = body.measured.tokens + estimated_tokens(recall.block.text)
     try:
         if body.stream:
             request["stream_options"] = {**body.stream_options, "include_usage": True}
@@ -508,7 +534,8 @@ OPERATIONS = (
         body=ChatBody,
         response=ChatReply,
         idempotency=Idempotency.CACHED,
-        credits=10,
+        credits=PRICE,
+        reserves=reserved,
         streams=True,
         summary="Chat completion with memory",
         description="OpenAI's request and response. What memory knows about the "

@@ -20,7 +20,10 @@ class ChatSettings(Section, frozen=True):
         default=8_192,
         ge=1,
         le=1_000_000,
-        description="The largest max_tokens or max_completion_tokens that a request may ask for.",
+        description=(
+            "The largest max_tokens or max_completion_tokens that a request may ask for, and what "
+            "is asked for where it names neither. Not more than the model can write."
+        ),
     )
     request_bytes_max: int = Field(
         default=1024 * 1024,

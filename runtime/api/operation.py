@@ -255,6 +255,7 @@ class Operation:
     batch: ClassVar[Batch | None] = None
     complete: ClassVar[Complete | None] = None
     finish: ClassVar[Finish | None] = None
+    reserves: ClassVar[Callable[[Any, Settings], int] | None] = None
     idempotency: ClassVar[Idempotency] = Idempotency.NONE
     resource: ClassVar[Resource | None] = None
     upload: ClassVar[Upload | None] = None
@@ -271,6 +272,10 @@ class Operation:
     def credits_for(self, body: Any) -> int:
         """What a call with this body asks for before its work."""
         return self.credits(body) if callable(self.credits) else self.credits
+
+    def reserved_for(self, body: Any, settings: Settings) -> int:
+        """What is held for a call with this body until it is known what it costs."""
+        return self.credits_for(body) if self.reserves is None else self.reserves(body, settings)
 
     @property
     def tag(self) -> str:
@@ -330,6 +335,8 @@ class Flow(Operation):
     """Takes seconds and holds no transaction meanwhile; composes other operations.
 
     finish       optional: what it leads to, in one transaction
+    reserves     optional: (body, settings) -> credits that are held from its begin to its end,
+                 where `finish` may set `ctx.credits` to more than `credits`
     idempotency  NONE or CACHED
     streams      whether the answer may also be a stream of server-sent events
     """
@@ -338,6 +345,7 @@ class Flow(Operation):
 
     handler: FlowHandler
     finish: Finish | None = None
+    reserves: Callable[[Any, Settings], int] | None = None
     idempotency: Idempotency = Idempotency.NONE
     streams: bool = False
 

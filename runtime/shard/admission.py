@@ -119,7 +119,7 @@ class Admission:
                 )
         reservation = Reservation()
         if readable and principal is not None:
-            reservation.credits = operation.credits_for(call.body)
+            reservation.credits = operation.reserved_for(call.body, self._settings)
         ceilings = self._ceilings(principal, operation, call)
         if not ceilings:
             return reservation

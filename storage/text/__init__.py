@@ -18,11 +18,12 @@ from storage.text.analysis import (
     query_language,
     query_terms,
 )
-from storage.text.passages import estimated_tokens, passages
+from storage.text.passages import ASCII_PER_TOKEN, estimated_tokens, passages
 from storage.text.spelling import spellings
 from storage.text.stop_words import STOP_WORDS, word_set
 
 __all__ = [
+    "ASCII_PER_TOKEN",
     "STOP_WORDS",
     "ContentWord",
     "Matcher",

@@ -5,14 +5,17 @@ a real endpoint.
 from __future__ import annotations
 
 import json
+import pickle
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
 from plugins.chat.bounds import credits_for
+from plugins.chat.completion import ChatBody
 from plugins.chat.settings import ChatSettings
 from runtime.api.operation import Call, Reply
 from runtime.errors import Unavailable
@@ -74,6 +77,9 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"max_tokens": 501}, 422, "body.max_tokens"),
     ({"max_completion_tokens": 10**9}, 422, "body.max_completion_tokens"),
     ({"max_tokens": "all"}, 422, "body.max_tokens"),
+    ({"n_predict": -1}, 422, "body.n_predict"),
+    ({"fallbacks": ["tiny-1-pro-max"]}, 422, "body.fallbacks"),
+    ({"extra_body": {"n": 5}}, 422, "body.extra_body"),
     ({"tools": [{"type": "web_search"}]}, 422, "body.tools.0.type"),
     ({"messages": [{"role": "user", "content": "x" * 20_000}]}, 413, "messages"),
     ({"note": "x" * 20_000}, 413, "messages"),
@@ -128,8 +134,23 @@ def test_what_the_settings_allow_passes(service: OverHttp, me: str, endpoint: Up
         "content": "https://example.com/ says so",
         "annotations": [{"type": "url_citation", "url_citation": {"url": "https://example.com/"}}],
     }
+    address = "https://example.com/a.png"
+    called = {
+        "role": "assistant",
+        "tool_calls": [
+            {"id": "a", "type": "custom", "custom": {"name": "look", "input": address}},
+            {"id": "b", "type": "function", "function": {"name": "f", "arguments": address}},
+            {
+                "id": "c",
+                "type": "function",
+                "function": {"name": "f", "arguments": {"url": address}},
+            },
+        ],
+        "function_call": {"name": "look", "arguments": {"image": address}},
+    }
     for fields in (
         {"model": "tiny-1"},
+        {"messages": [called, *ASK]},
         {"model": "tiny-2", "n": 1, "max_tokens": 500, "service_tier": None},
         {"model": "mneme", "messages": media(picture)},
         {"messages": media(sound)},
@@ -147,6 +168,41 @@ def test_an_operator_may_open_every_model_and_addresses(tmp_path: Any, endpoint:
         me = service.register()
         answer = service.post(CHAT, {"model": "any", "messages": media(ADDRESSES[0])}, me)
         assert answer.status_code == 200 and endpoint.last["model"] == "any"
+
+
+def test_the_endpoint_is_always_told_how_long_an_answer_may_get(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    for fields, told in (
+        ({}, {"max_tokens": 500}),
+        ({"max_tokens": None}, {"max_tokens": 500}),
+        ({"n_predict": 7}, {"max_tokens": 500, "n_predict": 7}),
+        ({"max_tokens": 20}, {"max_tokens": 20}),
+        ({"max_completion_tokens": 30}, {"max_completion_tokens": 30}),
+    ):
+        for stream in (False, True):
+            body = {"messages": ASK, "stream": stream, **fields}
+            assert service.post(CHAT, body, me).status_code == 200
+            asked = {"max_tokens", "max_completion_tokens", "n_predict"} & set(endpoint.last)
+            assert {name: endpoint.last[name] for name in asked} == told
+
+
+def test_a_request_is_measured_where_it_is_read() -> None:
+    """And nowhere else: what a shard is sent knows it already."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 40_000}}
+    sound = {"type": "input_audio", "input_audio": {"data": "A" * 40_000, "format": "wav"}}
+    for messages, tokens in (
+        (ASK, range(15, 40)),
+        ([{"role": "user", "content": "x" * 4_000}], range(1_000, 1_030)),
+        ([{"role": "user", "content": "海" * 4_000}], range(4_000, 4_030)),
+        (media(picture), range(20, 80)),
+        (media(sound), range(20, 80)),
+        ([{"role": "assistant", "tool_calls": ["x" * 4_000]}], range(1_000, 1_030)),
+    ):
+        body = pickle.loads(pickle.dumps(ChatBody.model_validate({"messages": messages})))
+        assert body.measured.tokens in tokens
+    tools = [{"type": "function", "function": {"name": "f", "description": "x" * 4_000}}]
+    assert ChatBody.model_validate({"messages": ASK, "tools": tools}).measured.tokens > 1_000
 
 
 # --- what it costs --------------------------------------------------------------------------------
@@ -179,6 +235,27 @@ def test_an_answer_costs_the_tokens_that_the_endpoint_counted(
         endpoint.will(counts(prompt, answered))
         assert service.post(CHAT, {"messages": ASK, "stream": stream}, me).status_code == 200
         service.until(lambda before=before, credits=credits: used(service, me) - before == credits)
+
+
+def test_credits_are_held_for_all_that_an_answer_may_cost(
+    tmp_path: Any, endpoint: Upstream
+) -> None:
+    told = {"limits__credits_per_month": 40, "chat__max_tokens_max": 20_000}
+    with over_http(tmp_path, llm__base_url=endpoint.url, **told) as service:
+        me = service.register()
+        long = [{"role": "user", "content": "x" * 4 * 21_000}]
+        refused = service.post(CHAT, {"messages": long}, me)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "quota_exceeded")
+        assert endpoint.requests == []
+        endpoint.will(waits)
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(service.post, CHAT, {"messages": ASK}, me)
+            service.until(lambda: endpoint.requests)
+            assert service.post(CHAT, {"messages": ASK}, me).status_code == 429
+            endpoint.go_on.set()
+            assert first.result().status_code == 200
+        assert used(service, me) == PRICE
+        assert service.post(CHAT, {"messages": long, "max_tokens": 5}, me).status_code == 200
 
 
 def test_tokens_may_be_free_beyond_the_price() -> None:

@@ -405,6 +405,15 @@ def test_parts_of_text_are_read_and_other_parts_passed(
     assert FACT in block_of(endpoint.last) and endpoint.last["messages"][-1]["content"] == parts
 
 
+def test_a_long_message_is_looked_up_by_its_beginning(
+    service: OverHttp, me: str, endpoint: Upstream
+) -> None:
+    long = [{"role": "user", "content": ASK[0]["content"] + " Please." * 4_000}]
+    answer = service.post("/v1/chat/completions", {"messages": long, "user": "ada"}, me)
+    assert answer.status_code == 200 and answer.json()["memory"]["degraded"] is False
+    assert endpoint.last["messages"][-1] == long[0] and FACT in block_of(endpoint.last)
+
+
 def test_features_and_limits_are_obeyed(service: OverHttp, me: str, endpoint: Upstream) -> None:
     for fields in ({"features": {"memory": False}}, {"memory_limit": 0}):
         answer = service.post(
