@@ -168,7 +168,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     question: Question = ask(ctx, body, prepared.named, _universe(ctx, body))
     plain = ranked_among(ctx, question, prepared, body)
     ranked = plain if body.boosts is None else boosted(ctx, plain, body.boosts)
-    ranked = _only(ranked, above_threshold(ctx, ranked, body))
+    ranked = ranked.at(above_threshold(ctx, ranked, body))
     fields = {
         "total": len(ranked.ordinals),
         "search_type": body.search_type,
@@ -254,20 +254,6 @@ def _universe(ctx: ReadContext, body: AdvancedBody) -> BitMap:
     return within_times(ctx, allowed, "occurred_at", body.date_range_start, body.date_range_end)
 
 
-def _only(ranked: Ranked, places: NDArray[np.intp]) -> Ranked:
-    """The ranked at these places, in this order."""
-    parts = {name: values[places] for name, values in ranked.contributions.items()}
-    return Ranked(
-        ranked.ordinals[places],
-        ranked.scores[places],
-        ranked.normalized[places],
-        parts,
-        ranked.is_relevant[places],
-        ranked.conflict,
-        ranked.profile,
-    )
-
-
 def _confidence(ctx: ReadContext, plain: Ranked, ranked: Ranked) -> float:
     """query_confidence of the best result by the search itself, whatever boosts made of its
     score.
@@ -284,9 +270,7 @@ def _diversified(ctx: ReadContext, ranked: Ranked, space: str, diversity: float)
     first = min(len(ranked.ordinals), DIVERSIFIED_RESULTS_MAX)
     arrangement = Arrangement.of(ranked.scores[:first], ranked.normalized[:first])
     arrangement = arrangement.diversified(_vectors(ctx, ranked.ordinals[:first], space), diversity)
-    found = _only(
-        ranked, np.concatenate((arrangement.order, np.arange(first, len(ranked.ordinals))))
-    )
+    found = ranked.at(np.concatenate((arrangement.order, np.arange(first, len(ranked.ordinals)))))
     found.scores = np.concatenate((arrangement.scores, ranked.scores[first:]))
     found.normalized = np.concatenate((arrangement.normalized, ranked.normalized[first:]))
     unmoved = np.zeros(len(ranked.ordinals) - first)

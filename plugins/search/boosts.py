@@ -16,6 +16,7 @@ and meaning, and follow the mean of the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -121,15 +122,8 @@ def boosted(ctx: ReadContext, ranked: Ranked, boosts: Boosts) -> Ranked:
     scores = np.sum(list(parts.values()), axis=0).round(ranking.SCORE_DIGITS)
     order = np.lexsort((ranked.ordinals, scores))[::-1]
     normalized = np.clip(scores / reachable, 0, 1) if reachable > 0 else np.zeros(len(scores))
-    return Ranked(
-        ranked.ordinals[order],
-        scores[order],
-        normalized[order],
-        {name: values[order] for name, values in parts.items()},
-        ranked.is_relevant[order],
-        ranked.conflict,
-        ranked.profile,
-    )
+    rescored = replace(ranked, scores=scores, normalized=normalized, contributions=parts)
+    return rescored.at(order)
 
 
 def _multiplier(feature: str, channels: Channels) -> float:

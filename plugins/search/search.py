@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,18 @@ class Ranked:
     profile: str = "ranking_fast"
     words_met: np.ndarray | None = None
     unread: bool = False
+
+    def at(self, places: np.ndarray) -> Ranked:
+        """The candidates at these places, in this order."""
+        return replace(
+            self,
+            ordinals=self.ordinals[places],
+            scores=self.scores[places],
+            normalized=self.normalized[places],
+            contributions={name: values[places] for name, values in self.contributions.items()},
+            is_relevant=self.is_relevant[places],
+            words_met=None if self.words_met is None else self.words_met[places],
+        )
 
 
 # --- before the snapshot --------------------------------------------------------------------------

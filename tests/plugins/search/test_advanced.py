@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from plugins.search import advanced
 from plugins.search.advanced import AdvancedBody
 from plugins.search.limits import FACET_VALUES_MAX, FACETS_MAX, RERANKED_RESULTS_MAX
+from plugins.search.search import Ranked
 from runtime.errors import ValidationFailed
 from runtime.timestamps import iso
 from tests.support.receivers import receiver
@@ -51,6 +53,37 @@ def test_without_anything_to_add_it_is_the_search_itself(archive: AdvancedSearch
         )
         assert advanced.pop("facets") == {}
         assert {**advanced, "processing_time_ms": 0} == {**plain, "processing_time_ms": 0}
+
+
+def test_the_ranked_in_another_order_keep_all_that_is_known_of_them() -> None:
+    one = np.arange(3, dtype=np.float32)
+    ranked = Ranked(
+        one.astype(np.uint32), one, one, {"words": one}, one > 0, -0.5, "ranking", one, True
+    )
+    found = ranked.at(np.array([2, 0]))
+    for values in (found.ordinals, found.scores, found.normalized, found.words_met):
+        assert values is not None and values.tolist() == [2, 0]
+    assert found.contributions["words"].tolist() == [2, 0]
+    assert found.is_relevant.tolist() == [True, False]
+    assert (found.conflict, found.profile, found.unread) == (-0.5, "ranking", True)
+
+
+def test_with_boosts_it_abstains_as_a_plain_one_does(archive: AdvancedSearchHarness) -> None:
+    archive.embedder.reads_all = False
+    for i in range(6):
+        archive.add(f"I paint the harbour in oil, number {i}.", speaker="Ann")
+    archive.add("Hello there, how are you all?", speaker="Bob")
+    archive.add("房租每月三千二百元。")
+    sure, unsure = "房租多少？", "房租多少？护照放在什么地方？眼科复查几号？"
+    answers = []
+    for question in (sure, unsure, "What does Bob paint, the harbour in oil?"):
+        plain = archive.find(question)
+        boosted = archive.ask(question, boosts={"importance": 1.0}, diversity=0.2)
+        for told in ("query_confidence", "abstain_recommended", "abstain_reason", "grounding"):
+            assert boosted[told] == plain[told]
+        answers.append((plain["query_confidence"] > 0.5, plain["abstain_reason"]))
+    assert answers[:2] == [(True, None), (False, None)]
+    assert answers[2][1] == "subject_conflict"
 
 
 def test_it_costs_two_credits() -> None:
