@@ -19,6 +19,8 @@
 Choices:
 - A message of role assistant, system or tool is context: nothing is learned from it.
 - A nameless user's facts are about the end user's id when one is given, else about `user`.
+- A memory has the role of the message that says it first; a text without messages counts as the
+  user's, unless a create gives it a role.
 - `Prefer: wait=N` does the work in the request, for at most N and at most 30 seconds; when that
   runs out the job does it.
 - A statement that says that something known holds no more is a DELETE: it is stored, and supersedes

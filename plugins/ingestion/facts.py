@@ -46,12 +46,13 @@ _STEM_CHARS = 4
 @dataclass(frozen=True, slots=True)
 class Said:
     """One message: who says it (a name), and what. `told` is False for messages that are not a
-    person's own words.
+    person's own words; `role`: the message's, whatever it is called.
     """
 
     speaker: str
     content: str
     told: bool = True
+    role: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class Conversation(msgspec.Struct, omit_defaults=True):
                 name or (nameless if role == "user" and nameless else role),
                 text,
                 role not in NOT_READ,
+                role,
             )
             for role, name, text in self.messages
         ]

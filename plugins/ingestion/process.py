@@ -166,6 +166,8 @@ def conversation_of(body: Any, now: int) -> Conversation:
     if "run_id" in fields:
         fields.setdefault("session_id", fields["run_id"])
     fields |= {name: value for name in CARRIED if (value := getattr(body, name, None))}
+    if body.messages is None and (role := getattr(body, "role", None)) is not None:
+        fields["role"] = role  # which says how its memories count, not whether it is read
     return Conversation(
         messages=messages,
         occurred_at=now if body.occurred_at is None else body.occurred_at,

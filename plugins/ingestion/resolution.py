@@ -88,9 +88,14 @@ class Settlement:
     verdicts: list[tuple[Fact, Verdict]] = field(default_factory=list)
 
     @property
+    def message(self) -> Said:
+        """Where it was said first."""
+        return self.said[self.statement.facts[0].source]
+
+    @property
     def speaker(self) -> str:
         """Who said it."""
-        return self.said[self.statement.facts[0].source].speaker
+        return self.message.speaker
 
     def record(
         self, kind: str, memory_id: str | None, reason: str, previous: MemoryRow | None = None
@@ -182,6 +187,7 @@ def _settle(one: Settlement) -> None:
 
 def _store(one: Settlement) -> MemoryRow:
     fields = {
+        "role": one.message.role,
         **one.target.fields,
         "occurred_at": one.target.at,
         "source_type": SOURCE_TYPE,

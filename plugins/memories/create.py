@@ -35,7 +35,6 @@ from plugins.memories.models import (
     NewMemory,
     RawMemory,
     Scoped,
-    role_of,
 )
 from plugins.memories.rows import (
     FAILED,
@@ -102,7 +101,7 @@ def create_memories(ctx: WriteContext, body: NewMemory) -> Reply:
             Draft(
                 said.content,
                 collection,
-                {**fields, "speaker": said.name or said.role, "role": role_of(said)},
+                {**fields, "speaker": said.name or said.role, "role": said.role},
             )
             for said in body.messages or ()
         ]

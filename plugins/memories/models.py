@@ -80,6 +80,7 @@ Tags = Annotated[
 Source = Annotated[str, Field(min_length=1, max_length=limits.SOURCE_CHARS_MAX)]
 Status = Literal["processing", "completed", "failed"]
 Role = Literal["user", "assistant", "system", "tool"]
+ROLES = frozenset(get_args(Role))
 Tier = Literal["short_term", "long_term", "archived"]
 
 # --- requests -------------------------------------------------------------------------------------
@@ -143,11 +144,6 @@ class Message(Body):
 
 
 Messages = Annotated[list[Message], Field(min_length=1, max_length=limits.MESSAGES_MAX)]
-
-
-def role_of(message: Message) -> str | None:
-    """The message's role, where it is one of a chat's."""
-    return message.role if message.role in get_args(Role) else None
 
 
 class NewMemory(Described):

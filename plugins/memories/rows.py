@@ -152,8 +152,8 @@ class Indexed:
 
 @dataclass(slots=True)
 class Draft:
-    """A memory to be. `fields` are MemoryRow fields, an id only for a restored one; without
-    `indexed` it becomes searchable later.
+    """A memory to be. `fields` are MemoryRow fields, an id only for a restored one, and a role only
+    if it is a chat's; without `indexed` it becomes searchable later.
     """
 
     content: str

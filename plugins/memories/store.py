@@ -46,6 +46,7 @@ from plugins.memories.features import (
 )
 from plugins.memories.fields import facet_entries
 from plugins.memories.limits import EXPIRY_DELAY_MS
+from plugins.memories.models import ROLES
 from plugins.memories.rows import (
     COMPLETED,
     FAILED,
@@ -358,6 +359,8 @@ def _store(
         "reason": reason,
         **draft.fields,
     }
+    if fields.get("role") not in ROLES:  # a message's may be any
+        fields["role"] = None
     indexed = draft.indexed
     row = MemoryRow(
         id=fields.pop("id", "") or ctx.new_id("mem"),

@@ -73,6 +73,33 @@ def test_an_update_is_counted(account: Account) -> None:
     assert [result["event"] for result in body["results"]] == ["UPDATE"]
 
 
+def test_what_was_learned_has_the_role_it_was_said_in(account: Account) -> None:
+    def roles(path: str, body: dict[str, Any]) -> set[str | None]:
+        known = {memory["id"] for memory in account.get("/v1/memories")["items"]}
+        answer = account.service.request("POST", path, body, who=account.token, Prefer="wait=9")
+        assert answer.status_code in (200, 201), answer.text
+        made = account.get("/v1/memories")["items"]
+        return {memory["role"] for memory in made if memory["id"] not in known}
+
+    process, create = "/v1/memories/process", "/v1/memories"
+    said = {"role": "user", "name": "Ada", "content": "I live in Lisbon."}
+    told = {"role": "narrator", "content": "My sister Clara plays the cello."}
+    context = {"role": "assistant", "content": "I live in Rome."}
+    assert roles(process, {"messages": [context, said]}) == {"user"}
+    assert roles(process, {"messages": [told]}) == {None}
+    assert roles(process, {"content": "I work at Farfetch."}) == {"user"}
+    assert roles(create, {"content": "I like green tea.", "infer": True}) == {"user"}
+    noted = {"content": "I play the violin.", "infer": True, "role": "tool"}
+    assert roles(create, noted) == {"tool"}
+    found = account.service.request(
+        "POST",
+        "/v1/search",
+        {"query": "Lisbon", "filters": {"role": {"eq": "user"}}},
+        who=account.token,
+    ).json()
+    assert [hit["content"] for hit in found["results"]][:1] == ["I live in Lisbon"]
+
+
 def test_nothing_to_learn_is_no_error(account: Account) -> None:
     answer = account.create({"content": "How are you?", "infer": True})
     body = answer.json()
