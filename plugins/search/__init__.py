@@ -22,6 +22,7 @@ conflict on.
 
     search.py           the plain search, and memories similar to one
     advanced.py         the same with what a caller adds to it: boosts.py, facets.py, diversity.py
+    context.py          what is found as one block for a prompt; layout.py writes it
     models.py           what requests and responses look like
     question.py         what a query asks apart from its embedding; dates.py finds its dates
     ranking.py          features and their weights
@@ -31,7 +32,7 @@ conflict on.
 
 from __future__ import annotations
 
-from plugins.search import advanced, learned_weights, search
+from plugins.search import advanced, context, learned_weights, search
 from plugins.search.dates import find_dates
 from plugins.search.events import SEARCH_COMPLETED
 from plugins.search.learned_weights import (
@@ -88,7 +89,7 @@ __all__ = [
 plugin = Plugin(
     name="search",
     requires=("memories", "collections"),
-    operations=(*search.OPERATIONS, *advanced.OPERATIONS),
+    operations=(*search.OPERATIONS, *advanced.OPERATIONS, *context.OPERATIONS),
     tools=TOOLS,
     tables=learned_weights.TABLES,
     events=(SEARCH_COMPLETED,),

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 
 import numpy as np
 
@@ -128,15 +129,7 @@ def find_dates(query: str, reference: date) -> list[Stretch]:
     """
     found: list[Stretch] = []
     begin = end = 0
-    for match in _EXPRESSION.finditer(query[:READ_CHARS_MAX]):
-        kind = (
-            match.lastgroup
-            if match.lastgroup in _READERS
-            else next(name for name in _READERS if match[name] is not None)
-        )
-        stretch = _read(kind, match, reference)
-        if stretch is None:
-            continue
+    for _, match, stretch in _expressions(query, reference):
         opened = (
             found
             and _BETWEEN.fullmatch(query, end, match.start())
@@ -150,6 +143,31 @@ def find_dates(query: str, reference: date) -> list[Stretch]:
         if len(found) == STRETCHES_MAX:
             break
     return found
+
+
+def relative_dates(text: str, reference: date) -> list[tuple[int, Stretch]]:
+    """(where it ends, what it means) of each time in the text that counts from the day on which it
+    was said: "yesterday", "two weeks ago", "last summer". At most STRETCHES_MAX, in order.
+    """
+    found = (
+        (match.end(), stretch)
+        for kind, match, stretch in _expressions(text, reference)
+        if not stretch.yearly and (kind in _RELATIVE or match.groupdict().get(f"{kind}_which"))
+    )
+    return list(islice(found, STRETCHES_MAX))
+
+
+def _expressions(text: str, reference: date) -> Iterator[tuple[str, re.Match[str], Stretch]]:
+    """(kind, match, meaning) of each expression that means a time."""
+    for match in _EXPRESSION.finditer(text[:READ_CHARS_MAX]):
+        kind = (
+            match.lastgroup
+            if match.lastgroup in _READERS
+            else next(name for name in _READERS if match[name] is not None)
+        )
+        stretch = _read(kind, match, reference)
+        if stretch is not None:
+            yield kind, match, stretch
 
 
 def nearness(stretches: Sequence[Stretch], occurred_at: np.ndarray) -> np.ndarray:
@@ -331,6 +349,9 @@ _READERS: dict[str, Callable[[re.Match[str], date], Stretch | None]] = {
     "ago": _ago, "past": _past, "period": _one_period, "weekday": _weekday, "season": _season,
     "feast": _feast, "near": _near_today, "year": _year_alone,
 }  # fmt: skip
+
+# Those that count from a day always; others where they say last, this or next.
+_RELATIVE = frozenset(["ago", "past", "period", "weekday", "near"])
 
 
 # --- the calendar ---------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ HIGHLIGHT_CHARS_MAX = 20_000
 Relevance = Literal["strict", "balanced", "all"]
 
 
-class SearchBody(Body):
+class QuestionBody(Body):
+    """A question, and which memories may answer it."""
+
     query: Annotated[str, AfterValidator(not_blank)] = Field(
         min_length=1, max_length=QUERY_CHARS_MAX, description="What to look for, in plain words."
     )
@@ -61,6 +63,21 @@ class SearchBody(Body):
     filters: dict[str, Any] | None = Field(
         default=None, description="Conditions on fields, with AND, OR and NOT."
     )
+    as_of: Timestamp | None = Field(
+        default=None,
+        description="Search what was known at this instant: memories stored by then, superseded "
+        "ones too "
+        "when that happened later. "
+        "They are searched with the content they have now.",
+    )
+    reference_date: Timestamp | None = Field(
+        default=None,
+        description="What yesterday, last week and the like count from; as_of or else now when "
+        "absent.",
+    )
+
+
+class SearchBody(QuestionBody):
     search_type: Literal["hybrid", "vector", "bm25", "graph"] = Field(
         default="hybrid", description="Which channels propose candidates."
     )
@@ -93,13 +110,6 @@ class SearchBody(Body):
         le=1,
         description="Another name for threshold; of two, the higher one counts.",
     )
-    as_of: Timestamp | None = Field(
-        default=None,
-        description="Search what was known at this instant: memories stored by then, superseded "
-        "ones too "
-        "when that happened later. "
-        "They are searched with the content they have now.",
-    )
     token_budget: int | None = Field(
         default=None,
         strict=True,
@@ -127,11 +137,6 @@ class SearchBody(Body):
         default=False, description="Say what each feature contributed to each score."
     )
     debug: StrictBool = Field(default=False, description="Another name for explain.")
-    reference_date: Timestamp | None = Field(
-        default=None,
-        description="What yesterday, last week and the like count from; as_of or else now when "
-        "absent.",
-    )
     view: Literal["compact", "full"] = Field(
         default="full",
         description="compact leaves out metadata, tags, highlights and explanations.",

@@ -26,4 +26,21 @@ TOOLS = (
         given={"view": "compact"},
         place=2,
     ),
+    Tool(
+        "recall_context",
+        "search.context",
+        "What is known of a question as one block to read: notes and conversations in order, as "
+        "many as fit into token_budget, each with a marker to cite it by.",
+        (
+            "query",
+            "token_budget",
+            "user_id",
+            "agent_id",
+            "collection_id",
+            "session_id",
+            "filters",
+            "as_of",
+        ),
+        place=3,
+    ),
 )

@@ -3033,20 +3033,20 @@ class AsyncSearch:
         app_id: str | None = None,
         session_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        reference_date: datetime | str | None = None,
         search_type: Literal["hybrid", "vector", "bm25", "graph"] | None = None,
         fast: bool | None = None,
         limit: int | None = None,
         offset: int | None = None,
         threshold: float | None = None,
         min_score: float | None = None,
-        as_of: datetime | str | None = None,
         token_budget: int | None = None,
         include_superseded: bool | None = None,
         include_low_confidence: bool | None = None,
         relevance: Literal["strict", "balanced", "all"] | None = None,
         explain: bool | None = None,
         debug: bool | None = None,
-        reference_date: datetime | str | None = None,
         view: Literal["compact", "full"] | None = None,
         date_range_start: datetime | str | None = None,
         date_range_end: datetime | str | None = None,
@@ -3070,6 +3070,11 @@ class AsyncSearch:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
+        as_of                   Search what was known at this instant: memories stored by
+                                then, superseded ones too when that happened later. They are
+                                searched with the content they have now.
+        reference_date          What yesterday, last week and the like count from; as_of or
+                                else now when absent.
         search_type             Which channels propose candidates.
         fast                    Leave out late interaction, which compares word by word:
                                 sooner, and less exact.
@@ -3077,9 +3082,6 @@ class AsyncSearch:
         offset                  Skip so many results.
         threshold               Leave out results whose normalized_score is lower.
         min_score               Another name for threshold; of two, the higher one counts.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
-                                searched with the content they have now.
         token_budget            Keep of the page's results, best first, those whose contents
                                 fit into so many tokens together; one that does not fit is
                                 left out. A token is estimated as four ASCII characters, or
@@ -3093,8 +3095,6 @@ class AsyncSearch:
                                 include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
         debug                   Another name for explain.
-        reference_date          What yesterday, last week and the like count from; as_of or
-                                else now when absent.
         view                    compact leaves out metadata, tags, highlights and
                                 explanations.
         date_range_start        Only what happened at this instant or later (occurred_at).
@@ -3120,20 +3120,20 @@ class AsyncSearch:
                 app_id=app_id,
                 session_id=session_id,
                 filters=filters,
+                as_of=as_of,
+                reference_date=reference_date,
                 search_type=search_type,
                 fast=fast,
                 limit=limit,
                 offset=offset,
                 threshold=threshold,
                 min_score=min_score,
-                as_of=as_of,
                 token_budget=token_budget,
                 include_superseded=include_superseded,
                 include_low_confidence=include_low_confidence,
                 relevance=relevance,
                 explain=explain,
                 debug=debug,
-                reference_date=reference_date,
                 view=view,
                 date_range_start=date_range_start,
                 date_range_end=date_range_end,
@@ -3141,6 +3141,68 @@ class AsyncSearch:
                 facets=facets,
                 rerank=rerank,
                 diversity=diversity,
+            ),
+            timeout=timeout,
+        )
+        return await self._transport.json(request)
+
+    async def context(
+        self,
+        query: str,
+        *,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        reference_date: datetime | str | None = None,
+        token_budget: int | None = None,
+        style: Literal["markdown", "xml", "json"] | None = None,
+        timeout: float | None = None,
+    ) -> models.ContextReply:
+        """What is known of a question, for a prompt.
+
+        The memories that answer it as one block that fits a budget of tokens: notes before
+        conversations, these in the order of time, what says the same once, with the days
+        that relative times mean and a marker to cite each memory by. Needs the scope
+        `read`.
+
+        query           What to look for, in plain words.
+        collection_id   Search this collection only.
+        user_id         Only memories of this end user.
+        agent_id        Only memories of this agent.
+        run_id          Only memories of this run.
+        app_id          Only memories of this application.
+        session_id      Only memories of this session.
+        filters         Conditions on fields, with AND, OR and NOT.
+        as_of           Search what was known at this instant: memories stored by then,
+                        superseded ones too when that happened later. They are searched with
+                        the content they have now.
+        reference_date  What yesterday, last week and the like count from; as_of or else now
+                        when absent.
+        token_budget    The block has at most so many tokens, as the embedding model's
+                        tokenizer counts them; those of most language models find fewer.
+        style           Whether the block is a text or a JSON object.
+        """
+        request = Request(
+            "POST",
+            "/v1/context",
+            body=given(
+                query=query,
+                collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                run_id=run_id,
+                app_id=app_id,
+                session_id=session_id,
+                filters=filters,
+                as_of=as_of,
+                reference_date=reference_date,
+                token_budget=token_budget,
+                style=style,
             ),
             timeout=timeout,
         )
@@ -3195,20 +3257,20 @@ class AsyncSearch:
         app_id: str | None = None,
         session_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        reference_date: datetime | str | None = None,
         search_type: Literal["hybrid", "vector", "bm25", "graph"] | None = None,
         fast: bool | None = None,
         limit: int | None = None,
         offset: int | None = None,
         threshold: float | None = None,
         min_score: float | None = None,
-        as_of: datetime | str | None = None,
         token_budget: int | None = None,
         include_superseded: bool | None = None,
         include_low_confidence: bool | None = None,
         relevance: Literal["strict", "balanced", "all"] | None = None,
         explain: bool | None = None,
         debug: bool | None = None,
-        reference_date: datetime | str | None = None,
         view: Literal["compact", "full"] | None = None,
         include_steps: bool | None = None,
         max_tokens: int | None = None,
@@ -3230,6 +3292,11 @@ class AsyncSearch:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
+        as_of                   Search what was known at this instant: memories stored by
+                                then, superseded ones too when that happened later. They are
+                                searched with the content they have now.
+        reference_date          What yesterday, last week and the like count from; as_of or
+                                else now when absent.
         search_type             Which channels propose candidates.
         fast                    Leave out late interaction, which compares word by word:
                                 sooner, and less exact.
@@ -3237,9 +3304,6 @@ class AsyncSearch:
         offset                  Skip so many results.
         threshold               Leave out results whose normalized_score is lower.
         min_score               Another name for threshold; of two, the higher one counts.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
-                                searched with the content they have now.
         token_budget            Keep of the page's results, best first, those whose contents
                                 fit into so many tokens together; one that does not fit is
                                 left out. A token is estimated as four ASCII characters, or
@@ -3253,8 +3317,6 @@ class AsyncSearch:
                                 include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
         debug                   Another name for explain.
-        reference_date          What yesterday, last week and the like count from; as_of or
-                                else now when absent.
         view                    compact leaves out metadata, tags, highlights and
                                 explanations.
         include_steps           Say what was searched for and how the answer came about.
@@ -3272,20 +3334,20 @@ class AsyncSearch:
                 app_id=app_id,
                 session_id=session_id,
                 filters=filters,
+                as_of=as_of,
+                reference_date=reference_date,
                 search_type=search_type,
                 fast=fast,
                 limit=limit,
                 offset=offset,
                 threshold=threshold,
                 min_score=min_score,
-                as_of=as_of,
                 token_budget=token_budget,
                 include_superseded=include_superseded,
                 include_low_confidence=include_low_confidence,
                 relevance=relevance,
                 explain=explain,
                 debug=debug,
-                reference_date=reference_date,
                 view=view,
                 include_steps=include_steps,
                 max_tokens=max_tokens,
@@ -3306,20 +3368,20 @@ class AsyncSearch:
         app_id: str | None = None,
         session_id: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        reference_date: datetime | str | None = None,
         search_type: Literal["hybrid", "vector", "bm25", "graph"] | None = None,
         fast: bool | None = None,
         limit: int | None = None,
         offset: int | None = None,
         threshold: float | None = None,
         min_score: float | None = None,
-        as_of: datetime | str | None = None,
         token_budget: int | None = None,
         include_superseded: bool | None = None,
         include_low_confidence: bool | None = None,
         relevance: Literal["strict", "balanced", "all"] | None = None,
         explain: bool | None = None,
         debug: bool | None = None,
-        reference_date: datetime | str | None = None,
         view: Literal["compact", "full"] | None = None,
         timeout: float | None = None,
     ) -> models.SearchReply:
@@ -3336,6 +3398,11 @@ class AsyncSearch:
         app_id                  Only memories of this application.
         session_id              Only memories of this session.
         filters                 Conditions on fields, with AND, OR and NOT.
+        as_of                   Search what was known at this instant: memories stored by
+                                then, superseded ones too when that happened later. They are
+                                searched with the content they have now.
+        reference_date          What yesterday, last week and the like count from; as_of or
+                                else now when absent.
         search_type             Which channels propose candidates.
         fast                    Leave out late interaction, which compares word by word:
                                 sooner, and less exact.
@@ -3343,9 +3410,6 @@ class AsyncSearch:
         offset                  Skip so many results.
         threshold               Leave out results whose normalized_score is lower.
         min_score               Another name for threshold; of two, the higher one counts.
-        as_of                   Search what was known at this instant: memories stored by
-                                then, superseded ones too when that happened later. They are
-                                searched with the content they have now.
         token_budget            Keep of the page's results, best first, those whose contents
                                 fit into so many tokens together; one that does not fit is
                                 left out. A token is estimated as four ASCII characters, or
@@ -3359,8 +3423,6 @@ class AsyncSearch:
                                 include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
         debug                   Another name for explain.
-        reference_date          What yesterday, last week and the like count from; as_of or
-                                else now when absent.
         view                    compact leaves out metadata, tags, highlights and
                                 explanations.
         """
@@ -3376,20 +3438,20 @@ class AsyncSearch:
                 app_id=app_id,
                 session_id=session_id,
                 filters=filters,
+                as_of=as_of,
+                reference_date=reference_date,
                 search_type=search_type,
                 fast=fast,
                 limit=limit,
                 offset=offset,
                 threshold=threshold,
                 min_score=min_score,
-                as_of=as_of,
                 token_budget=token_budget,
                 include_superseded=include_superseded,
                 include_low_confidence=include_low_confidence,
                 relevance=relevance,
                 explain=explain,
                 debug=debug,
-                reference_date=reference_date,
                 view=view,
             ),
             timeout=timeout,

@@ -365,6 +365,45 @@ class Confidence(TypedDict):
     """What people have put right about this."""
 
 
+class ContextCitation(TypedDict):
+    marker: str
+    """How the block names the memory."""
+    memory_id: str
+    start: int
+    """First code point of what is shown of the memory's content."""
+    end: int
+    """The code point after its last."""
+
+
+class ContextReply(TypedDict):
+    query: str
+    context: str | dict[str, Any]
+    """The block; an object in style json. Empty when nothing stored answers."""
+    tokens: int
+    """How many tokens the block is."""
+    citations: list[ContextCitation]
+    sections: list[ContextSection]
+    no_match: bool
+    """Nothing stored stands as an answer."""
+    abstain_recommended: bool
+    """Better not to answer from this."""
+    abstain_reason: NotRequired[str | None]
+    query_confidence: float
+    grounding: Grounding
+    evidence_ids: list[str]
+    """The memories in the block, best first."""
+    safety_contract_version: str
+    scores_calibrated: bool
+    degraded: bool
+    degraded_reasons: list[str]
+
+
+class ContextSection(TypedDict):
+    title: str
+    memory_ids: list[str]
+    """What it shows, in its order."""
+
+
 class ContradictingClaim(TypedDict):
     relationship_id: str
     """The relationship's id."""

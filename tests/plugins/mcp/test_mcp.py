@@ -23,11 +23,14 @@ from tests.support.served import MNEME, Served
 
 SECONDS_MAX = 120
 NAMES = {
-    "add_memory", "search_memories", "get_memory", "update_memory", "delete_memory",
+    "add_memory", "search_memories", "recall_context", "get_memory", "update_memory", "delete_memory",
     "list_memories", "process_conversation", "ask_memories", "graph_query", "add_correction",
     "record_decision", "record_outcome",
 }  # fmt: skip
-READING = {"search_memories", "get_memory", "list_memories", "ask_memories", "graph_query"}
+READING = {
+    "search_memories", "recall_context", "get_memory", "list_memories", "ask_memories",
+    "graph_query",
+}  # fmt: skip
 DESTRUCTIVE = {"update_memory", "delete_memory"}
 
 
