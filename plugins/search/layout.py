@@ -83,7 +83,7 @@ def _xml(parts: Sequence[Part]) -> str:
     for part in parts:
         lines.append(f"<section title={quoteattr(_title(part))}>")
         for line in part.lines:
-            fields = {"id": line.marker, "speaker": line.speaker}
+            fields = {"marker": line.marker, "speaker": line.speaker}
             if line.day != part.day:
                 fields["date"] = line.day.isoformat()
             given = "".join(
@@ -101,7 +101,7 @@ def _json(parts: Sequence[Part]) -> dict[str, Any]:
             {
                 "title": _title(part),
                 "memories": [
-                    {"id": line.marker, "date": line.day.isoformat()}
+                    {"marker": line.marker, "date": line.day.isoformat()}
                     | ({} if line.speaker is None else {"speaker": line.speaker})
                     | {"text": line.text}
                     for line in part.lines

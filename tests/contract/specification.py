@@ -116,6 +116,7 @@ PARTS = {
     "rl.rollback": "part 1, stability classes; part 6, rl events",
     "rl.train": "part 1, stability classes; part 6, rl events",
     "search.advanced": "part 4, Search",
+    "search.context": "part 4, Search",
     "search.graph": "part 4, Search",
     "search.reason": "part 4, Search",
     "search.search": "part 4, Search",

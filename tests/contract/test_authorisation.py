@@ -350,6 +350,7 @@ def test_a_foreign_id_in_the_path_is_forbidden(
             },
         ),
         ("POST", "/v1/search/reason", {"query": "secret", "collection_id": "{col}"}),
+        ("POST", "/v1/context", {"query": "secret", "collection_id": "{col}"}),
         ("DELETE", "/v1/memories/all?confirm=delete-all-memories&collection_id={col}", None),
         ("GET", "/v1/webhooks/dead-letters?webhook_id={whk}", None),
         (

@@ -306,6 +306,15 @@ def live_with_a_model(plant: CanaryHarness) -> None:
             "filters": {"tags": {"in": ["*"]}},
         },
     )
+    plant(
+        "search.context",
+        {
+            "query": "Where does the * sing?",
+            **GROUP,
+            "session_id": "*",
+            "filters": {"tags": {"in": ["*"]}},
+        },
+    )
     plant("profile.dialectic", {"user_message": "What about *?", "session_id": "*", "user_id": "*"})
     chat = {
         "model": "*",

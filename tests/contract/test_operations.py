@@ -151,6 +151,7 @@ CREDITS = """
     GET   /v1/search/similar/{id}            1
     POST  /v1/search/graph                   2
     POST  /v1/search/reason                  10
+    POST  /v1/context                        2
     POST  /v1/chat/completions               10
     POST  /v1/profile/dialectic              10
     POST  /v1/documents/upload               5

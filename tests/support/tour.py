@@ -306,6 +306,9 @@ def webhooks(call: Tour) -> None:
 def answers(call: Tour) -> None:
     query = "Where does Ada keep the spare key?"
     call("search.reason", {"query": query, "include_steps": True})
+    for style in ("markdown", "xml", "json"):
+        call("search.context", {"query": query, "style": style})
+    call("search.context", {"query": "xylophone quasar"})
     call("search.reason", {"query": "xylophone quasar", "search_type": "bm25"})
     call(
         "chat.completions",

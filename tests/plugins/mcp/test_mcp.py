@@ -23,9 +23,9 @@ from tests.support.served import MNEME, Served
 
 SECONDS_MAX = 120
 NAMES = {
-    "add_memory", "search_memories", "recall_context", "get_memory", "update_memory", "delete_memory",
-    "list_memories", "process_conversation", "ask_memories", "graph_query", "add_correction",
-    "record_decision", "record_outcome",
+    "add_memory", "search_memories", "recall_context", "get_memory", "update_memory",
+    "delete_memory", "list_memories", "process_conversation", "ask_memories", "graph_query",
+    "add_correction", "record_decision", "record_outcome",
 }  # fmt: skip
 READING = {
     "search_memories", "recall_context", "get_memory", "list_memories", "ask_memories",
@@ -164,6 +164,8 @@ async def use_every_tool(host: Host) -> None:
     assert rest["items"] and not rest["has_more"]
     answer = await host("ask_memories", query="Where is the spare key?", user_id="ada")
     assert "citations" in answer
+    block = await host("recall_context", query="Where is the spare key?", token_budget=200)
+    assert "shed" in block["context"] and block["tokens"] <= 200
     graph = await host("graph_query", entity="Zoe", depth=1)
     assert "Lisbon" in [entity["name"] for entity in graph["entities"]]
     corrected = await host(
