@@ -156,6 +156,9 @@ MANIFEST_BYTES_MAX = 256 * 1024 * 1024
 
 # --- process --------------------------------------------------------------------------------------
 GATEWAY_REQUESTS_MAX = 1_000
+# At a gateway whose answers are under way or refused: more than it takes, since it refuses by who
+# sends how much, and what stands before it only by who comes last.
+GATEWAY_CONNECTIONS_MAX = 1_200
 GATEWAY_CALLS_MAX = 512
 FRONT_DOOR_REQUESTS_WAITING_MAX = 100
 FRONT_DOOR_WAIT_SECONDS_MAX = 2

@@ -332,7 +332,10 @@ class Outbound:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(settle, addresses)
 
-        threading.Thread(target=look_up, name="mneme-resolver", daemon=True).start()
+        try:
+            threading.Thread(target=look_up, name="mneme-resolver", daemon=True).start()
+        except RuntimeError:  # the machine has no more threads: as if nobody had answered
+            settle([])
         return await found
 
     def _tls_context(self) -> ssl.SSLContext:

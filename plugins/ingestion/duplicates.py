@@ -56,7 +56,6 @@ from plugins.memories import (
     find_row,
     find_rows_at,
     supersede,
-    unreadable,
 )
 from runtime.api.context import ReadContext, WriteContext
 from storage.text import analyze
@@ -79,13 +78,9 @@ def same_words(ctx: ReadContext, text: str, speaker: str, scope: Scope) -> Memor
         if not found:
             return None
         found &= BitMap(index.postings(term).ordinals)
-    wanted, gone = _words(text), unreadable(ctx)
+    wanted = _words(text)
     for row in find_rows_at(ctx, found[-TWIN_MEMORIES_MAX:] if terms else ()):
-        if (
-            _is_of(row, speaker, scope)
-            and _words(row.content) == wanted
-            and row.ordinal not in gone
-        ):
+        if _is_of(row, speaker, scope) and _words(row.content) == wanted and find_row(ctx, row.id):
             return row
     return None
 
@@ -106,14 +101,14 @@ def same_meaning(
         fact.predicate in DATED and fact.valid_from is None for fact in facts
     ):
         return None
-    gone = unreadable(ctx)
     for row, cosine in _nearest(ctx, indexed, scope, fresh):
         alike = (
             _is_of(row, speaker, scope)
             and not row.superseded
             and TextFeatures.numbers_in(row.content) == TextFeatures.numbers_in(text)
         )
-        if alike and _alike(facts, facts_of(ctx, row.id)) and row.ordinal not in gone:
+        # Whether it can be read is asked of the one that would be taken, not of all there are.
+        if alike and _alike(facts, facts_of(ctx, row.id)) and find_row(ctx, row.id) is not None:
             return row, cosine
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.cluster import nodes
-from runtime.limits import GATEWAY_REQUESTS_MAX, LISTENERS_CLOSE_SECONDS_MAX
+from runtime.limits import GATEWAY_CONNECTIONS_MAX, LISTENERS_CLOSE_SECONDS_MAX
 from runtime.settings import Settings
 
 
@@ -28,7 +28,7 @@ def application(gateway: type, settings: Settings, front_door: bool) -> Any:
     deployment = serve.deployment(
         serve.ingress(None)(gateway),
         name="gateway",
-        max_ongoing_requests=GATEWAY_REQUESTS_MAX,
+        max_ongoing_requests=GATEWAY_CONNECTIONS_MAX,
         graceful_shutdown_timeout_s=LISTENERS_CLOSE_SECONDS_MAX,
         ray_actor_options={"num_cpus": 0.1} | here,
         **gateway_numbers(settings, at_least),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections import Counter
+from collections.abc import Hashable
 from functools import lru_cache
 
 from runtime.errors import OVERLOADED_HEADER, Unavailable
@@ -35,7 +36,7 @@ class Arrival:
     def refuse(self) -> None:
         """Have its reader give it up."""
         self.refused = True
-        if self.waiting is not None:
+        if self.waiting is not None and not self.waiting.expired():
             self.waiting.reschedule(0)
 
 
@@ -45,22 +46,27 @@ class Arriving:
     def __init__(self) -> None:
         self.size = 0
         self._arrivals: dict[Arrival, None] = {}  # the oldest first
+        # What is held, and how many bodies there are, as running totals.
+        self._of_address, self._of_slot, self._within = _Totals(), _Totals(), _Totals()
+        self._bodies = _Totals()  # by address
 
     def begin(self, arrival: Arrival) -> None:
         self._arrivals[arrival] = None
+        self._bodies.add(arrival.address, 1)
 
     def end(self, arrival: Arrival) -> None:
         """Give its room back. May be done twice."""
         if arrival in self._arrivals:
             del self._arrivals[arrival]
-            self.size -= arrival.size
+            self._bodies.add(arrival.address, -1)
+            self._hold(arrival, -arrival.size)
 
     def grow(self, arrival: Arrival, count: int) -> None:
         """Count bytes that came. Raises Unavailable where the body must be given up."""
         if arrival.refused:
             raise refused()
         arrival.size += count
-        self.size += count
+        self._hold(arrival, count)
         while self.size > BODIES_ARRIVING_BYTES_MAX:
             given_up = self._largest_holder_s(arrival)
             if given_up is arrival:
@@ -69,39 +75,53 @@ class Arriving:
             self.end(given_up)
 
     def make_room(self, address: str) -> bool:
-        """Give up a body that waits for its next piece, of the address that has the most of them,
-        where the given one has fewer; -> whether there was one.
+        """Give up a body that waits for its next piece, of an address that has the most bodies,
+        where the given one has fewer: the newest of them; -> whether there was one.
         """
-        waiting = [arrival for arrival in self._arrivals if arrival.waiting is not None]
-        counts = Counter(arrival.address for arrival in waiting)
-        most = max(counts, key=counts.__getitem__, default="")
-        if counts[most] <= counts[_network(address)] + 1:
+        most = max(self._bodies.values(), default=0)
+        if most <= self._bodies[_network(address)] + 1:
             return False
-        given_up = next(arrival for arrival in waiting if arrival.address == most)
-        given_up.refuse()
-        self.end(given_up)
-        return True
+        for arrival in reversed(self._arrivals):
+            if self._bodies[arrival.address] == most and arrival.waiting is not None:
+                arrival.refuse()
+                self.end(arrival)
+                return True
+        return False
+
+    def _hold(self, arrival: Arrival, count: int) -> None:
+        """Count so many bytes more, or fewer, for whoever sends them."""
+        self.size += count
+        self._of_address.add(arrival.address, count)
+        self._within.add((arrival.address, arrival.slot), count)
+        if arrival.slot is not None:
+            self._of_slot.add(arrival.slot, count)
+
+    def _held(self, arrival: Arrival) -> tuple[int, int]:
+        """What its sender holds, to compare. Behind one proxy all have one address; then the
+        accounts tell them apart.
+        """
+        by_account = 0 if arrival.slot is None else self._of_slot[arrival.slot]
+        within = self._within[arrival.address, arrival.slot]
+        return max(self._of_address[arrival.address], by_account), within
 
     def _largest_holder_s(self, newcomer: Arrival) -> Arrival:
         """Whose body gives way to the newcomer's: the newcomer's own where nobody holds more."""
-        addresses, slots, within = Counter[str](), Counter[int](), Counter[tuple]()
-        for arrival in self._arrivals:
-            addresses[arrival.address] += arrival.size
-            within[arrival.address, arrival.slot] += arrival.size
-            if arrival.slot is not None:
-                slots[arrival.slot] += arrival.size
-
-        def held(arrival: Arrival) -> tuple[int, int]:
-            by_address = addresses[arrival.address]
-            by_account = 0 if arrival.slot is None else slots[arrival.slot]
-            # Behind one proxy all have one address; then the accounts tell them apart.
-            return max(by_address, by_account), within[arrival.address, arrival.slot]
-
-        most = max(map(held, self._arrivals))
-        if most <= held(newcomer):
+        most = max(map(self._held, self._arrivals))
+        if most <= self._held(newcomer):
             return newcomer
-        largest = (arrival for arrival in self._arrivals if held(arrival) == most)
+        largest = (arrival for arrival in self._arrivals if self._held(arrival) == most)
         return max(largest, key=lambda arrival: arrival.size)
+
+
+class _Totals(Counter):
+    """Sums by what they are of; without those that came to nothing."""
+
+    def add(self, key: Hashable, count: int) -> None:
+        total = self[key] + count
+        if total:
+            self[key] = total
+        else:
+            self.pop(key, None)
 
 
 def refused() -> Unavailable:

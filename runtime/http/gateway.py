@@ -85,6 +85,8 @@ class _Route:
         "body_bytes_max",
         "changes",
         "is_own",
+        "is_probed",
+        "is_watched",
         "operation",
         "public",
         "query",
@@ -97,6 +99,8 @@ class _Route:
     ):
         self.operation = operation
         self.is_own = is_own  # the gateway answers it itself
+        self.is_probed = operation.name == "service.health"  # over plain HTTP, from this machine
+        self.is_watched = operation.name == "service.metrics"  # with a token of its own
         self.public = operation.scope == "public" and not operation.internal
         self.tenantless = self.public or operation.internal
         self.body_bytes_max = (
@@ -209,8 +213,9 @@ class Gateway:
                     method, scope.get("raw_path") or quote(scope["path"]).encode()
                 )
                 name = route.operation.name
+                # Nobody is made to give way for a request that is refused all the same.
                 if not route.is_own and (
-                    self._is_full(scope, headers) or self._calls >= GATEWAY_CALLS_MAX
+                    self._calls >= GATEWAY_CALLS_MAX or self._is_full(scope, headers)
                 ):
                     raise _too_many()
                 if len(headers) != len(pairs):
@@ -319,15 +324,11 @@ class Gateway:
     ) -> Reply:
         """Fill in the call and have it done. Raises ApiError for what can be refused right here."""
         operation = route.operation
-        call.client, _ = self._callers.of(
-            scope, headers, loopback_may_be_plain=operation.name == "service.health"
-        )
+        call.client, _ = self._callers.of(scope, headers, loopback_may_be_plain=route.is_probed)
         if not route.public:
             call.credential, call.slot = self._credential(operation, headers, call.now_ms)
-        if operation.name == "service.metrics":
-            header = headers.get(b"authorization")
-            credential = None if header is None else header.decode("latin-1")
-            check_watcher(credential, self._settings, self._secrets)
+        if route.is_watched:
+            check_watcher(_authorization(headers), self._settings, self._secrets)
         if route.upload is not None:
             return await self._take_in(call, route, scope, headers, receive)
         try:
@@ -408,10 +409,7 @@ class Gateway:
     def _credential(
         self, operation: Operation, headers: Headers, now_ms: int
     ) -> tuple[Credential, int]:
-        header = headers.get(b"authorization")
-        credential, slot = read_authorization(
-            None if header is None else header.decode("latin-1"), self._secrets, now_ms
-        )
+        credential, slot = read_authorization(_authorization(headers), self._secrets, now_ms)
         if operation.internal:
             authorise_operator(credential)
         return credential, slot
@@ -457,12 +455,9 @@ class Gateway:
 
     def _slot_shown(self, headers: Headers) -> int | None:
         """The slot of whoever shows a credential that may be genuine."""
-        header = headers.get(b"authorization")
-        if header is None:
-            return None
         try:
             now_ms = int((time.time() + self._offset) * 1000)
-            return read_authorization(header.decode("latin-1"), self._secrets, now_ms)[1]
+            return read_authorization(_authorization(headers), self._secrets, now_ms)[1]
         except Unauthenticated:
             return None
 
@@ -501,6 +496,11 @@ def _check_repeated(pairs: list[tuple[bytes, bytes]], headers: Headers) -> None:
     for name in (b"prefer", b"x-forwarded-for", b"x-forwarded-proto"):
         if names.count(name) > 1:
             headers[name] = b",".join(value for other, value in pairs if other == name)
+
+
+def _authorization(headers: Headers) -> str | None:
+    header = headers.get(b"authorization")
+    return None if header is None else header.decode("latin-1")
 
 
 def _too_many() -> Unavailable:

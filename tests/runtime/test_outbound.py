@@ -224,6 +224,24 @@ def test_names_that_nobody_answers_for_hold_up_their_own_account(
     asyncio.run(both())
 
 
+def test_a_machine_without_threads_takes_nobody_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def story() -> None:
+        outbound, asked = Outbound(), "http://hooks.example.test/"
+        with monkeypatch.context() as machine:
+            machine.setattr(threading.Thread, "start", no_more)
+            for _ in range(OUTBOUND_LOOKUP_THREADS_MAX + 1):
+                answer = await outbound.post(asked, {}, b"", SECONDS, "ada")
+                assert (answer.kind, answer.error) == ("failed", "The host name has no address.")
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("10.0.0.1",))])
+        answer = await outbound.post(asked, {}, b"", SECONDS, "ada")
+        assert answer.kind == "refused"
+
+    asyncio.run(story())
+
+
 # --- how they are asked ---------------------------------------------------------------------------
 
 

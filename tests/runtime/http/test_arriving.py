@@ -4,6 +4,7 @@ fills it keeps nobody else out.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import httpx
 import pytest
 
 from runtime.errors import Unavailable
-from runtime.http import arriving, bodies, gateway
+from runtime.http import arriving, bodies, gateway, own_operations
 from runtime.http.arriving import Arrival, Arriving
 from runtime.limits import PUBLIC_BODY_BYTES_MAX
 from tests.support.over_http import OverHttp, over_http
@@ -116,6 +117,19 @@ def test_requests_that_wait_for_their_bodies_keep_no_other_address_out(
         assert write(service, me, HONEST) in (201, 202)
 
 
+def test_nobody_gives_way_to_a_request_that_is_refused_all_the_same(
+    service: OverHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = service.register()
+    monkeypatch.setattr(own_operations, "METRICS_KEPT_SECONDS", 0)
+    with begun(service, [1] * 10, "/v1/auth/login", ATTACKER):
+        service.until(lambda: held(service) == 10)
+        monkeypatch.setattr(gateway, "GATEWAY_REQUESTS_MAX", 5)
+        monkeypatch.setattr(gateway, "GATEWAY_CALLS_MAX", 0)
+        assert write(service, me, HONEST) == 503
+        assert held(service) == 10
+
+
 def test_a_body_for_strangers_is_small(service: OverHttp) -> None:
     eve = service.register()
     filling = b" " * PUBLIC_BODY_BYTES_MAX
@@ -151,3 +165,48 @@ def test_the_network_of_an_ipv6_address_is_one_caller() -> None:
     for arrival in (first, second, other):
         room.end(arrival)
     assert room.size == 0
+
+
+def test_a_body_whose_time_is_over_may_still_give_way() -> None:
+    """At the moment in which its time limit has struck, and its reader has not heard of it."""
+
+    async def story() -> None:
+        room, mine = Arriving(), Arrival(HONEST, None)
+        theirs = Arrival(ATTACKER, None)
+
+        async def read() -> None:
+            async with asyncio.timeout(0) as theirs.waiting:
+                await asyncio.Event().wait()
+
+        reader = asyncio.create_task(read())
+        while theirs.waiting is None or not theirs.waiting.expired():
+            await asyncio.sleep(0)
+        assert not reader.done()
+        room.begin(theirs)
+        room.begin(mine)
+        room.grow(theirs, arriving.BODIES_ARRIVING_BYTES_MAX)
+        room.grow(mine, 1)
+        assert (theirs.refused, mine.refused, room.size) == (True, False, 1)
+        with pytest.raises(TimeoutError):
+            await reader
+
+    asyncio.run(story())
+
+
+def test_the_newest_of_those_who_send_most_bodies_gives_way() -> None:
+    async def story() -> None:
+        room = Arriving()
+        addresses = [f"10.0.0.{number}" for number in (1, 2, 2, 1, 3)]
+        arrivals = [Arrival(address, None) for address in addresses]
+        for arrival in arrivals:
+            room.begin(arrival)
+            arrival.waiting = asyncio.Timeout(None)
+            await arrival.waiting.__aenter__()
+        assert not room.make_room("10.0.0.1") and not room.make_room("10.0.0.3")
+        assert room.make_room("10.0.0.4")
+        assert [arrival.refused for arrival in arrivals] == [False, False, False, True, False]
+        assert room.make_room("10.0.0.4")
+        assert [arrival.refused for arrival in arrivals] == [False, False, True, True, False]
+        assert not room.make_room("10.0.0.4")
+
+    asyncio.run(story())
