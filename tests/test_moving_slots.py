@@ -8,29 +8,16 @@ import itertools
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from runtime.placement import PlacementTable
-from runtime.serve.run_directory import RunDirectory
 from runtime.tenancy import slot_of_email
 from tests.support.commands import admin
-from tests.support.served import Served, served
+from tests.support.served import served
 from tests.support.sharded import emails
 
 MEMORIES = 20
 MOVED_SECONDS_MAX = 120
-
-
-def supervisor_process(service: Served) -> psutil.Process:
-    """The process of the supervisor, which an order has started."""
-    processes = RunDirectory.of(service.data_dir).processes()
-    (found,) = [
-        process
-        for process in processes
-        if "SupervisorActor" in process.name() + " ".join(process.cmdline())
-    ]
-    return found
 
 
 @pytest.mark.ray
@@ -65,7 +52,7 @@ def test_slots_arrive_whoever_is_killed(tmp_path: Path, rounds: int) -> None:
             ).raise_for_status()
             number = {"source": 1 - target, "target": target}.get(victim)
             (
-                supervisor_process(service) if number is None else service.shard_process(number)
+                service.supervisor_process() if number is None else service.shard_process(number)
             ).kill()
             deadline = time.monotonic() + MOVED_SECONDS_MAX
             while table.load().moves:

@@ -7,8 +7,10 @@ nobody to tell.
 
 from __future__ import annotations
 
+import errno
 import http.client
 import ipaddress
+import random
 import socket
 import ssl
 import time
@@ -20,6 +22,9 @@ from runtime.settings import Settings
 
 HEALTH_PATH = "/v1/health"
 _HEALTH_POLL_SECONDS = 0.1
+# Below those that the system gives to whoever asks for any, and apart from those that Ray and Serve
+# take by themselves.
+_FREE_PORTS = range(20_000, 30_000)
 
 
 class StartError(Exception):
@@ -51,10 +56,19 @@ def check_http(settings: Settings) -> None:
 
 
 def free_port(host: str) -> int:
-    """A TCP port that nobody listens on just now."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
+    """A TCP port that nobody has just now, and that the system gives nobody who asks for any: it is
+    opened seconds later, and until then no other connection of this machine may get it.
+    """
+    for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            try:
+                probe.bind((host, port))
+            except OSError as refused:
+                if refused.errno != errno.EADDRINUSE:
+                    raise
+                continue
+        return port
+    raise StartError(f"No port from {_FREE_PORTS[0]} to {_FREE_PORTS[-1]} of {host} is free.")
 
 
 def usable_port(settings: Settings) -> int:

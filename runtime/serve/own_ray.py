@@ -31,7 +31,7 @@ class OwnRay:
         self._run_directory = run_directory
         self._haproxy = _haproxy_binary()
         self.front_door = self._haproxy is not None
-        self._pillars: list[psutil.Process] = []
+        self._pillars: dict[psutil.Process, str] = {}
 
     def enter(self) -> None:
         """Start Ray. Its variables take effect when it is imported."""
@@ -52,17 +52,17 @@ class OwnRay:
             _node_ip_address="127.0.0.1",
             _metrics_export_port=self.settings.ray.metrics_port or None,
         )
-        self._pillars = [
-            child
+        self._pillars = {
+            child: name
             for child in psutil.Process().children()
-            if child.name() in ("raylet", "gcs_server")
-        ]
+            if (name := _name(child)) in ("raylet", "gcs_server")
+        }
 
     def broken(self) -> str | None:
         """What Ray cannot do without and has lost, if anything."""
-        for pillar in self._pillars:
-            if not pillar.is_running() or pillar.status() == psutil.STATUS_ZOMBIE:
-                return f"{pillar.name()}, process {pillar.pid}, has ended"
+        for pillar, name in self._pillars.items():
+            if _has_ended(pillar):
+                return f"{name}, process {pillar.pid}, has ended"
         return None
 
     def leave(self, shards: list[Any]) -> None:
@@ -134,6 +134,21 @@ def ray_environment(
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(files / "server-state"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(files / "metrics.sock"),
     }
+
+
+def _name(process: psutil.Process) -> str | None:
+    """None where it has ended meanwhile, of which there is nothing left to ask."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _haproxy_binary() -> str | None:

@@ -14,9 +14,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from runtime.serve import free_port
 from tests.support import ROOT
 from tests.support.over_http import over_http
-from tests.support.served import Served, free_port
+from tests.support.served import Served
 from tests.support.upstream import refuses, says, upstream
 
 README = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
@@ -121,7 +122,7 @@ def test_the_receiver_hears_of_memories_and_of_nothing_forged(tmp_path: Path) ->
             sys.executable,
             str(ROOT / "examples/webhook_receiver.py"),
             "--port",
-            str(free_port()),
+            str(free_port("127.0.0.1")),
         ]
         command += ["--base-url", service.url, "--api-key", token]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

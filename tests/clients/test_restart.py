@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from mneme_client import AsyncMneme, Retries
 
-from tests.support.served import Served, free_port
+from runtime.serve import free_port
+from tests.support.served import Served
 
 AT_ONCE = 16
 PATIENT = Retries(attempts_max=100, wait_seconds_max=0.5)
@@ -22,7 +23,7 @@ def test_writes_survive_a_kill_of_the_service(tmp_path: Path, writes: int) -> No
     """Killed once half of the writes are answered, sixteen under way; on the same port and
     directory a moment later.
     """
-    services = [Served(tmp_path / "data", port=free_port())]
+    services = [Served(tmp_path / "data", port=free_port("127.0.0.1"))]
     try:
         asyncio.run(_write_through_a_kill(services, writes))
     finally:

@@ -6,11 +6,11 @@ Whatever a test does, leaving the block ends the service and everything it start
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -71,12 +71,6 @@ def refusal(data_dir: Path, engine: str = "local", **settings: Any) -> str:
     return line
 
 
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
-
-
 class Served:
     """A service that answers, from its announcement on. `errors` is its standard error so far."""
 
@@ -121,29 +115,36 @@ class Served:
 
     def shard_process(self, number: int = 0) -> psutil.Process:
         """The process of a shard actor, on engine ray."""
-        titles = {
-            process: process.name() + " ".join(process.cmdline())
-            for process in RunDirectory.of(self.data_dir).processes()
-        }
         (found,) = [
-            process
-            for process, title in titles.items()
-            if "ShardActor" in title and self._is_shard(process, number)
+            process for process in self._actors("ShardActor") if self._is_shard(process, number)
         ]
         return found
 
     def gateway_processes(self) -> list[psutil.Process]:
         """The processes of the gateway replicas, on engine ray."""
-        titles = {
-            process: process.name() + " ".join(process.cmdline())
-            for process in RunDirectory.of(self.data_dir).processes()
-        }
-        return [process for process, title in titles.items() if "ServeReplica" in title]
+        return self._actors("ServeReplica")
+
+    def supervisor_process(self) -> psutil.Process:
+        """The process of the supervisor, which an order has started, on engine ray."""
+        (found,) = self._actors("SupervisorActor")
+        return found
+
+    def _actors(self, kind: str) -> list[psutil.Process]:
+        found = []
+        for process in RunDirectory.of(self.data_dir).processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if kind in process.name() + " ".join(process.cmdline()):
+                    found.append(process)
+        return found
 
     def _is_shard(self, process: psutil.Process, number: int) -> bool:
         """Each shard's process holds the lock of its own directory open."""
         lock = str(self.data_dir / "shards" / f"{number:04d}" / "LOCK")
-        return any(os.readlink(link) == lock for link in Path(f"/proc/{process.pid}/fd").iterdir())
+        for link in Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                if os.readlink(link) == lock:
+                    return True
+        return False
 
     def end(self) -> None:
         """Stop it in order if it still runs, and remove what a killed one left behind."""
@@ -152,7 +153,8 @@ class Served:
         self.process.stdout.close()
         directory = RunDirectory.of(self.data_dir)
         for process in directory.processes():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         shutil.rmtree(directory.path, ignore_errors=True)
 
     def register(self, email: str | None = None) -> str:

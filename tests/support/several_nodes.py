@@ -167,7 +167,7 @@ class SeveralNodes:
         session = self.cluster.head_node and self.cluster.head_node.get_session_dir_path()
         self.cluster.shutdown()
         for process in families:
-            if process.is_running():
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         if session:
             shutil.rmtree(session, ignore_errors=True)

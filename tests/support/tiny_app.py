@@ -47,7 +47,7 @@ PLUGIN = Plugin(
     operations=(
         _operation("tiny.read", Read),
         _operation("tiny.add", Write),
-        _operation("tiny.sleep", Read, prepare=_prepared),
+        _operation("tiny.wait", Read, prepare=_prepared),
         _operation("tiny.crash", Write),
         _operation("tiny.refuse", Read),
     ),
@@ -72,8 +72,9 @@ class TinyShard:
             case "tiny.add":
                 count += 1
                 self._file.write_text(str(count))
-            case "tiny.sleep":
-                await asyncio.sleep(call.body)
+            case "tiny.wait":
+                while not self._file.with_name("go_on").exists():
+                    await asyncio.sleep(0.01)
             case "tiny.refuse":
                 error = ApiError("refused")
                 return Reply(error.status, error=error)
@@ -151,7 +152,7 @@ class TinyGateway:
                 "gateway": os.getpid(),
             }
         try:
-            reply = await self._shards.execute(call(path.strip("/").replace("/", "."), body=0.2))
+            reply = await self._shards.execute(call(path.strip("/").replace("/", ".")))
         except ApiError as error:
             return error.status, {"error": error.message}
         return reply.status, reply.body or {}

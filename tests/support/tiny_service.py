@@ -49,7 +49,7 @@ class Running:
         )
         self.url = self.process.stdout.readline().strip()
         assert self.url.startswith("http"), f"the service did not start: {self.said()}"
-        self._client = httpx.Client(base_url=self.url, verify=False, timeout=30)
+        self._client = httpx.Client(base_url=self.url, verify=False, timeout=60)
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
         return self._client.get(path, headers=headers)
@@ -77,7 +77,7 @@ def running(data_dir: Path, *overrides: str, **variables: str) -> Iterator[Runni
         shutil.rmtree(RunDirectory.of(data_dir).path, ignore_errors=True)
 
 
-def eventually(true: Callable[[], bool], seconds: float = 30) -> bool:
+def eventually(true: Callable[[], bool], seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:

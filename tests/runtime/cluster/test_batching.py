@@ -61,16 +61,16 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 
 def test_operations_find_their_queue() -> None:
     operations = registry().operations
-    asked = call("tiny.sleep")
-    assert [queue_of(operations[f"tiny.{name}"], asked) for name in ("read", "add", "sleep")] == [
+    asked = call("tiny.wait")
+    assert [queue_of(operations[f"tiny.{name}"], asked) for name in ("read", "add", "wait")] == [
         "read",
         "write",
         "slow_read",
     ]
     flow = Flow("tiny.talk", "GET", "/tiny/talk", handler=dict, summary="", response=None)
     assert queue_of(flow, asked) == "write", "the end of a flow must not be sent twice"
-    slow = operations["tiny.sleep"].prepare
-    completed = dataclasses.replace(operations["tiny.sleep"], complete=slow)
+    slow = operations["tiny.wait"].prepare
+    completed = dataclasses.replace(operations["tiny.wait"], complete=slow)
     assert queue_of(completed, asked) == "remote_read"
     remote = Write(
         "tiny.send", "POST", "/tiny/send", handler=dict, summary="", response=None,
@@ -214,6 +214,7 @@ def test_a_call_without_an_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(Unavailable, match="unknown"):
             await queue.execute(call("tiny.add", body=b""))
         shard.gate.set()
+        monkeypatch.undo()
         assert (await queue.execute(call("tiny.add", body=b"next"))).body == b"next"
 
     run(work)

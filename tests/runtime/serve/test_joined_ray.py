@@ -5,6 +5,7 @@ command, and takes only itself away.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -30,6 +31,7 @@ from tests.support.tiny_app import counts, registry
 from tests.support.tiny_service import assert_believes_no_client, eventually, refused, running
 
 OPENER = "tests.support.tiny_app:open_shard"
+STOP_SECONDS_MAX = 60
 BIN = Path(sys.executable).parent
 NO_TOKEN = {"RAY_AUTH_MODE": "disabled"}  # as an operator does who keeps others out by the network
 
@@ -81,10 +83,11 @@ class Cluster:
     def end(self) -> None:
         family = psutil.Process(self.process.pid).children(recursive=True)
         self.process.terminate()
-        self.process.wait(30)
-        _, left = psutil.wait_procs(family, timeout=10)
+        self.process.wait(STOP_SECONDS_MAX)
+        _, left = psutil.wait_procs(family, timeout=STOP_SECONDS_MAX)
         for process in left:
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +151,8 @@ def test_an_open_cluster_is_warned_of_elsewhere(
     caplog.clear()
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     check_token_authentication(settings.model_copy(update={"environment": "production"}))
-    assert not caplog.text
+    # Other threads of this process may have said something else meanwhile.
+    assert "anyone who reaches its ports" not in caplog.text
 
 
 @pytest.fixture
@@ -181,7 +185,7 @@ def test_ray_shards_live_in_actors(joined: None, settings: Settings) -> None:
         assert b'"count":4' in second
 
     asyncio.run(work())
-    assert cluster.stop_shards(handles, 30)
+    assert cluster.stop_shards(handles, STOP_SECONDS_MAX)
     assert (settings.data_dir / "shards/0000/closed").exists()
 
 
@@ -191,7 +195,7 @@ def test_a_shard_that_cannot_open_says_why(joined: None, settings: Settings) -> 
     handles = cluster.start_shards(settings, 2, OPENER)
     with pytest.raises(LayoutError, match="is damaged"):
         cluster.await_open(cluster.open_shards(handles))
-    assert cluster.stop_shards(handles, 30)
+    assert cluster.stop_shards(handles, STOP_SECONDS_MAX)
 
 
 @pytest.mark.ray
@@ -232,8 +236,8 @@ def test_serves_own_command_runs_the_service(
     with (tmp_path / "said").open("w") as said:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=said, stderr=said)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            assert eventually(lambda: process.poll() is not None or _healthy(client), 60)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            assert eventually(lambda: process.poll() is not None or _healthy(client))
             account = {
                 "email": "ada@example.com",
                 "password": "correct horse battery",
@@ -251,7 +255,7 @@ def test_serves_own_command_runs_the_service(
             assert "trains" in client.post("/v1/search", json={"query": "trains"}).text
         assert len(elsewhere.actors()) == 4
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(STOP_SECONDS_MAX) == 0
     finally:
         if process.poll() is None:
             process.kill()
