@@ -29,8 +29,8 @@ from tests.support.served import STOP_SECONDS_MAX, Served, refusal, served
 EMAIL = "ada@example.com"
 ACKNOWLEDGEMENTS = (10, 60)  # before each kill, at random between these
 FILL_ATTEMPTS_MAX = 60
-DELIVERED_SECONDS_MAX = 60
-ERASURE_SECONDS_MAX = 30
+DELIVERED_SECONDS_MAX = 120
+ERASURE_SECONDS_MAX = 120
 DISK_BYTES = 64 << 20  # a new data directory takes 25 MB, most of it the model's graph
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support.served import Served, served
 
 JOBS = 40
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 POLL_SECONDS = 0.05
 NAMES = [
     first + second
@@ -48,19 +48,21 @@ def everything(service: Served, path: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_job_completes_exactly_once_whatever_kills_the_process(tmp_path: Path) -> None:
-    with served(tmp_path / "data", jobs__at_once=2) as service:
-        headers = {"Authorization": f"Bearer {service.register()}"}
-        service.http.headers.update(headers)
-        accepted = [
-            service.http.post("/v1/memories/process", json=said(n)).json()["job_id"]
-            for n in range(JOBS)
-        ]
-        done = [
-            job for job in everything(service, "/v1/memories/jobs") if job["status"] == "completed"
-        ]
-        service.kill()
-    assert len(done) < JOBS, "the kill came too late to interrupt anything"
-    with served(tmp_path / "data") as service:
+    data = tmp_path / "data"
+    while True:
+        with served(data, jobs__at_once=2) as service:
+            headers = {"Authorization": f"Bearer {service.register()}"}
+            service.http.headers.update(headers)
+            accepted = [
+                service.http.post("/v1/memories/process", json=said(n)).json()["job_id"]
+                for n in range(JOBS)
+            ]
+            jobs = everything(service, "/v1/memories/jobs")
+            service.kill()
+        if any(job["status"] != "completed" for job in jobs):
+            break
+        data = data.with_name(data.name + "-again")  # the kill came too late to interrupt anything
+    with served(data) as service:
         service.http.headers.update(headers)
         deadline = time.monotonic() + SECONDS_MAX
         while {job["status"] for job in everything(service, "/v1/memories/jobs")} != {"completed"}:

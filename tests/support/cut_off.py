@@ -4,6 +4,7 @@ takes its shard over from there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,17 +16,31 @@ import runtime.shard.durability
 from runtime.installation import Secrets, shard_place
 from storage.replication import ObjectStore, ObjectStoreFailed, restore
 from storage.replication.snapshots import snapshots
-from tests.support.in_process import InProcess
+from tests.support.in_process import POLL_SECONDS, InProcess
 
 WAIT_SECONDS = 0.3
 
 
 class Link(ObjectStore):
-    """An object store as one node reaches it, or does not while `is_cut`."""
+    """An object store as one node reaches it. While `is_cut` every request fails; while `is_silent`
+    none is answered, so that nobody knows yet that anything fails.
+    """
 
     is_cut = False
+    is_silent = False
+
+    @classmethod
+    @contextmanager
+    def silent(cls) -> Iterator[None]:
+        cls.is_silent = True
+        try:
+            yield
+        finally:
+            cls.is_silent = False
 
     def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
+        while type(self).is_silent:
+            time.sleep(POLL_SECONDS)
         if type(self).is_cut:
             raise ObjectStoreFailed("the node is cut off")
         return super()._call(verb, path, *arguments, **options)

@@ -33,7 +33,7 @@ from tests.support.in_process import PASSWORD
 from tests.support.registry import registry_of
 from tests.support.worlds import settings
 
-START_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
 
 
 class OverHttp:
@@ -60,9 +60,9 @@ class OverHttp:
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
-        assert self._started.wait(START_SECONDS_MAX)
+        assert self._started.wait(WAIT_SECONDS_MAX)
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        self.http = httpx.Client(base_url=self.url, timeout=20)
+        self.http = httpx.Client(base_url=self.url, timeout=WAIT_SECONDS_MAX)
 
     async def _serve(self) -> None:
         models = Models(self.embedder, load_language_model(self.settings))
@@ -90,11 +90,11 @@ class OverHttp:
 
     def run(self, work: Any) -> Any:
         """Run a coroutine in the service's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(START_SECONDS_MAX)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_SECONDS_MAX)
 
     def until(self, done: Callable[[], Any]) -> None:
         """Wait until the condition holds."""
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
         while not done():
             assert time.monotonic() < deadline, "the condition did not come true"
             time.sleep(0.005)

@@ -35,7 +35,7 @@ CHEAP = {
     },
     "limits": {"requests_per_minute": 0, "endpoint_caps": False},
 }
-JOBS_SECONDS_MAX = 10
+JOBS_SECONDS_MAX = 60
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,15 @@ def endpoint() -> Iterator[Upstream]:
 
 
 @pytest.fixture
-def ingestion(tmp_path: Path, endpoint: Upstream) -> Iterator[IngestionHarness]:
-    model = OpenAiLanguageModel(endpoint.url, "sk-1", "tiny-1", timeout_seconds=0.6)
+def model(endpoint: Upstream) -> OpenAiLanguageModel:
+    """With more patience than any answer of these tests takes."""
+    return OpenAiLanguageModel(endpoint.url, "sk-1", "tiny-1", timeout_seconds=60)
+
+
+@pytest.fixture
+def ingestion(
+    tmp_path: Path, endpoint: Upstream, model: OpenAiLanguageModel
+) -> Iterator[IngestionHarness]:
     listening = IngestionHarness(tmp_path, Models(WordEmbedder(), model))
     yield listening
     endpoint.go_on.set()
@@ -133,9 +140,10 @@ MISBEHAVIOUR: dict[str, Act] = {
 
 @pytest.mark.parametrize("what", MISBEHAVIOUR)
 def test_an_endpoint_that_misbehaves_costs_a_conversation_its_model_not_its_facts(
-    ingestion: IngestionHarness, endpoint: Upstream, what: str
+    ingestion: IngestionHarness, endpoint: Upstream, model: OpenAiLanguageModel, what: str
 ) -> None:
     endpoint.will(MISBEHAVIOUR[what])
+    model._timeout_seconds = 0.6
     result = hear(ingestion, SAID)
     assert (result["engine"], kinds(result)) == ("rules", ["ADD"])
     assert len(result["degraded"]) == 1 and result["degraded"][0].startswith("language model: ")

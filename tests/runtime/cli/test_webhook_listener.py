@@ -18,7 +18,7 @@ from tests.support.served import MNEME
 
 SECRET = "whsec_" + "B" * 43
 BODY = b'{"id": "evt_1", "event_type": "memory.created", "data": {"content": "\xc3\xa9"}}'
-STOP_SECONDS_MAX = 10
+STOP_SECONDS_MAX = 60
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def endpoint() -> Iterator[Upstream]:
 def ask(
     endpoint: Upstream,
     body: Callable[[OpenAiLanguageModel], Awaitable[Any]],
-    seconds: float = 5.0,
+    seconds: float = 60.0,
     key: str | None = "sk-1",
 ) -> Any:
     """Run the body with a model in a loop of its own."""
@@ -60,7 +60,7 @@ def ask(
 
 
 def failure(
-    endpoint: Upstream, body: Callable[[OpenAiLanguageModel], Awaitable[Any]], seconds: float = 5.0
+    endpoint: Upstream, body: Callable[[OpenAiLanguageModel], Awaitable[Any]], seconds: float = 60.0
 ) -> CompletionFailed:
     with pytest.raises(CompletionFailed) as failed:
         ask(endpoint, body, seconds)
@@ -254,7 +254,9 @@ def test_a_failure_says_what_its_caller_is_told(
     endpoint.will(act)
     request = {"model": "tiny-1", "messages": ASK, "stream": streamed}
     failed = failure(
-        endpoint, lambda model: (model.stream if streamed else model.answer)(request), 1.0
+        endpoint,
+        lambda model: (model.stream if streamed else model.answer)(request),
+        1.0 if act is waits else 60.0,
     )
     assert type(failed.answer) is kind
     assert len(endpoint.requests) == 1, "what passes through is tried once"
@@ -268,7 +270,8 @@ def test_a_failure_says_what_its_caller_is_told(
 def test_a_stream_that_breaks_off_is_never_taken_for_whole(endpoint: Upstream, end: str) -> None:
     endpoint.will(breaks_off(2, end))
     events: list[Any] = []
-    failed = failure(endpoint, lambda model: collected(model, events), 1.0)
+    seconds = 1.0 if end == "silence" else 60.0
+    failed = failure(endpoint, lambda model: collected(model, events), seconds)
     assert [event["choices"][0]["delta"].get("content") for event in events] == [
         "",
         "word0 ",

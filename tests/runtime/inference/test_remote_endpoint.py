@@ -170,10 +170,11 @@ def test_nobody_waits_past_the_deadline_and_the_next_question_is_answered(there:
     async def body(endpoint: RemoteEndpoint) -> bytes:
         with pytest.raises(TimeoutError):
             await post(endpoint, 0.1)
+        there.will(WELL)
         there.go_on.set()
         return await post(endpoint)
 
-    there.will(waits, WELL)
+    there.will(waits)
     assert asking(there, body) == ANSWER
 
 

@@ -25,7 +25,7 @@ def scores(
     documents: list[str] = DOCUMENTS,
     *,
     key: str | None = "secret",
-    timeout_seconds: float = 5.0,
+    timeout_seconds: float = 60.0,
 ) -> list[float]:
     async def ask() -> list[float]:
         reranker = HttpReranker(url, key, "judge-1", timeout_seconds=timeout_seconds)

@@ -46,10 +46,11 @@ def acknowledged(
 
 def cut_off_and_asked(service: InProcess, who: str) -> None:
     """A write that is on the node's disk and nowhere else, and time for it to have consequences."""
-    Link.is_cut = True
     begun = service.status()["jobs"]["attempts_total_by_kind"]["webhooks.deliver"]
-    answer = service.request("POST", "/v1/memories/raw", {"content": "Tea is ready."}, who=who)
-    assert answer.status_code == 503 and "on disk" in answer.json()["error"]["message"]
+    with Link.silent():
+        answer = service.request("POST", "/v1/memories/raw", {"content": "Tea is ready."}, who=who)
+        assert answer.status_code == 503 and "on disk" in answer.json()["error"]["message"]
+        Link.is_cut = True
     service.until(
         lambda: (
             service.status()["jobs"]["attempts_total_by_kind"]["webhooks.deliver"] > begun

@@ -26,6 +26,7 @@ from runtime.shard import durability
 from runtime.shard.slot_moves import MoveRefused
 from runtime.tenancy import slot_of_email
 from storage.replication import ObjectStore, ObjectStoreFailed, shipper, snapshots
+from tests.support.clocks import next_millisecond
 from tests.support.sharded import Apart, Sharded, Steps, emails, sharded
 from tests.support.worlds import settings
 
@@ -174,6 +175,8 @@ def test_whatever_is_lost_on_the_way_no_row_is(tmp_path: Path, mode: str, fault:
                 except (MoveRefused, PlacementError, Unavailable):
                     assert fault != TWICE
                     ended += 1
+                for shard in service.opened:
+                    shard._durability._wait_seconds = 30
                 second = Supervisor(
                     service.table,
                     lambda number, step, *given: service.opened[number].order(step, *given),
@@ -183,8 +186,6 @@ def test_whatever_is_lost_on_the_way_no_row_is(tmp_path: Path, mode: str, fault:
                 await second.close()
                 assert has_once(service, slot), script.steps
                 assert sorted(await service.texts(token)) == sorted(stored)
-                for shard in service.opened:
-                    shard._durability._wait_seconds = 30
                 stored.append(f"after step {at}")
                 assert (await service.remember(token, stored[-1])).status_code == 201
                 at += 1
@@ -279,6 +280,7 @@ def test_a_point_in_time_has_the_placement_of_that_time(tmp_path: Path) -> None:
 
             supervisor = Supervisor(service.table, ask)
             before = now_ms()
+            next_millisecond()
             for target in (1, 0, 1):
                 await remember(f"on the way to shard {target}")
                 await supervisor.move([slot], target)

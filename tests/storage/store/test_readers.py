@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -66,8 +67,9 @@ def kill_the_copy(store: Store, target: Path) -> bool:
     while copying.is_alive() and not killed:
         if (target.parent / f"{target.name}.partial/data.mdb").exists():
             for process in set(psutil.Process().children()) - others:
-                process.kill()
-                killed = True
+                with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                    process.kill()
+                    killed = True
     copying.join()
     return killed and bool(refused)
 
