@@ -243,6 +243,7 @@ async def reason(call: Call, steps: Steps, models: Models) -> dict[str, Any]:
     found = await search(call, steps, model)
     answer = None
     if model is not None and found.hits:
+        steps.outcome = "asked"  # which costs as much where the client leaves before the answer
         try:
             answer = await ask(call, found, model)
         except CompletionFailed:

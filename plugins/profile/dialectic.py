@@ -173,6 +173,7 @@ async def converse(call: Call, steps: Steps, models: Models) -> Reply:
     found = await steps.run("search.search", search)
     said, degraded = None, bool(found["degraded"])
     if models.language_model is not None:
+        steps.outcome = {}  # the turn is paid for, also where the client leaves before it is there
         try:
             said = await think(call, found["results"], dialogue, models.language_model)
         except CompletionFailed:
@@ -341,10 +342,10 @@ def _named(notes: Sequence[int], hits: Sequence[Mapping[str, Any]]) -> list[str]
 
 
 def finish(ctx: WriteContext, body: DialecticBody) -> None:
-    """Keep the turn, unless the profile was deleted meanwhile. One that ended beside it in the same
-    session keeps its place.
+    """Keep the turn, unless its client left before there was one, or the profile was deleted
+    meanwhile. One that ended beside it in the same session keeps its place.
     """
-    if since_of(ctx, body.user_id) != ctx.prepared["since"]:
+    if "dialogue" not in ctx.prepared or since_of(ctx, body.user_id) != ctx.prepared["since"]:
         return
     dialogue = msgspec.convert(ctx.prepared["dialogue"], DialogueRow)
     key = session_key(ctx, body.user_id, dialogue.session_id)

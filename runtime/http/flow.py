@@ -38,8 +38,8 @@ import orjson
 from runtime.api.operation import ABORT, BEGIN, BEGUN, END, Call, Reply
 from runtime.api.operation import Flow as FlowOperation
 from runtime.api.steps import Executor, Steps
-from runtime.errors import ApiError
-from runtime.limits import STREAM_REMEMBERED_BYTES_MAX
+from runtime.errors import ApiError, Unavailable
+from runtime.limits import FLOW_END_PAUSES_SECONDS, STREAM_REMEMBERED_BYTES_MAX
 
 if TYPE_CHECKING:
     from runtime.api.plugin import Registry
@@ -103,15 +103,27 @@ class Flow:
         """
         if outcome is None:
             await self.abort()
-            return
-        try:
-            ended = await self.end(Reply(outcome=outcome), remember=False)
-            if ended.error is not None:
-                log.warning(
-                    "the end of a flow without a reply was refused: %s", ended.error.message
-                )
-        except ApiError as lost:
-            log.warning("the end of a flow without a reply was lost: %s", lost.message)
+        else:
+            await self.end_unheard(Reply(outcome=outcome), remember=False)
+
+    async def end_unheard(self, reply: Reply, *, remember: bool) -> None:
+        """End where nobody waits to hear of it. What is refused for the moment is tried again, or
+        whoever keeps a shard busy would have the answer for nothing.
+        """
+        await self._to_the_end(self._end_at_last(reply, remember))
+
+    async def _end_at_last(self, reply: Reply, remember: bool) -> None:
+        for pause in (*FLOW_END_PAUSES_SECONDS, None):
+            try:
+                refused = (await self.end(reply, remember=remember)).error
+            except ApiError as lost:
+                refused = lost
+            if refused is None:
+                return
+            if pause is None or not isinstance(refused, Unavailable):
+                log.warning("the end of a flow was lost: %s", refused.message)
+                return
+            await asyncio.sleep(pause)
 
     async def abort(self) -> None:
         """Free the key. Where that fails too, the hold runs out by itself."""
@@ -166,12 +178,7 @@ class _Body:
         self._settled = True
         remember = whole and self._size <= STREAM_REMEMBERED_BYTES_MAX
         reply = dataclasses.replace(self._reply, body=b"".join(self._sent) if remember else None)
-        try:
-            if self._reply.error is not None:
-                await self._flow.break_off(self._reply.outcome)
-                return
-            ended = await self._flow.end(reply, remember=remember)
-            if ended.error is not None:
-                log.warning("the end of a streamed flow was refused: %s", ended.error.message)
-        except ApiError as lost:
-            log.warning("the end of a streamed flow was lost: %s", lost.message)
+        if self._reply.error is not None:
+            await self._flow.break_off(self._reply.outcome)
+        else:
+            await self._flow.end_unheard(reply, remember=remember)

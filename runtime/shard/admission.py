@@ -57,11 +57,14 @@ class Quota:
 class Reservation:
     """One admitted call: the logs that count it, the credits that it may cost, and the quota they
     are reserved in; None before `Admission.reserve` and after `release`.
+
+    account  of a flow that has begun: whose it is
     """
 
     logs: list[deque[float]] = field(default_factory=list)
     credits: int = 0
     quota: Quota | None = None
+    account: tuple[Principal, Scope] | None = None
 
     def withdraw(self) -> None:
         """Take the count back; only before anything else was admitted."""

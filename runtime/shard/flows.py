@@ -1,7 +1,8 @@
 """The way of a flow through its shard: begun, and ended or given up (runtime/http/flow.py).
 
 Credits are held where it begins, and settled or released where it ends. Between both, its key and
-its reservation are kept under the seed of its call.
+its reservation are kept under the seed of its call. Whoever began it ends it, also where the
+credential was revoked meanwhile: otherwise its answer could be had for nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import orjson
 from runtime.api.operation import ABORT, BEGUN, END, Call, Flow, Reply
 from runtime.errors import ApiError
 from runtime.shard import idempotency
+from runtime.shard.admission import Reservation
 from runtime.shard.head import Head, Parts, close, key_of
 from runtime.shard.holds import Holds
 from runtime.shard.writer import Outcome
@@ -36,6 +38,7 @@ class Flows:
             entered = self._head.enter(snapshot, operation, call, owner=call.seed)
         if entered.replayed is not None:
             return entered.replayed
+        entered.reservation.account = entered.ctx.principal, entered.ctx.scope
         self._parts.admission.suspend(call.seed, entered.reservation)
         return Reply(BEGUN, orjson.dumps(entered.ctx.prepared))
 
@@ -47,11 +50,11 @@ class Flows:
             return Reply()  # nothing to write down
 
         def work(transaction: Transaction) -> Outcome:
-            return self._finish(transaction, operation, call, credits)
+            return self._finish(transaction, operation, call, credits, reservation)
 
         try:
             with parts.store.snapshot() as snapshot:
-                _, scope = self._head.identify(snapshot, operation, call)
+                _, scope = self._head.identify(snapshot, operation, call, reservation)
             return await parts.writer.submit(
                 work, operation.name, self._head.ended(reservation, scope)
             )
@@ -62,11 +65,16 @@ class Flows:
             self._holds.give_back(call.seed)
 
     def _finish(
-        self, transaction: Transaction, operation: Flow, call: Call, credits: int
+        self,
+        transaction: Transaction,
+        operation: Flow,
+        call: Call,
+        credits: int,
+        reservation: Reservation,
     ) -> Outcome:
         reply = call.reply
         assert reply is not None  # a call of the stage "end" has one
-        ctx = self._head.again(transaction, operation, call, reply.outcome)
+        ctx = self._head.again(transaction, operation, call, reply.outcome, reservation)
         if call.idempotency_key is not None:
             taken_over = not self._holds.may_end(key_of(ctx, call.idempotency_key), call.seed)
             if taken_over or idempotency.replay(ctx, transaction, operation, call) is not None:

@@ -27,7 +27,7 @@ from runtime.api.slot_context import (
     SlotReadContext,
     SlotWriteContext,
 )
-from runtime.errors import RateLimited
+from runtime.errors import RateLimited, Unauthenticated
 from runtime.inference import Models
 from runtime.placement import SlotGate
 from runtime.shard import auth, idempotency
@@ -137,24 +137,45 @@ class Head:
             raise call.rejected
         return principal, scope, reservation
 
-    def identify(self, reader: Reader, operation: Operation, call: Call) -> tuple[Principal, Scope]:
-        """Who calls, and on whose rows it acts."""
+    def identify(
+        self,
+        reader: Reader,
+        operation: Operation,
+        call: Call,
+        begun: Reservation | None = None,
+    ) -> tuple[Principal, Scope]:
+        """Who calls, and on whose rows it acts. begun: of a flow that ends; where its credential is
+        gone by then, whose account is there still, that is whoever began it.
+        """
         secrets = self._parts.environment.secrets
         if operation.internal:
             auth.authorise_operator(call.credential)
         if operation.scope == "public" or operation.internal:
             # No tenant yet: the operation acts on the slot, under a key of the service.
             return NOBODY, tenants.slot_itself(call.slot, secrets)[1]
-        return auth.resolve(reader, call.slot, call.credential, call.now_ms, secrets)
+        try:
+            return auth.resolve(reader, call.slot, call.credential, call.now_ms, secrets)
+        except Unauthenticated:
+            account = None if begun is None else begun.account
+            if account is None:
+                raise
+            if tenants.open_account(reader, call.slot, account[0].tenant_number) is None:
+                raise
+            return account
 
     def again(
-        self, transaction: Transaction, operation: Operation, call: Call, prepared: Any
+        self,
+        transaction: Transaction,
+        operation: Operation,
+        call: Call,
+        prepared: Any,
+        begun: Reservation | None = None,
     ) -> OperatorWriteContext:
         """The context of the call's own transaction. Slot and credential are looked at once
         more.
         """
         self._parts.gate.check(call.slot, admitted=True)
-        principal, scope = self.identify(transaction, operation, call)
+        principal, scope = self.identify(transaction, operation, call, begun)
         return writing(operation)(
             transaction, scope, call, self._parts.environment, principal, prepared
         )

@@ -262,14 +262,23 @@ def test_tokens_may_be_free_beyond_the_price() -> None:
     assert credits_for(10**9, PRICE, ChatSettings(tokens_per_credit=0)) == PRICE
 
 
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        (CHAT, {"messages": ASK}),
+        ("/v1/search/reason", {"query": ASK[0]["content"]}),
+        ("/v1/profile/dialectic", {"user_message": ASK[0]["content"], "user_id": "ada"}),
+    ],
+)
 def test_whoever_leaves_before_the_answer_has_paid_for_it(
-    service: OverHttp, me: str, endpoint: Upstream
+    service: OverHttp, me: str, endpoint: Upstream, path: str, asked: dict[str, Any]
 ) -> None:
+    service.remember(me, "Ada keeps the spare key under the blue flowerpot.", user_id="ada")
     endpoint.will(waits)
     before = used(service, me)
-    body = json.dumps({"messages": ASK}).encode()
+    body = json.dumps(asked).encode()
     head = (
-        f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {me}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {me}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     port = httpx.URL(service.url).port
@@ -362,3 +371,23 @@ def test_an_answer_that_never_came_costs_nothing(
     endpoint.will(upstream.refuses(500))
     assert service.post(CHAT, {"messages": ASK, "stream": stream}, me).status_code == 502
     assert used(service, me) == before
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_credential_that_is_revoked_meanwhile_makes_no_answer_free(
+    service: OverHttp, me: str, endpoint: Upstream, stream: bool
+) -> None:
+    before = used(service, me)
+    made = service.post("/v1/auth/api-keys", {"name": "k", "scopes": ["read"]}, me).json()
+    endpoint.will(waits)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(service.post, CHAT, {"messages": ASK, "stream": stream}, made["key"])
+        service.until(lambda: endpoint.requests)
+        gone = service.http.delete(
+            f"/v1/auth/api-keys/{made['id']}", headers={"Authorization": f"Bearer {me}"}
+        )
+        assert gone.status_code in (200, 204)
+        endpoint.go_on.set()
+        assert asked.result().status_code == 200
+    service.until(lambda: used(service, me) - before == PRICE)
+    assert service.post(CHAT, {"messages": ASK}, made["key"]).status_code == 401

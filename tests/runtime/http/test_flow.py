@@ -22,6 +22,7 @@ from runtime.api.operation import Body, Flow, Idempotency, Operation, Reply
 from runtime.api.plugin import Plugin
 from runtime.cluster import LocalShards
 from runtime.errors import BadRequest, Unavailable
+from runtime.http import flow
 from runtime.shard import holds
 from tests.support.over_http import WAIT_SECONDS_MAX, OverHttp, over_http
 from tests.support.worlds import example_plugin
@@ -316,6 +317,28 @@ def test_a_failed_flow_ends_where_it_has_cost_something(
         answer = service.post("/v1/flows/make", wish, me, Idempotency_Key="k")
         assert answer.status_code == 400
     assert STAGE.runs == 2 and marks(service, me) == ([] if outcome is None else ["end:paid"] * 2)
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_the_end_of_a_stream_that_is_refused_for_a_moment_is_tried_again(
+    service: OverHttp, me: str, monkeypatch: pytest.MonkeyPatch, fail: bool
+) -> None:
+    whole, refused = LocalShards.execute, []
+
+    async def busy(shards: LocalShards, call: Any) -> Reply:
+        if call.stage == "end" and len(refused) < 2:
+            refused.append(call.stage)
+            if len(refused) == 1:
+                raise Unavailable("Busy.")
+            return Reply(503, error=Unavailable("Busy."))
+        return await whole(shards, call)
+
+    monkeypatch.setattr(LocalShards, "execute", busy)
+    monkeypatch.setattr(flow, "FLOW_END_PAUSES_SECONDS", (0, 0))
+    wish = {"label": "a", "count": 1, "fail": fail}
+    assert service.post("/v1/flows/stream", wish, me).text == "word1 "
+    service.until(lambda: marks(service, me) == ["end:2"])
+    assert len(refused) == 2
 
 
 def test_leaving_a_stream_closes_it_and_ends_the_flow(service: OverHttp, me: str) -> None:
