@@ -81,7 +81,7 @@ _YEAR = r"(?:19|20)\d\d"
 _UNIT = r"(?:day|week|weekend|month|year)"
 _COUNT = rf"(?:\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})".replace(" ", r"\s+")
 _EXPRESSION = re.compile(
-    rf"""\b(?:
+    rf"""\b(?=\w)(?:
       (?P<iso>(?P<iso_y>{_YEAR})[-/.](?P<iso_m>0?[1-9]|1[0-2])(?:[-/.](?P<iso_d>0?[1-9]|[12]\d|3[01]))?)\b
     | (?P<slash>(?P<one>\d\d?)[/.](?P<two>\d\d?)[/.](?P<slash_y>{_YEAR}))\b
     | (?P<dmy>(?P<dmy_d>{_DAY})\s+(?:of\s+)?(?P<dmy_m>{_MONTH})

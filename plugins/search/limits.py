@@ -16,3 +16,4 @@ RERANKED_RESULTS_MAX = 100
 CONTEXT_TOKENS_DEFAULT = 1_500
 CONTEXT_TOKENS_MIN = 100
 CONTEXT_TOKENS_MAX = 32_000
+WORDS_LOOKED_AT_MAX = 64  # words of a query that are looked up as names, and as slips

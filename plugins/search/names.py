@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from pyroaring import BitMap
 
 from plugins.memories import MEMORY_FEATURES, MEMORY_FIELDS, MEMORY_TEXT
+from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from plugins.search.models import SearchBody
 from plugins.search.slips import Spellings, unmet_words
 from plugins.search.universe import universe
 from runtime.api.context import ReadContext
 from storage.indexes import among, ordinals_of
-from storage.text import STOP_WORDS, query_terms, word_set
+from storage.text import STOP_WORDS, QueryText, query_terms, read_query, word_set
 
 NAMES_IN_QUERY_MAX = 16
 OTHER_TERMS_MIN = 2
@@ -58,17 +60,18 @@ _REMIND = re.compile(r"\bremind me\b", re.IGNORECASE)
 @dataclass(slots=True)
 class Named:
     """Speakers the query names: each the set of memories they spoke, the words that name them;
-    names left out, and the query without.
+    names left out, and the query with and without.
 
     role   "user" or "assistant" where the query asks for what one of them said, else None
     unmet  words that no memory has
     slips  those of them that are spelled wrong -> what they may be meant to be
     """
 
+    query: QueryText
     people: list[BitMap]
     words: list[str]
     left_out: list[str]
-    rest: str
+    rest: QueryText
     role: str | None = None
     unmet: list[str] = field(default_factory=list)
     slips: Spellings = field(default_factory=dict)
@@ -86,10 +89,11 @@ def find_names(ctx: ReadContext, body: SearchBody) -> Named:
     """Words of the query that are names of speakers, as people type them. Words that name the same
     person, first and last name, count as one.
     """
-    query, fields = body.query, ctx.index(MEMORY_FIELDS)
+    query, fields = read_query(body.query), ctx.index(MEMORY_FIELDS)
     people: list[BitMap] = []
     words: list[str] = []
-    for at, word in enumerate(dict.fromkeys(WORD.findall(query))):
+    found = list(islice(dict.fromkeys(WORD.findall(query.text)), WORDS_LOOKED_AT_MAX))
+    for at, word in enumerate(found):
         # "will" is a word and "Will" may be a person, but not where a question begins with it.
         is_word = word.casefold() in ORDINARY and (at == 0 or word.islower())
         if is_word or len(words) >= NAMES_IN_QUERY_MAX:
@@ -104,27 +108,35 @@ def find_names(ctx: ReadContext, body: SearchBody) -> Named:
         else:
             people[same] &= spoken
     left_out = words or common_names(ctx, body)
-    rest = without(query, left_out)
+    shorter = without(query.text, left_out)
+    rest = query if shorter == query.text else read_query(shorter)
     role = None if people else role_asked(query)
-    return Named(people, words, left_out, rest, role, unmet_words(ctx, rest))
+    return Named(query, people, words, left_out, rest, role, unmet_words(ctx, rest))
 
 
-def role_asked(query: str) -> str | None:
+def role_asked(query: QueryText) -> str | None:
     """Who said what the query asks for: "assistant" when it recalls an answer, "user" when somebody
-    asks about themselves, None when nothing tells.
+    asks about themselves, None when nothing tells, or it is not asked in English.
     """
-    if _OF_ASSISTANT.search(query):
+    text = query.text
+    if query.language != "english":
+        return None
+    if _OF_ASSISTANT.search(text):
         return "assistant"
-    reminded = _REMIND.search(query)
+    reminded = _REMIND.search(text)
     if reminded is not None:
-        return "user" if _OF_USER.search(query, reminded.end()) else "assistant"
-    return "user" if _OF_USER.search(query) else None
+        return "user" if _OF_USER.search(text, reminded.end()) else "assistant"
+    return "user" if _OF_USER.search(text) else None
 
 
-def by_role(ctx: ReadContext, role: str) -> BitMap:
-    """The ordinals of what was said in a role; a speaker may be called by theirs."""
+def by_role(ctx: ReadContext) -> dict[str, BitMap]:
+    """Role -> the ordinals of what was said in it; where none is told, the speaker may be called by
+    theirs.
+    """
     fields = ctx.index(MEMORY_FIELDS)
-    return fields.of("role", role) | fields.of("speaker", role)
+    told = {role: fields.of("role", role) for role in ROLES}
+    any_role = BitMap().union(*told.values())
+    return {role: found | (fields.of("speaker", role) - any_role) for role, found in told.items()}
 
 
 def said_by(
@@ -137,8 +149,8 @@ def said_by(
     """
     if named.role is not None:
         found = np.zeros(len(candidates), np.float32)
-        for role in ROLES:
-            said = among(ordinals_of(by_role(ctx, role)), candidates)
+        for role, ordinals in by_role(ctx).items():
+            said = among(ordinals_of(ordinals), candidates)
             found[said] = 1 if role == named.role else -1
         return found
     if len(named.people) != 1:
@@ -155,12 +167,21 @@ def common_names(ctx: ReadContext, body: SearchBody) -> list[str]:
     names = [word for word in dict.fromkeys(found[1:]) if word[0].isupper() and not word.isupper()]
     if not names or 2 * len(names) > len(found) or not ENGLISH.search(body.query):
         return []
-    text, members = ctx.index(MEMORY_TEXT), ordinals_of(universe(ctx, body))
+    # The account has at least as many of them as the search, and is asked sooner.
+    text = ctx.index(MEMORY_TEXT)
+    names = [
+        name
+        for name in names[:NAMES_IN_QUERY_MAX]
+        if any(len(text.postings(term).ordinals) >= NAME_COMMON_MIN for term in query_terms(name))
+    ]
+    if not names:
+        return []
+    members = ordinals_of(universe(ctx, body))
     if ctx.index(MEMORY_FEATURES).field("speaker", members[:SPEAKERS_LOOKED_FOR_MAX]).any():
         return []
     return [
         name
-        for name in names[:NAMES_IN_QUERY_MAX]
+        for name in names
         if any(
             np.count_nonzero(among(members, text.postings(term).ordinals)) >= NAME_COMMON_MIN
             for term in query_terms(name)

@@ -18,7 +18,6 @@ from plugins.search.settings import SearchSettings
 from plugins.search.slips import terms_meant
 from runtime.api.context import ReadContext
 from storage.indexes import ordinals_of
-from storage.text import query_terms
 
 
 @dataclass(slots=True)
@@ -83,7 +82,8 @@ def terms_of(ctx: ReadContext, body: SearchBody, named: Named) -> list[str]:
     """
     if body.search_type not in ("hybrid", "bm25"):
         return []
-    return list(dict.fromkeys([*query_terms(body.query), *terms_meant(ctx, named.slips)]))
+    meant = terms_meant(ctx, named.slips) if named.slips else []
+    return list(dict.fromkeys([*named.query.terms, *meant]))
 
 
 def rarity(ctx: ReadContext, terms: list[str], members: np.ndarray) -> np.ndarray:

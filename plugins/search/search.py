@@ -52,7 +52,7 @@ from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read
 from runtime.inference import InferenceUnavailable, Models
 from storage.indexes import OCCURRENCES_SCORED_MAX, Scan, among, ordinals_of
-from storage.text import ContentWord, Matcher, analyze, content_words, query_language
+from storage.text import ContentWord, Matcher, analyze, read_query
 
 
 @dataclass(slots=True)
@@ -131,10 +131,11 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
     """
     named, wait_seconds = loaded
     prepared = Prepared(named, time.perf_counter())
-    prepared.foreign = not models.embedder.taught(query_language(named.rest))
-    if call.body.search_type in ("hybrid", "bm25"):
+    prepared.foreign = not models.embedder.taught(named.rest.language)
+    # Who was taught another language knows of no slips in this one.
+    if named.unmet and not prepared.foreign and call.body.search_type in ("hybrid", "bm25"):
         named.slips = possible_slips(named.unmet, models.embedder)
-    meant = embedded(named.rest, named.slips)
+    meant = embedded(named.rest.text, named.slips)
     text = models.embedder.readable(meant)
     prepared.unread = text != meant
     # Of a question in another script a number may be left, which by itself is near to any number.
@@ -142,7 +143,7 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
         return prepared
     if call.body.search_type not in ("hybrid", "vector"):
         return prepared
-    prepared.words = content_words(text, is_query=True)
+    prepared.words = (named.rest if text == named.rest.text else read_query(text)).words
     prepared.out_of_vocabulary = bool(prepared.words) and not any(
         models.embedder.knows(text[at:end]) for at, end, _ in prepared.words
     )

@@ -5,13 +5,15 @@ away from one that it has. What is meant is looked for beside what stands there.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 import numpy as np
 
 from plugins.memories import MEMORY_TEXT
+from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from runtime.api.context import ReadContext
 from runtime.inference import Embedder
-from storage.text import content_words, query_terms
+from storage.text import QueryText, query_terms
 
 SLIPS_MAX = 4  # words of a query that are looked up in other spellings
 SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours
@@ -19,15 +21,15 @@ SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours
 Spellings = dict[str, list[str]]  # a word that is a slip -> what may be meant, likeliest first
 
 
-def unmet_words(ctx: ReadContext, query: str) -> list[str]:
+def unmet_words(ctx: ReadContext, query: QueryText) -> list[str]:
     """Words of the query that no memory has."""
     text = ctx.index(MEMORY_TEXT)
-    return [
-        query[word.start : word.end]
-        for word in content_words(query, is_query=True)
-        if word.end - word.start >= SLIP_CHARS_MIN
-        and not any(text.has_term(term) for term in word.terms)
-    ][:SLIPS_MAX]
+    unmet = (
+        query.text[word.start : word.end]
+        for word in query.words[:WORDS_LOOKED_AT_MAX]
+        if word.end - word.start >= SLIP_CHARS_MIN and not any(map(text.has_term, word.terms))
+    )
+    return list(islice(unmet, SLIPS_MAX))
 
 
 def possible_slips(unmet: list[str], embedder: Embedder) -> Spellings:

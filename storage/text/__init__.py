@@ -1,9 +1,9 @@
 """Texts as a search sees them: their terms, their language's stop words, their passages.
 
-    analyze, query_terms     the terms that an index stores of a text; those that a query asks for
-    query_language           the language that a query's Latin words speak
+    analyze                  the terms that an index stores of a text
+    read_query, query_terms  what a search needs to know of a query, all at once; its terms alone
     content_words, Matcher   words at their places in a text, for excerpts that show why it matched
-    spellings                words that one slip of the fingers makes of a word
+    Speller                  which of the words it knows a word may be a slip of the fingers for
     passages                 a long text in parts that a model reads whole
     estimated_tokens         about how many tokens a text is
 
@@ -13,13 +13,14 @@ Pure functions, which know no index, no tenant and no storage.
 from storage.text.analysis import (
     ContentWord,
     Matcher,
+    QueryText,
     analyze,
     content_words,
-    query_language,
     query_terms,
+    read_query,
 )
 from storage.text.passages import ASCII_PER_TOKEN, estimated_tokens, passages
-from storage.text.spelling import spellings
+from storage.text.spelling import Speller
 from storage.text.stop_words import STOP_WORDS, word_set
 
 __all__ = [
@@ -27,12 +28,13 @@ __all__ = [
     "STOP_WORDS",
     "ContentWord",
     "Matcher",
+    "QueryText",
+    "Speller",
     "analyze",
     "content_words",
     "estimated_tokens",
     "passages",
-    "query_language",
     "query_terms",
-    "spellings",
+    "read_query",
     "word_set",
 ]

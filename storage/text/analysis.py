@@ -404,16 +404,12 @@ class ContentWord(NamedTuple):
     terms: tuple[str, ...]
 
 
-def content_words(text: str, *, is_query: bool = False) -> list[ContentWord]:
-    """The text's words that carry meaning, in order. `is_query`: one function word is evidence
-    enough for another language.
-    """
+def content_words(text: str) -> list[ContentWord]:
+    """The text's words that carry meaning, in order."""
     matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
-    tokens = [match.group() for match in matches]
-    words = _words_of_query(tokens) if is_query else _words_for(tokens, TEXT_EVIDENCE)
-    looked_up = _looked_up if is_query else _stored
-    found = ((match, looked_up(match.group(), words)) for match in matches)
-    return [ContentWord(match.start(), match.end(), terms) for match, terms in found if terms]
+    words = _words_for([match[0] for match in matches], TEXT_EVIDENCE)
+    found = ((match, words[match[0]].query) for match in matches)
+    return [ContentWord(*match.span(), terms) for match, terms in found if terms]
 
 
 class Matcher:
@@ -496,24 +492,40 @@ def _known(text: str, occurrences: Mapping[str, int]) -> list[tuple[int, int]] |
     return sorted(found)
 
 
-def query_terms(text: str) -> list[str]:
-    """The distinct terms to look up for a query, in order. One function word is evidence enough for
-    another language.
+class QueryText(NamedTuple):
+    """A query, read once.
+
+    language  what its Latin words speak: English unless its function words say otherwise
+    words     those that carry meaning, in order
+    terms     the distinct terms to look up, in order
     """
-    tokens = _tokens(text)
+
+    text: str
+    language: str
+    words: list[ContentWord]
+    terms: list[str]
+
+
+def read_query(text: str) -> QueryText:
+    """What a search needs to know of a query. One function word is evidence enough for another
+    language; a query of nothing else is looked up by those.
+    """
+    matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
+    tokens = [match[0] for match in matches]
     words = _words_of_query(tokens)
-    for terms_of in (_looked_up, _stored):
-        terms = dict.fromkeys(term for token in tokens for term in terms_of(token, words))
-        if terms:
-            return list(terms)
-    return list(dict.fromkeys(term for token in tokens for term in words[token].every))
+    looked_up = ((match, _looked_up(match[0], words)) for match in matches)
+    found = [ContentWord(*match.span(), terms) for match, terms in looked_up if terms]
+    terms = dict.fromkeys([term for word in found for term in word.terms])
+    if not terms:
+        terms = dict.fromkeys([term for token in tokens for term in words[token].query])
+    if not terms:
+        terms = dict.fromkeys([term for token in tokens for term in words[token].every])
+    return QueryText(text, words.language, found, list(terms))
 
 
-def query_language(text: str) -> str:
-    """The language that a query's Latin words speak: English unless its function words say
-    otherwise.
-    """
-    return _words_of_query(_tokens(text)).language
+def query_terms(text: str) -> list[str]:
+    """The distinct terms to look up for a query, in order."""
+    return read_query(text).terms
 
 
 def _words_of_query(tokens: list[str]) -> _Words:
@@ -522,10 +534,6 @@ def _words_of_query(tokens: list[str]) -> _Words:
         return words
     asked = asking_language([token.lower() for token in tokens])
     return words if asked is None else _CACHES[asked]
-
-
-def _stored(token: str, words: _Words) -> tuple[str, ...]:
-    return words[token].query
 
 
 def _looked_up(token: str, words: _Words) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Collection
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORD_CHARS_MAX = 32
 # How likely a slip makes just this word of the one that was meant: two letters swapped, one left
@@ -9,25 +12,55 @@ WORD_CHARS_MAX = 32
 SWAPPED, LEFT_OUT, TOO_MANY, WRONG = 1.0, 1.0, 0.2, 0.1
 
 
-def spellings(word: str) -> dict[str, float]:
-    """Every word that one slip may have made this one of, in small letters, and how likely.
+class Speller:
+    """Finds the words that a word may be a slip for, among those it knows.
 
-    The first letter stays, which people rarely get wrong. Empty for what is no word of the Latin
-    letters a to z, or longer than WORD_CHARS_MAX.
+    A slip leaves what is before it and what is after it as they were, so only places are tried
+    where some known word begins and some known word ends like this one: mostly a few, or none.
     """
-    word = word.lower()
-    if not (word.isascii() and word.isalpha()) or len(word) > WORD_CHARS_MAX:
-        return {}
-    cuts = range(1, len(word))
-    wrong = [word[:i] + letter + word[i + 1 :] for i in cuts for letter in LETTERS]
-    too_many = [word[:i] + word[i + 1 :] for i in cuts]
-    left_out = [word[:i] + letter + word[i:] for i in (*cuts, len(word)) for letter in LETTERS]
-    swapped = [word[: i - 1] + word[i] + word[i - 1] + word[i + 1 :] for i in cuts[1:]]
-    made = {
-        **dict.fromkeys(wrong, WRONG),
-        **dict.fromkeys(too_many, TOO_MANY),
-        **dict.fromkeys(left_out, LEFT_OUT),
-        **dict.fromkeys(swapped, SWAPPED),
-    }
-    made.pop(word, None)
-    return made
+
+    def __init__(self, known: Collection[str]):
+        self._known = known
+        self._beginnings = sorted(known)
+        self._endings = sorted(word[::-1] for word in known)
+
+    def meant(self, word: str) -> dict[str, float]:
+        """The known words that one slip may have made this one of, and how likely.
+
+        The first letter stays, which people rarely get wrong. Empty for what is no word of the
+        Latin letters a to z, or longer than WORD_CHARS_MAX.
+        """
+        word = word.lower()
+        if not (word.isascii() and word.isalpha()) or len(word) > WORD_CHARS_MAX:
+            return {}
+        size, last = len(word), _shared_chars(self._beginnings, word)
+        first = size - _shared_chars(self._endings, word[::-1])  # what is from here on is an ending
+        places = range(max(1, first - 1), min(last + 1, size))
+        swaps = range(max(2, first - 1), min(last + 2, size))
+        gaps = range(max(1, first), min(last, size) + 1)
+        wrong = [word[:i] + letter + word[i + 1 :] for i in places for letter in LETTERS]
+        too_many = [word[:i] + word[i + 1 :] for i in places]
+        left_out = [word[:i] + letter + word[i:] for i in gaps for letter in LETTERS]
+        swapped = [word[: i - 1] + word[i] + word[i - 1] + word[i + 1 :] for i in swaps]
+        found: dict[str, float] = {}
+        for made, likely in (
+            (wrong, WRONG),
+            (too_many, TOO_MANY),
+            (left_out, LEFT_OUT),
+            (swapped, SWAPPED),
+        ):
+            found |= dict.fromkeys([each for each in made if each in self._known], likely)
+        found.pop(word, None)
+        return found
+
+
+def _shared_chars(ordered: list[str], word: str) -> int:
+    """How many of the word's first letters some of these begin with: one of the two beside its own
+    place among them does.
+    """
+    at = bisect_left(ordered, word)
+    shared = 0
+    for near in ordered[max(at - 1, 0) : at + 1]:
+        while word[: shared + 1] == near[: shared + 1] and shared < len(word):
+            shared += 1
+    return shared

@@ -21,7 +21,7 @@ from runtime.inference.embedding import Asked, BoundedEmbedder, Embedding, Infer
 from runtime.inference.minilm import MiniLm, Tokens
 from runtime.inference.minilm.weights import NAME, WIDTH
 from runtime.inference.minilm.word_vectors import Spans, word_vectors
-from storage.text import spellings
+from storage.text import Speller
 
 # Of other scripts the vocabulary has letters, or nothing, and no words.
 _FOREIGN = regex.compile(r"[\p{L}--\p{Latin}]\p{M}*", regex.V1)
@@ -100,6 +100,7 @@ class MiniLmEmbedder(BoundedEmbedder):
         )
         self._model = MiniLm.load(model_directory, model_path, threads=threads)
         self._vocabulary = self._model.vocabulary()
+        self._speller = Speller(self._vocabulary.keys())
         self._run_tokens_max = limits.EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
         self._small: deque[_Request] = deque()
         self._large: deque[_Request] = deque()
@@ -119,10 +120,10 @@ class MiniLmEmbedder(BoundedEmbedder):
     def spellings(self, word: str) -> list[str]:
         if self.knows(word):
             return []
-        likely = spellings(word)
+        likely = self._speller.meant(word)
         # The commoner a word is, the sooner it got into the vocabulary: about as Zipf has it.
         return sorted(
-            self._vocabulary.keys() & likely,
+            likely,
             key=lambda meant: self._vocabulary[meant] / likely[meant],
         )
 

@@ -104,4 +104,15 @@ def test_a_stop_word_is_no_slip(library: SearchHarness) -> None:
     library.add("Katrin empfiehlt Die Wand.")
     assert library.find("Bis wann ist die Salbe da?", search_type="bm25")["no_match"]
     sale = library.add("A sale.")
-    assert library.ids("Bis wann ist die salbe da?", search_type="bm25") == [sale]
+    assert library.ids("Until when is the salbe there?", search_type="bm25") == [sale]
+
+
+def test_what_was_taught_in_another_language_knows_of_no_slips_in_this_one(
+    library: SearchHarness,
+) -> None:
+    library.embedder.known_spellings = {"salbe": ["sale"]}
+    sale = library.add("A sale.")
+    german = "Bis wann ist die salbe da?"
+    assert library.find(german, search_type="bm25")["no_match"]
+    library.embedder.reads_all = True
+    assert library.ids(german, search_type="bm25") == [sale]

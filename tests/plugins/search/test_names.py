@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from plugins.search.names import NAME_COMMON_MIN, role_asked
+from storage.text import read_query
 from tests.support.search_harness import SearchHarness
 
 REPLY = "Soup is a fine idea. Here are allergies and soup ideas for you to think about. " * 8
@@ -59,6 +61,22 @@ def test_a_role_is_kept_shown_and_filtered_by(library: SearchHarness) -> None:
     assert library.ids("soup", filters={"role": {"eq": "tool"}}) == [told]
 
 
+def test_a_role_that_is_told_counts_for_more_than_a_speaker_called_by_another(
+    library: SearchHarness,
+) -> None:
+    told = library.add("A soup of leeks.", role="assistant", speaker="user")
+    mine = library.add("A soup of beans.", speaker="user")
+    assert library.ids("Which soup did I have?") == [mine, told]
+    assert library.ids("Which soup did you suggest?") == [told, mine]
+
+
+def test_a_name_or_a_slip_far_down_a_long_query_is_not_looked_for(library: SearchHarness) -> None:
+    library.add("I painted the fence.", speaker="Melanie")
+    words = [f"fence{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(WORDS_LOOKED_AT_MAX)]
+    assert library.find(" ".join([*words[1:], "melanie"]))["query_entities"] == ["melanie"]
+    assert library.find(" ".join([*words, "melanie"]))["query_entities"] == []
+
+
 def test_nobody_is_told_to_have_asked_the_wrong_role(library: SearchHarness) -> None:
     chat(library)
     answer = library.find("Which soup ideas do I have?")
@@ -80,10 +98,13 @@ def test_nobody_is_told_to_have_asked_the_wrong_role(library: SearchHarness) -> 
         ("Who designed the lighthouse?", None),
         ("Can you find the lighthouse?", None),
         ("Index of the mines", None),
+        ("Dove sono i libri che ho comprato?", None),
+        ("¿Qué me dijo la doctora de la rodilla?", None),
+        ("Que me reste-t-il à payer pour la voiture ?", None),
     ],
 )
 def test_pronouns_tell_who_said_it(query: str, role: str | None) -> None:
-    assert role_asked(query) == role
+    assert role_asked(read_query(query)) == role
 
 
 def test_a_speaker_is_known_in_small_letters_unless_the_name_is_a_word(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.text import spellings
+from storage.text import Speller
 from tests.support.search_harness import SearchHarness
 
 
@@ -66,10 +66,25 @@ def test_a_word_that_is_known_or_has_no_known_spelling_stays(library: SearchHarn
     ],
 )
 def test_every_single_slip_is_undone(slip: str, meant: str) -> None:
-    found = spellings(slip)
-    assert meant in found and slip.lower() not in found
+    speller = Speller({meant, slip.lower(), "unlike", "harbourmaster"})
+    assert list(speller.meant(slip)) == [meant]
 
 
 def test_what_is_no_word_of_the_alphabet_has_no_spellings() -> None:
     for text in ("x9y", "房租多少", "naïve", "a" * 33, ""):
-        assert spellings(text) == {}
+        assert Speller({"xy", "naive", "a" * 32, "a"}).meant(text) == {}
+
+
+def test_every_slip_of_every_kind_at_every_place_is_undone() -> None:
+    known = "planter"
+    speller = Speller({known, "plant", "plain", "ranter"})
+    for at in range(1, len(known)):
+        for slip in (
+            known[:at] + known[at + 1 :],
+            known[:at] + "x" + known[at:],
+            known[:at] + "x" + known[at + 1 :],
+            known[:at] + known[at : at + 2][::-1] + known[at + 2 :],
+        ):
+            assert slip == known or known in speller.meant(slip)
+    assert known in speller.meant(known + "x") and known not in speller.meant("planxxer")
+    assert Speller(()).meant("planter") == {}

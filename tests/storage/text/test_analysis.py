@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.text import STOP_WORDS, Matcher, analysis, analyze, content_words, query_terms
+from storage.text import (
+    STOP_WORDS,
+    Matcher,
+    analysis,
+    analyze,
+    content_words,
+    query_terms,
+    read_query,
+)
 
 
 def finds(query: str, text: str) -> bool:
@@ -268,9 +276,7 @@ def test_content_words_are_the_tokens_that_carry_terms() -> None:
 
 def test_a_querys_content_words_give_its_terms() -> None:
     query = "Wo ist der Schlüssel zum Keller?"
-    assert [
-        term for word in content_words(query, is_query=True) for term in word.terms
-    ] == query_terms(query)
+    assert [term for word in read_query(query).words for term in word.terms] == query_terms(query)
 
 
 def test_stop_lists_hold_words_as_they_are_looked_up() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.text import STOP_WORDS, analyze, content_words, query_language, query_terms
+from storage.text import STOP_WORDS, analyze, content_words, query_terms, read_query
 from storage.text.asking import QUESTION_WORDS
 
 
@@ -51,7 +51,7 @@ def test_texts_keep_the_words_that_ask() -> None:
     ],
 )
 def test_a_query_speaks_the_language_of_its_function_words(query: str, language: str) -> None:
-    assert query_language(query) == language
+    assert read_query(query).language == language
 
 
 def test_each_language_of_question_words_has_stop_words() -> None:
