@@ -359,6 +359,7 @@ def test_a_receiver_that_hangs_delays_no_other(at: ShardHarness) -> None:
             )
         until(at, lambda: len(there.received) == 60)
         until(at, lambda: at.status()["lanes"]["open"] == 1)
+        until(at, lambda: len(hole.received) >= GROUP_JOBS_AT_ONCE)
         lanes = at.status()["lanes"]
         assert (lanes["running"], lanes["waiting"], len(hole.received)) == (
             4,
