@@ -34,7 +34,7 @@ CHAT_MEMORY_TOKENS_MAX = 4_000
 OURS = frozenset(
     ("collection_id", "user", "session_id", "memory_limit", "features", "store_conversation")
 )
-PRICE = 10
+CREDITS_MIN = 10
 LEADING_ROLES = ("system", "developer")
 CORRECTIONS_MAX = 5
 CORRECTIONS_QUERY_CHARS_MAX = 2_048  # it stands in an address, which is shorter than a body
@@ -195,7 +195,7 @@ def load(ctx: ReadContext, body: ChatBody) -> dict[str, int]:
 
 def reserved(body: ChatBody, settings: Settings) -> int:
     """The credits that an answer may cost."""
-    return bounds.reserved(body.passed_on, body.measured, PRICE, ChatSettings.of(settings))
+    return bounds.reserved(body.passed_on, body.measured, CREDITS_MIN, ChatSettings.of(settings))
 
 
 def finish(ctx: WriteContext, body: ChatBody) -> None:
@@ -534,7 +534,7 @@ OPERATIONS = (
         body=ChatBody,
         response=ChatReply,
         idempotency=Idempotency.CACHED,
-        credits=PRICE,
+        credits=CREDITS_MIN,
         reserves=reserved,
         streams=True,
         summary="Chat completion with memory",

@@ -46,6 +46,8 @@ UNITS = {
         "THREADS",
     ),
     *(
+        "TOKEN",
+        "CREDITS",
         "TOKENS",
         "MESSAGES",
         "MEMORIES",
