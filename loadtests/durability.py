@@ -106,7 +106,7 @@ def main() -> None:
                 f"(rounds: {rounds})"
             )
         for mode in MODES[1:]:
-            status = services[mode].shard._durability.status()
+            status = services[mode].shard.parts.durability.status()
             print(
                 f"{mode:<11} {status['segments']} segments, {status['shipped_bytes']} bytes "
                 f"shipped, {status['failures']} failures"

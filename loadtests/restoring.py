@@ -68,7 +68,7 @@ def main() -> None:
             object_store__url=url,
             object_store__snapshot_interval_seconds=24 * 3600,
         )
-        durability = service.shard._durability
+        durability = service.shard.parts.durability
         service.until(lambda: durability.status()["complete"])  # the snapshot of an empty shard
         filled(service, asked.memories)
         service.until(lambda: durability.status()["unshipped_records"] == 0)

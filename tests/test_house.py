@@ -373,6 +373,34 @@ def test_the_client_stands_on_its_own() -> None:
     )
 
 
+PRIVATE_OF_OTHERS = (
+    *("_replace", "_asdict"),  # of named tuples, whose names they keep free
+    "_generate_config_file_internal",  # of Ray's proxy
+    *("_parser", "_constants"),  # of Python's `re`, which has no public parser
+)
+OWN = ("self", "cls", "super()")
+BY_TEXT = ("setattr", "getattr", "delattr", "patch.object")
+
+
+def private_names(node: ast.AST) -> Iterator[str]:
+    """What is taken there of another object or of a module of ours, by its name or by a text."""
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in OWN:
+        yield node.attr
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(BY_TEXT):
+        yield from (arg.value for arg in node.args[1:2] if isinstance(arg, ast.Constant))
+    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (*FLOOR, "tests"):
+        yield from (alias.name for alias in node.names)
+
+
+def test_tests_reach_for_nothing_private() -> None:
+    hold(
+        f"{name_of(path)}:{getattr(node, 'lineno', 0)} reaches for {name}"
+        for path, node in nodes(sorted((ROOT / "tests").glob("**/*.py")))
+        for name in private_names(node)
+        if re.match(r"_(?!_)", name) and name not in PRIVATE_OF_OTHERS
+    )
+
+
 def test_files_fit_a_reader() -> None:
     lines = {path: path.read_text().count("\n") for path in OURS}
     hold(

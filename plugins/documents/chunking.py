@@ -24,7 +24,7 @@ from plugins.documents.parsing.extraction import Block, Extraction
 
 # A run of marks is tried once, from its beginning: where that is no end, no later mark of the run
 # is one.
-_SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s+|[。！？]+[」』”’)]*\s*|\n+)")
+SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s+|[。！？]+[」』”’)]*\s*|\n+)")
 _WIDE = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -96,7 +96,7 @@ def _units(text: str, block: Block) -> Iterator[_Unit]:
     none.
     """
     start = block.start
-    ends = [start + match.end() for match in _SENTENCE_END.finditer(text[start : block.end])]
+    ends = [start + match.end() for match in SENTENCE_END.finditer(text[start : block.end])]
     for end in (*ends, block.end):
         while start < end:
             stop = _reach(text, start, end)

@@ -84,7 +84,7 @@ async def inspected(settings: Settings, node: str, others: Container[str]) -> In
     """What the node says. others: the nodes that are there."""
     import ray.exceptions
 
-    look = ray.remote(_inspect).options(num_cpus=0, max_retries=0, label_selector=selector(node))
+    look = ray.remote(look_around).options(num_cpus=0, max_retries=0, label_selector=selector(node))
     try:
         async with asyncio.timeout(NODE_INSPECTION_SECONDS_MAX):
             return await look.remote(settings.core(), node, others)
@@ -93,7 +93,7 @@ async def inspected(settings: Settings, node: str, others: Container[str]) -> In
         return Inspection(problem=f"Node {node} cannot be inspected: {reason[0]}")
 
 
-def _inspect(settings: Settings, node: str, others: Container[str]) -> Inspection:
+def look_around(settings: Settings, node: str, others: Container[str]) -> Inspection:
     """Runs on the node."""
     for name in SECRET_NAMES:
         given = getattr(settings.secrets, name)

@@ -99,7 +99,7 @@ class BoundedEmbedder(ABC):
     """
 
     def __init__(self, *, timeout_seconds: float, queue_max: int, cache_entries: int):
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._queue_max = queue_max
         self._texts_waiting = 0
         self._recent = _EmbeddingCache(cache_entries)
@@ -180,7 +180,7 @@ class BoundedEmbedder(ABC):
                 f"limit of {self._queue_max}"
             )
         started = asyncio.get_running_loop().time()
-        deadline = started + self._timeout_seconds
+        deadline = started + self.timeout_seconds
         self._texts_waiting += len(texts)
         try:
             async with asyncio.timeout_at(deadline):
@@ -188,7 +188,7 @@ class BoundedEmbedder(ABC):
         except TimeoutError as error:
             self._stats["late_total"] += 1
             raise InferenceUnavailable(
-                f"the embedder took longer than {self._timeout_seconds:g} seconds"
+                f"the embedder took longer than {self.timeout_seconds:g} seconds"
             ) from error
         finally:
             self._texts_waiting -= len(texts)

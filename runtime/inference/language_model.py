@@ -135,7 +135,7 @@ class Events:
 
     def __init__(self, sent: AsyncGenerator[Any, None], timeout_seconds: float):
         self._sent = sent
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._first: dict[str, Any] | None = None
         self._count = 0
         self._unfinished: set[Any] = set()
@@ -159,8 +159,8 @@ class Events:
 
     async def _next(self) -> dict[str, Any]:
         try:
-            with deadline(self._timeout_seconds):
-                async with asyncio.timeout(self._timeout_seconds):
+            with deadline(self.timeout_seconds):
+                async with asyncio.timeout(self.timeout_seconds):
                     event = await anext(self._sent)
         except StopAsyncIteration:
             if self._unfinished:

@@ -49,7 +49,7 @@ class OpenAiLanguageModel:
         self, base_url: str, api_key: str | None, model: str, *, timeout_seconds: float = 60.0
     ):
         self._model = model
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._takes_schemas = True  # until the endpoint refuses one
         self._places = asyncio.Semaphore(limits.COMPLETIONS_AT_ONCE_MAX)
         self._completions = 0
@@ -104,8 +104,8 @@ class OpenAiLanguageModel:
             request["temperature"] = temperature
         self._completions += 1
         try:
-            with deadline(self._timeout_seconds):
-                async with asyncio.timeout(self._timeout_seconds), self._places:
+            with deadline(self.timeout_seconds):
+                async with asyncio.timeout(self.timeout_seconds), self._places:
                     if schema is None:
                         text, usage = _said(
                             await self._asked(request, limits.COMPLETION_RETRIES_MAX)
@@ -169,12 +169,12 @@ class OpenAiLanguageModel:
     # --- passing through --------------------------------------------------------------------------
 
     async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        with self._passage(), deadline(self._timeout_seconds):
-            async with asyncio.timeout(self._timeout_seconds):
+        with self._passage(), deadline(self.timeout_seconds):
+            async with asyncio.timeout(self.timeout_seconds):
                 return await self._asked(request, 0)
 
     async def stream(self, request: Mapping[str, Any]) -> Events:
-        events = Events(self._sent_events(request), self._timeout_seconds)
+        events = Events(self._sent_events(request), self.timeout_seconds)
         try:
             await events.begin()
         except BaseException:

@@ -109,7 +109,7 @@ class RemoteEndpoint:
                         raise EndpointFailed(
                             f"{self._name} failed {attempt} times: {failure}"
                         ) from None
-                    wait = max(_backoff_seconds(attempt), failure.after_seconds)
+                    wait = max(backoff_seconds(attempt), failure.after_seconds)
                     if clock() + wait >= deadline:
                         late = f"its next attempt, in {wait:.1f} s, would be past the time limit"
                         raise EndpointFailed(f"{self._name} failed: {failure}; {late}") from None
@@ -124,7 +124,7 @@ class RemoteEndpoint:
                 if status in (408, 429) or status >= 500:
                     raise _TryAgain(
                         f"status {status}",
-                        _retry_after_seconds(response.headers.get("Retry-After")),
+                        retry_after_seconds(response.headers.get("Retry-After")),
                     )
                 if status != 200:
                     hint = f"check {self._section}.base_url, model and api_key"
@@ -152,7 +152,7 @@ class RemoteEndpoint:
             raise _TryAgain(type(broken).__name__) from None
 
 
-def _backoff_seconds(attempt: int) -> float:
+def backoff_seconds(attempt: int) -> float:
     """After so many attempts, from 1."""
     full = min(
         limits.REMOTE_BACKOFF_SECONDS_MIN * 2 ** (attempt - 1), limits.REMOTE_BACKOFF_SECONDS_MAX
@@ -160,7 +160,7 @@ def _backoff_seconds(attempt: int) -> float:
     return full * random.uniform(0.5, 1.0)
 
 
-def _retry_after_seconds(header: str | None) -> float:
+def retry_after_seconds(header: str | None) -> float:
     """Retry-After as seconds or as an HTTP date -> seconds from now; 0 when absent, past or
     malformed.
     """

@@ -23,7 +23,7 @@ def count_tokens(text: str) -> int:
     """0 for "", else at least 1."""
     encoded = text.encode("utf-8", "replace")
     size = len(encoded)
-    tokenizer = _tokenizer()
+    tokenizer = shipped_tokenizer()
     if tokenizer is None:
         return -(-size // BYTES_PER_TOKEN_GUESSED)
     return max(
@@ -33,7 +33,7 @@ def count_tokens(text: str) -> int:
 
 
 @cache
-def _tokenizer() -> Tokenizer | None:
+def shipped_tokenizer() -> Tokenizer | None:
     try:
         path = packaged_files() / "tokenizer.json"
     except ModelUnusable:

@@ -88,14 +88,14 @@ class Layout:
                 # Said before the first store is brought up to it, so that an older release does not
                 # open some of them.
                 layout = replace(layout, format_version=FORMAT_VERSION)
-                layout._save(data_dir)
+                layout.save(data_dir)
             return layout
         if (data_dir / "shards").exists():
             raise LayoutError(
                 f"{data_dir / LAYOUT_FILE} is missing, although {data_dir / 'shards'} holds stores."
             )
         layout = cls(cluster_id=secrets.token_hex(16), shards=shards)
-        layout._save(data_dir)
+        layout.save(data_dir)
         return layout
 
     def completed(self, data_dir: Path) -> Layout:
@@ -103,23 +103,23 @@ class Layout:
         if self.complete:
             return self
         layout = replace(Layout.load(data_dir), complete=True)
-        layout._save(data_dir)
+        layout.save(data_dir)
         return layout
 
     def restored(self, data_dir: Path) -> None:
         """Write it into a directory whose stores came from elsewhere."""
-        replace(self, complete=True)._save(data_dir)
+        replace(self, complete=True).save(data_dir)
 
     def slots_moved(self, data_dir: Path) -> None:
         """Record that the slots are no longer divided as they were at the beginning."""
         if not self.moved:
-            replace(self, moved=True)._save(data_dir)
+            replace(self, moved=True).save(data_dir)
 
     def identity(self, number: int) -> Identity:
         """What the store of shard `number` must be."""
         return Identity(self.cluster_id, number, self.shards, self.slots, FORMAT_VERSION)
 
-    def _save(self, data_dir: Path) -> None:
+    def save(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
         unfinished = data_dir / f"{LAYOUT_FILE}.{os.urandom(8).hex()}.new"
         with unfinished.open("w", encoding="utf-8") as file:

@@ -24,7 +24,7 @@ HEALTH_PATH = "/v1/health"
 _HEALTH_POLL_SECONDS = 0.1
 # Below those that the system gives to whoever asks for any, and apart from those that Ray and Serve
 # take by themselves.
-_FREE_PORTS = range(20_000, 30_000)
+FREE_PORTS = range(20_000, 30_000)
 
 
 class StartError(Exception):
@@ -59,7 +59,7 @@ def free_port(host: str) -> int:
     """A TCP port that nobody has just now, and that the system gives nobody who asks for any: it is
     opened seconds later, and until then no other connection of this machine may get it.
     """
-    for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
+    for port in random.sample(FREE_PORTS, len(FREE_PORTS)):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             try:
                 probe.bind((host, port))
@@ -68,7 +68,7 @@ def free_port(host: str) -> int:
                     raise
                 continue
         return port
-    raise StartError(f"No port from {_FREE_PORTS[0]} to {_FREE_PORTS[-1]} of {host} is free.")
+    raise StartError(f"No port from {FREE_PORTS[0]} to {FREE_PORTS[-1]} of {host} is free.")
 
 
 def usable_port(settings: Settings) -> int:

@@ -31,7 +31,7 @@ class OwnRay:
         self._run_directory = run_directory
         self._haproxy = _haproxy_binary()
         self.front_door = self._haproxy is not None
-        self._pillars: dict[psutil.Process, str] = {}
+        self.pillars: dict[psutil.Process, str] = {}
 
     def enter(self) -> None:
         """Start Ray. Its variables take effect when it is imported."""
@@ -52,7 +52,7 @@ class OwnRay:
             _node_ip_address="127.0.0.1",
             _metrics_export_port=self.settings.ray.metrics_port or None,
         )
-        self._pillars = {
+        self.pillars = {
             child: name
             for child in psutil.Process().children()
             if (name := _name(child)) in ("raylet", "gcs_server")
@@ -60,7 +60,7 @@ class OwnRay:
 
     def broken(self) -> str | None:
         """What Ray cannot do without and has lost, if anything."""
-        for pillar, name in self._pillars.items():
+        for pillar, name in self.pillars.items():
             if _has_ended(pillar):
                 return f"{name}, process {pillar.pid}, has ended"
         return None

@@ -100,7 +100,7 @@ class Admission:
         self._settings = settings
         self._offer = offer
         self._features = features
-        self._clock = clock
+        self.clock = clock
         self._caps = caps
         self._tiers = {name: settings.tiers.terms(name) for name in TIERS}
         self._logs: OrderedDict[tuple, deque[float]] = OrderedDict()
@@ -126,7 +126,7 @@ class Admission:
         ceilings = self._ceilings(principal, operation, call)
         if not ceilings:
             return reservation
-        now = self._clock()
+        now = self.clock()
         logs = [(self._log(key, now), ceiling) for key, ceiling in ceilings]
         for log, ceiling in logs:
             if len(log) >= ceiling:
@@ -178,7 +178,7 @@ class Admission:
     def suspend(self, flow: bytes, reservation: Reservation) -> None:
         """Keep the reservation of a flow, named by its call's seed, until the flow ends."""
         self._reap()
-        self._suspended[flow] = (reservation, self._clock() + RESERVATION_SECONDS_MAX)
+        self._suspended[flow] = (reservation, self.clock() + RESERVATION_SECONDS_MAX)
 
     def resume(self, flow: bytes) -> Reservation:
         """Hand out the reservation of a flow that ends; an empty one when it was reaped or
@@ -190,7 +190,7 @@ class Admission:
         """Release the reservations of flows that never ended; they were suspended in the order of
         time.
         """
-        now = self._clock()
+        now = self.clock()
         while self._suspended:
             flow, (reservation, until) = next(iter(self._suspended.items()))
             if until > now:

@@ -59,17 +59,21 @@ log = logging.getLogger("mneme.log")
 class Durability:
     """The log of one shard with an object store. `await begin(...)`, and `await close()` while the
     store is still open.
+
+    wait_seconds  how long a write waits for the object store
+    waiting       (commit, number, who waits until it is stored), a heap
+    shipper       what sends the log there
     """
 
     def __init__(self, store: Store, settings: Settings):
         self._store = store
         self._replicated = settings.durability.mode == "replicated"
-        self._wait_seconds = settings.durability.wait_seconds_max
+        self.wait_seconds = settings.durability.wait_seconds_max
         self._backlog_bytes = settings.object_store.backlog_bytes_max
         assert settings.object_store.url is not None  # `begin` asks
         root = ObjectStore(settings.object_store.url)
         objects = root.below(shard_place(store.identity.cluster_id, store.identity.shard))
-        self._shipper = LogShipper(
+        self.shipper = LogShipper(
             store,
             objects,
             owner=f"{socket.gethostname()}:{os.getpid()}",
@@ -80,16 +84,16 @@ class Durability:
             on_fenced=self._on_fenced,
         )
         self._layout = LayoutCopies(
-            root.below(store.identity.cluster_id), settings, self._shipper.verify
+            root.below(store.identity.cluster_id), settings, self.shipper.verify
         )
         self._snapshots = SnapshotTaker(
             store,
             objects,
-            self._shipper,
+            self.shipper,
             interval_seconds=settings.object_store.snapshot_interval_seconds,
             log_bytes=settings.object_store.snapshot_log_bytes,
         )
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # a heap
+        self.waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
         self._changing = threading.Lock()
         self._stored = 0
@@ -122,14 +126,14 @@ class Durability:
             return None
         durability = cls(store, settings)
         durability._loop = asyncio.get_running_loop()
-        await asyncio.to_thread(durability._shipper.open)
+        await asyncio.to_thread(durability.shipper.open)
         with (
             contextlib.nullcontext()
             if durability._replicated
             else contextlib.suppress(ObjectStoreFailed)
         ):  # it is tried again soon
             await asyncio.to_thread(durability._layout.follow)
-        durability._shipper.start()
+        durability.shipper.start()
         durability._snapshots.start()
         durability._copier.start()
         durability._turned_at = _uptime()
@@ -144,7 +148,7 @@ class Durability:
         self._closing.set()
         await asyncio.to_thread(self._copier.join)
         await asyncio.to_thread(self._snapshots.close)
-        await asyncio.to_thread(self._shipper.close)
+        await asyncio.to_thread(self.shipper.close)
 
     # --- what the shard asks ----------------------------------------------------------------------
 
@@ -156,9 +160,9 @@ class Durability:
             raise StorageFailed("another process owns this shard by now")
         if not (writes and self._replicated):
             return
-        failing = self._shipper.failing_since
+        failing = self.shipper.failing_since
         if not self._room or (
-            failing is not None and time.monotonic() - failing > self._wait_seconds
+            failing is not None and time.monotonic() - failing > self.wait_seconds
         ):
             raise Unavailable(
                 "The object store that has to hold every write does not answer; nothing was "
@@ -181,7 +185,7 @@ class Durability:
     @property
     def fenced(self) -> bool:
         """Whether another process owns the shard by now."""
-        return self._shipper.fenced
+        return self.shipper.fenced
 
     async def until_fenced(self) -> str:
         """Wait until another process owns the shard; -> how that shows."""
@@ -192,7 +196,7 @@ class Durability:
         """Return when everything that is committed now is in object storage; -> the time of the
         last commit. Raises as acknowledge does.
         """
-        self._shipper.hurry()
+        self.shipper.hurry()
         await self._until_stored(self._store.sequence)
         if self.fenced:
             raise StorageFailed("another process owns this shard by now")
@@ -205,7 +209,7 @@ class Durability:
         needed: by default in `replicated` mode, where nothing is acknowledged that would not be
         found again
         """
-        deadline = time.monotonic() + self._wait_seconds
+        deadline = time.monotonic() + self.wait_seconds
         for wait in backoff():
             try:
                 return await asyncio.to_thread(self._layout.follow)
@@ -223,11 +227,11 @@ class Durability:
             if self._stored >= sequence:
                 return
             future: asyncio.Future[None] = self._loop.create_future()
-            heapq.heappush(self._waiting, (sequence, next(self._numbers), future))
+            heapq.heappush(self.waiting, (sequence, next(self._numbers), future))
         if self.fenced:
             raise StorageFailed("another process owns this shard by now")
         try:
-            async with asyncio.timeout(self._wait_seconds):
+            async with asyncio.timeout(self.wait_seconds):
                 await future
         except TimeoutError:
             raise Unavailable(
@@ -244,8 +248,8 @@ class Durability:
         leave one behind each time.
         """
         with self._changing:
-            self._waiting = [item for item in self._waiting if item[2] is not given_up]
-            heapq.heapify(self._waiting)
+            self.waiting = [item for item in self.waiting if item[2] is not given_up]
+            heapq.heapify(self.waiting)
 
     async def _ask_again(self) -> None:
         """Ask once, for all who want to know, whether this is still the owner. A store that does
@@ -258,7 +262,7 @@ class Durability:
     async def _verify(self) -> None:
         try:
             async with asyncio.timeout(VERIFY_EPOCH_SECONDS_MAX):
-                await asyncio.to_thread(self._shipper.verify)
+                await asyncio.to_thread(self.shipper.verify)
         except (ObjectStoreFailed, TimeoutError) as failed:
             log.warning("after a pause it could not be found out who owns this shard: %s", failed)
         finally:
@@ -292,14 +296,14 @@ class Durability:
         with self._changing:
             self._stored = max(self._stored, sequence)
             ready = []
-            while self._waiting and self._waiting[0][0] <= self._stored:
-                ready.append(heapq.heappop(self._waiting)[2])
+            while self.waiting and self.waiting[0][0] <= self._stored:
+                ready.append(heapq.heappop(self.waiting)[2])
         if ready:
             self._loop.call_soon_threadsafe(_resolve, ready, None)
 
     def _on_fenced(self, why: str) -> None:
         with self._changing:
-            given_up, self._waiting = [future for _, _, future in self._waiting], []
+            given_up, self.waiting = [future for _, _, future in self.waiting], []
         self._why = why
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._fenced.set)
@@ -307,21 +311,21 @@ class Durability:
 
     def status(self) -> dict[str, Any]:
         """Figures for metrics, see OPERATIONS.md."""
-        failing = self._shipper.failing_since
-        lag = self._shipper.lag()
+        failing = self.shipper.failing_since
+        lag = self.shipper.lag()
         return {
             "unshipped_records": lag["records"],
             "unshipped_seconds": round(lag["seconds"], 3),
             "bytes": lag["bytes"],
-            "epoch": self._shipper.state.epoch,
-            "segments": self._shipper.state.number,
-            "shipped_bytes": self._shipper.shipped_bytes,
-            "complete": self._shipper.complete,
+            "epoch": self.shipper.state.epoch,
+            "segments": self.shipper.state.number,
+            "shipped_bytes": self.shipper.shipped_bytes,
+            "complete": self.shipper.complete,
             "fenced": self.fenced,
-            "failures": self._shipper.failures,
+            "failures": self.shipper.failures,
             "failing_seconds": 0.0 if failing is None else round(time.monotonic() - failing, 3),
             "blobs_due": self._copies_due,
-            "dropped": self._shipper.dropped,
+            "dropped": self.shipper.dropped,
             "snapshots": self._snapshots.taken,
             "snapshot_age_seconds": round(self._snapshots.age_seconds),
             "snapshot_failures": self._snapshots.failures,

@@ -62,6 +62,8 @@ CORE_INDEXES = (jobs.JOB_FIELDS,)
 class Shard:
     """One directory, opened by one process. Create it, `await open()`, then `execute`; `await
     close()` at the end.
+
+    parts, reads, jobs, moves  what it is made of, from `open` on
     """
 
     def __init__(
@@ -150,13 +152,13 @@ class Shard:
         )
         holds = Holds()
         self._head = Head(parts, holds)
-        self._reads = Reads(parts, self._head, self._pool)
+        self.reads = Reads(parts, self._head, self._pool)
         self._writes = Writes(parts, self._head, holds)
         self._flows = Flows(parts, self._head, holds)
-        background = Background(parts, self._head, self._reads)
-        self._jobs = JobLoop(parts, background, self.settings.jobs.at_once)
-        self._moves = SlotMoves(parts, self._jobs, self._settle, self._asked)
-        self._jobs.start(self._gate.owns)
+        background = Background(parts, self._head, self.reads)
+        self.jobs = JobLoop(parts, background, self.settings.jobs.at_once)
+        self.moves = SlotMoves(parts, self.jobs, self._settle, self._asked)
+        self.jobs.start(self._gate.owns)
         self._looking = asyncio.create_task(self._look_for_dead_readers())
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
@@ -191,13 +193,13 @@ class Shard:
                 return self._head.authorise_only(operation, call)
             if isinstance(operation, Read):
                 if operation.prepare is None:
-                    return self._reads.at_once(operation, call)
-                return await self._reads.after_preparing(operation, call)
+                    return self.reads.at_once(operation, call)
+                return await self.reads.after_preparing(operation, call)
             if isinstance(operation, Write):
                 return await self._acknowledged(await self._writes.run(operation, call))
             return await self._acknowledged(await self._flows.step(operation, call))
         except Moved as moved:
-            self._moves.looked_for(call.slot)
+            self.moves.looked_for(call.slot)
             return Reply(moved.status, error=moved)
         except ApiError as error:
             return Reply(error.status, error=error)
@@ -227,7 +229,7 @@ class Shard:
         """Take one step of a slot's move (runtime/shard/slot_moves.py); what it wrote is as durable
         then as an acknowledged write.
         """
-        taken = await self._moves.order(step, *given)
+        taken = await self.moves.order(step, *given)
         if self._durability is not None:
             await self._durability.acknowledge(self.store.sequence)
         return taken
@@ -248,9 +250,9 @@ class Shard:
     async def drain(self) -> None:
         """Refuse new calls, finish what runs, leave queued jobs for the next start."""
         self._draining = True
-        await self._moves.close()
-        await self._jobs.stop()
-        while self._writer.depth or self._reads.slow or self._reads.announcing:
+        await self.moves.close()
+        await self.jobs.stop()
+        while self._writer.depth or self.reads.slow or self.reads.announcing:
             await asyncio.sleep(0.005)
         await self._usage.close()
 
@@ -281,15 +283,15 @@ class Shard:
 
     async def _settle(self) -> None:
         """Have everything written that was answered before it was."""
-        if self._reads.announcing:
-            await asyncio.gather(*self._reads.announcing, return_exceptions=True)
+        if self.reads.announcing:
+            await asyncio.gather(*self.reads.announcing, return_exceptions=True)
         await self._usage.flush()
 
     async def _write_usage(self, records: Mapping[Tenant, Callable[[WriteContext], None]]) -> None:
         await self._writes.of_usage(records)
 
     def _enqueued(self, due: list[Due]) -> None:
-        self._jobs.add(due)
+        self.jobs.add(due)
 
     def _now_ms(self) -> int:
         return int((time.time() + self.settings.clock.offset_seconds) * 1000)
@@ -308,13 +310,13 @@ class Shard:
                 self._draining or (self._durability is not None and self._durability.fenced)
             ),
             "sequence": self.store.sequence,
-            "slots": self._gate.figures() | self._moves.figures(),
+            "slots": self._gate.figures() | self.moves.figures(),
             "write_queue": self._writer.depth,
-            "slow_calls": self._reads.slow,
-            "jobs_waiting": self._jobs.depth,
-            "jobs_oldest_age_ms": self._jobs.oldest_age_ms(),
-            "lanes": self._jobs.concurrency_groups(),
-            "jobs": self._jobs.attempts(),
+            "slow_calls": self.reads.slow,
+            "jobs_waiting": self.jobs.depth,
+            "jobs_oldest_age_ms": self.jobs.oldest_age_ms(),
+            "lanes": self.jobs.concurrency_groups(),
+            "jobs": self.jobs.attempts(),
             "calls_total": self._calls,
             "batches_total": self._batches,
             "write": self._writer.stats(),

@@ -127,7 +127,7 @@ class SlotMoves:
         self._admission, self._durability = parts.admission, parts.durability
         self._jobs, self._settle, self._asked = job_loop, settle, asked
         self._indexes = tuple(registry.indexes.values())
-        self._tables = dict(registry.tables)
+        self.tables = dict(registry.tables)
         self._codes = slot_rows.by_code(store, registry.tables.values())
         self._leaving: dict[Attempt, _Leaving] = {}
         self._arriving: dict[Attempt, ComparedRows] = {}
@@ -395,14 +395,14 @@ class SlotMoves:
             int.from_bytes(scope[:2], "big") for scope in piece.keys
         }
         self._check_arriving(attempt, slots)
-        if unknown := {row.table for row in piece.rows} - self._tables.keys():
+        if unknown := {row.table for row in piece.rows} - self.tables.keys():
             raise MoveRefused(f"Shard {self._gate.number} knows no table {min(unknown)!r}.")
 
         await self._adopt(attempt, piece.keys)
 
         def work(transaction: Transaction) -> None:
             self._check_arriving(attempt, slots)
-            slot_rows.write(transaction, self._tables, piece.rows)
+            slot_rows.write(transaction, self.tables, piece.rows)
 
         if piece.rows:
             await self._in_turn(work)
@@ -510,7 +510,7 @@ class SlotMoves:
                 self._admission.forget(went)
 
     def _compared(self, slots: tuple[int, ...], hold: Hold | None = None) -> ComparedRows:
-        return ComparedRows(self._store, self._tables, self._codes, slots, hold)
+        return ComparedRows(self._store, self.tables, self._codes, slots, hold)
 
     async def _stored(self) -> int:
         return (

@@ -154,7 +154,7 @@ class Writer:
             committed = self._store.write(
                 lambda transaction: [self._run_alone(transaction, waiting) for waiting in group]
             )
-            self._feed(committed)
+            self.feed(committed)
             for waiting in group:
                 if waiting.outcome is not None:
                     waiting.outcome.reply.sequence = committed.sequence
@@ -217,7 +217,7 @@ class Writer:
             outcome.sequence = transaction.sequence
             waiting.outcome = outcome
 
-    def _feed(self, committed: Committed) -> None:
+    def feed(self, committed: Committed) -> None:
         """Bring derived in-memory state up to this commit."""
         for name, changes in committed.notes.items():
             self._registry.indexes[name].apply(self._store, changes)

@@ -79,18 +79,18 @@ _PHONE = (
 )
 
 
-def _pattern(letters: str, unspaced: str) -> str:
+def token_pattern(letters: str, unspaced: str) -> str:
     word = rf"{letters}(?:{_JOINER}{letters}){{0,31}}(?:(?:\+\+|(?<=(?<!\w)\w)\#)(?!\w))?"
     return rf"{_ADDRESS}|{_PHONE}{unspaced}|{word}"
 
 
 # Most tokens are plain words; the first branch takes them without trying what else they might
 # begin.
-_ASCII_TOKENS = re.compile(
-    r"[A-Za-z]++(?![0-9_.:\-/@&+'#])|" + _pattern("[A-Za-z0-9]+", ""), re.ASCII
+ASCII_TOKENS = re.compile(
+    r"[A-Za-z]++(?![0-9_.:\-/@&+'#])|" + token_pattern("[A-Za-z0-9]+", ""), re.ASCII
 )
 _TOKENS = regex.compile(
-    _pattern(
+    token_pattern(
         rf"[[\p{{L}}\p{{M}}\p{{N}}\u00ad\u200c\u200d]--[{_UNSPACED}]]+",
         rf"|[{_UNSPACED}ー々〆][{_UNSPACED}ー々〆\p{{M}}ﾞﾟ]*",
     ),
@@ -115,11 +115,11 @@ _UNDECOMPOSED = str.maketrans(
 )
 
 
-def _tokens(text: str) -> list[str]:
-    return _ASCII_TOKENS.findall(text) if text.isascii() else _TOKENS.findall(text)
+def tokens_of(text: str) -> list[str]:
+    return ASCII_TOKENS.findall(text) if text.isascii() else _TOKENS.findall(text)
 
 
-def _normal(token: str) -> str:
+def normal(token: str) -> str:
     """Compatibility form, case-folded, plain apostrophes, decimal digits of every script as 0 …
     9.
     """
@@ -191,7 +191,7 @@ def _is_stop(word: str, language: str) -> bool:
 
 def _plain_word(token: str, language: str) -> tuple[tuple[str, ...], bool]:
     """A token of letters and perhaps apostrophes -> (its terms, whether it is a stop word)."""
-    word = _normal(token).strip("'")
+    word = normal(token).strip("'")
     head, sign, tail = word.rpartition("'")
     if sign and tail in _CLITICS:
         if head in _NEGATED or head in STOP_WORDS["english"]:
@@ -233,10 +233,10 @@ def _part(token: str, language: str) -> Iterator[Piece]:
     phone, 15.
     """
     if token.isdigit():
-        yield _normal(token), 0, len(token), False
+        yield normal(token), 0, len(token), False
         return
     if _has_digit(token):
-        whole = _normal(token)
+        whole = normal(token)
         yield whole, 0, len(token), False
         ordinal = _ORDINAL.fullmatch(whole)
         if ordinal:
@@ -257,7 +257,7 @@ def _part(token: str, language: str) -> Iterator[Piece]:
 
 def _whole(token: str, language: str, *, is_address: bool) -> tuple[str, ...]:
     """The terms of a joined token as one: without its joiners, but for those between digits."""
-    whole = _normal(token)
+    whole = normal(token)
     if is_address:
         whole = "".join(char for char in whole if char.isalnum())
     elif _PHONE_TOKEN.fullmatch(token):
@@ -292,7 +292,7 @@ def _unspaced(token: str) -> _Word:
     one.
     """
     marks = [
-        (_normal(match.group()), match.start(), match.end()) for match in _GRAPHEMES.finditer(token)
+        (normal(match.group()), match.start(), match.end()) for match in _GRAPHEMES.finditer(token)
     ]
     if len(marks) == 1:
         terms = (marks[0][0],)
@@ -323,7 +323,7 @@ def _word(token: str, language: str) -> _Word:
     return _Word(terms, terms, tuple(term for term, _, _, _ in found), kept)
 
 
-class _Words(dict[str, _Word]):
+class Words(dict[str, _Word]):
     """Tokens met before in one language. It empties itself when full: a fresh start costs less than
     keeping an order of use.
 
@@ -352,7 +352,7 @@ class _Words(dict[str, _Word]):
 # --- language -------------------------------------------------------------------------------------
 
 
-def _language(tokens: list[str], evidence: float) -> str:
+def language_of(tokens: list[str], evidence: float) -> str:
     """The language of a text's Latin words: English unless function words of another outweigh
     it.
     """
@@ -374,8 +374,8 @@ def _language(tokens: list[str], evidence: float) -> str:
     return best if tally[best] > ENGLISH_MARGIN * against else "english"
 
 
-def _words_for(tokens: list[str], evidence: float) -> _Words:
-    return _CACHES[_language(tokens, evidence)]
+def _words_for(tokens: list[str], evidence: float) -> Words:
+    return CACHES[language_of(tokens, evidence)]
 
 
 # --- what others call -----------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def _words_for(tokens: list[str], evidence: float) -> _Words:
 
 def analyze(text: str) -> list[str]:
     """The terms a text is indexed under, in order, repeated as often as they occur."""
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     words = _words_for(tokens, TEXT_EVIDENCE)
     terms: list[str] = []
     for token in tokens:
@@ -406,7 +406,7 @@ class ContentWord(NamedTuple):
 
 def content_words(text: str) -> list[ContentWord]:
     """The text's words that carry meaning, in order."""
-    matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
+    matches = list((ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
     words = _words_for([match[0] for match in matches], TEXT_EVIDENCE)
     found = ((match, words[match[0]].query) for match in matches)
     return [ContentWord(*match.span(), terms) for match, terms in found if terms]
@@ -431,16 +431,16 @@ class Matcher:
             return []
         if occurrences is not None and (known := _known(text, occurrences)) is not None:
             return known
-        pattern = _ASCII_TOKENS if text.isascii() else _TOKENS
+        pattern = ASCII_TOKENS if text.isascii() else _TOKENS
         tokens = pattern.findall(text)
         # The English forms are always there, so the language matters only where they give nothing.
-        spans = self._in(_CACHES["english"], tokens, pattern, text)
-        if not spans and (language := _language(tokens, TEXT_EVIDENCE)) != "english":
-            spans = self._in(_CACHES[language], tokens, pattern, text)
+        spans = self._in(CACHES["english"], tokens, pattern, text)
+        if not spans and (language := language_of(tokens, TEXT_EVIDENCE)) != "english":
+            spans = self._in(CACHES[language], tokens, pattern, text)
         return spans
 
     def _in(
-        self, words: _Words, tokens: list[str], pattern: Pattern, text: str
+        self, words: Words, tokens: list[str], pattern: Pattern, text: str
     ) -> list[tuple[int, int]]:
         terms = self._terms
         hits = {token for token in tokens if not terms.isdisjoint(words[token].text)}
@@ -472,7 +472,7 @@ def _known(text: str, occurrences: Mapping[str, int]) -> list[tuple[int, int]] |
     punctuation after them.
     """
     found: set[tuple[int, int]] = set()
-    size, forms = len(text), _CACHES["english"].forms
+    size, forms = len(text), CACHES["english"].forms
     for term, count in occurrences.items():
         places: set[tuple[int, int]] = set()
         for form in forms.get(term, ()):
@@ -510,7 +510,7 @@ def read_query(text: str) -> QueryText:
     """What a search needs to know of a query. One function word is evidence enough for another
     language; a query of nothing else is looked up by those.
     """
-    matches = list((_ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
+    matches = list((ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
     tokens = [match[0] for match in matches]
     words = _words_of_query(tokens)
     looked_up = ((match, _looked_up(match[0], words)) for match in matches)
@@ -528,17 +528,17 @@ def query_terms(text: str) -> list[str]:
     return read_query(text).terms
 
 
-def _words_of_query(tokens: list[str]) -> _Words:
+def _words_of_query(tokens: list[str]) -> Words:
     words = _words_for(tokens, QUERY_EVIDENCE)
     if words.language != "english":
         return words
     asked = asking_language([token.lower() for token in tokens])
-    return words if asked is None else _CACHES[asked]
+    return words if asked is None else CACHES[asked]
 
 
-def _looked_up(token: str, words: _Words) -> tuple[str, ...]:
+def _looked_up(token: str, words: Words) -> tuple[str, ...]:
     """The terms of a query's token; none of a word that only asks."""
-    word = _normal(token)
+    word = normal(token)
     if not token.isascii() and _UNSPACED_RUN.match(token):
         return asked_terms(word) if is_east_asian(word) else words[token].query
     language = (script_of(word) or words.language) if word else words.language
@@ -578,8 +578,8 @@ def _ballots(
 
 
 _VOTES = _votes()
-_CACHES = {
-    language: _Words(language)
+CACHES = {
+    language: Words(language)
     for language in STOP_WORDS
     if script_of(next(iter(STOP_WORDS[language]))) is None
 }

@@ -19,7 +19,7 @@ ASCII_PER_TOKEN = 4
 _ASCII_MAX = 0x7F
 # A run of marks is tried once, from its beginning: where that is no end, no later mark of the run
 # is one.
-_SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s|[。！？।؟]|\n)\s*")
+SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s|[。！？।؟]|\n)\s*")
 _WORD_END = re.compile(r"\s+")
 
 
@@ -38,7 +38,7 @@ def passages(text: str, tokens_max: int, count_max: int) -> list[tuple[int, int]
     quarters = _quarters_before(text)
     sentences, words = (
         np.array([found.end() for found in pattern.finditer(text)], np.int64)
-        for pattern in (_SENTENCE_END, _WORD_END)
+        for pattern in (SENTENCE_END, _WORD_END)
     )
     found: list[tuple[int, int]] = []
     start = 0

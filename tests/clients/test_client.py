@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from mneme_client import (
     UNSET,
@@ -20,8 +21,9 @@ from mneme_client import (
     errors,
 )
 
+import serve_app
 from runtime import errors as service_errors
-from runtime.http.openapi import _ERROR
+from runtime.cli.export_openapi import exported
 from tests.clients.endpoint import answers, endpoint
 from tests.support.over_http import OverHttp, over_http
 from tests.support.upstream import Upstream, breaks_off, says, upstream
@@ -267,7 +269,9 @@ def test_errors_are_named_after_what_happened(client: Mneme, service: OverHttp) 
 
 
 def test_every_error_of_the_service_has_a_class_of_its_own() -> None:
-    codes = _ERROR["properties"]["error"]["properties"]["code"]["enum"]
+    document = orjson.loads(exported(serve_app.registry(), serve_app.Settings()))
+    error = document["components"]["schemas"]["Error"]
+    codes = error["properties"]["error"]["properties"]["code"]["enum"]
     classes = {errors.BY_CODE[code] for code in codes}
     assert len(classes) == len(codes) == 13
     for kind in _every(service_errors.ApiError):

@@ -9,6 +9,7 @@ plugin needs its step here, or a reason in NO_CONTENT.
 
 from __future__ import annotations
 
+import hmac
 import logging
 import re
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
 
 import serve_app
 from plugins.memories import MEMORY_VECTORS
@@ -575,10 +577,12 @@ def test_after_an_erasure_nothing_is_left_to_open(aviary: CanaryHarness) -> None
         assert [other for other in snapshot.scopes() if other.tenant] == [scope]
         vectors = snapshot.bind(MEMORY_VECTORS.vectors, scope)
         raw = [row[8:] for _, row in vectors.scan()]
-    data_key, ring = store.keys._data_key(scope.prefix), store.directory / KEYS_FILE
+    ring = store.directory / KEYS_FILE
     wrapped = re.search(
         rb"K" + re.escape(scope.prefix) + rb"\0(.{40})", ring.read_bytes(), re.DOTALL
     )[1]
+    wrapping = hmac.digest(service.secrets.service, b"data-key:" + scope.prefix, "sha256")
+    data_key = aes_key_unwrap(wrapping, wrapped)
     answer = service.request("DELETE", "/v1/account?confirm=erase-account", who=aviary.token)
     receipt = {"receipt": answer.json()["receipt"]}
     service.until(

@@ -40,14 +40,14 @@ from runtime.api.operation import Call, Reply
 from runtime.errors import ApiError
 from runtime.inference import Models
 from runtime.installation import Secrets
-from runtime.shard import Shard, job_loop
+from runtime.shard import Shard, job_loop, usage_buffer
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.writer import Outcome, StorageFailed
 from serve_app import Settings
 from storage.store import DATA_FILE, LOCK_FILE, Committed, Identity, Transaction
 from tests.simulation.recording_receivers import RecordingReceivers
 from tests.support.embedding import WordEmbedder
-from tests.support.shard_harness import CHEAP, Answer, ShardHarness, _answer
+from tests.support.shard_harness import CHEAP, Answer, ShardHarness, answer_of
 
 START_MS = 1_790_000_000_000
 TIMES = {
@@ -97,15 +97,12 @@ class MortalShard(Shard):
         super().__init__(*arguments)
         self._world = world
         self._dies_when_fed = False
-        self._usage._set_alarm = lambda: (
-            None
-        )  # usage is written when an operation asks for it, not by the clock
 
     async def open(self, *, create: bool) -> None:
         with patch.object(runtime.shard.shard, "JobLoop", SteppedJobs):
             await super().open(create=create)
-        self._commit, self._learn = self.store.write, self._writer._feed
-        self.store.write, self._writer._feed = self._write_or_die, self._feed_or_die
+        self._commit, self._learn = self.store.write, self._writer.feed
+        self.store.write, self._writer.feed = self._write_or_die, self._feed_or_die
 
     def _now_ms(self) -> int:
         return self._world.now_ms
@@ -178,12 +175,16 @@ class World(ShardHarness):
             patch.object(job_loop, "os", SimpleNamespace(urandom=self._chance.randbytes))
         )
         self._patches.enter_context(patch.object(job_loop, "random", self._chance))
+        # Usage is written when an operation asks for it, not by the clock.
+        self._patches.enter_context(
+            patch.object(usage_buffer, "USAGE_WRITTEN_AFTER_SECONDS", 10**6)
+        )
         self._patches.enter_context(patch.object(MEMORY_VECTORS, "exact_max", vectors_exact_max))
         self._runner = asyncio.Runner()
         self._directory = directory / "0"
-        self._open(create=True)
+        self.open(create=True)
 
-    def _open(self, *, create: bool) -> None:
+    def open(self, *, create: bool) -> None:
         identity = Identity("", 0, 1, 4096, 1)
         self.shard = MortalShard(
             self,
@@ -209,7 +210,7 @@ class World(ShardHarness):
         share one commit.
         """
         return [
-            None if reply is None else _answer(reply)
+            None if reply is None else answer_of(reply)
             for reply in self._runner.run(self._ask(calls))
         ]
 
@@ -237,11 +238,11 @@ class World(ShardHarness):
             return Outcome(Reply())
 
         armed, self.armed = self.armed, None
-        plugged = asyncio.create_task(self.shard._writer.submit(plug, "plug"))
+        plugged = asyncio.create_task(self.shard.parts.writer.submit(plug, "plug"))
         await asyncio.to_thread(begun.wait)
         self.armed = armed
         asked = [asyncio.create_task(self._reply(call)) for call in calls]
-        while sum(task.done() for task in asked) + self.shard._writer.depth < len(asked) + 1:
+        while sum(task.done() for task in asked) + self.shard.parts.writer.depth < len(asked) + 1:
             await asyncio.sleep(0)
         go_on.set()
         await plugged
@@ -256,7 +257,7 @@ class World(ShardHarness):
     async def _run_jobs(self, count: int) -> None:
         try:
             for _ in range(count):
-                if not await self.shard._jobs.step():
+                if not await self.shard.jobs.step():
                     return
         except (SimulatedCrash, StorageFailed):
             if not self.crashed:
@@ -317,7 +318,7 @@ class World(ShardHarness):
         shutil.rmtree(self._directory)
         self._directory = self._root / str(self._lives)
         self.crashed = False
-        self._open(create=False)
+        self.open(create=False)
 
     def checkpoint(self) -> None:
         self._runner.run(self.shard.checkpoint())

@@ -91,9 +91,9 @@ class CountingHarness(ShardHarness):
         self._exists = (directory / "data.mdb").exists()
         super().__init__(directory, (accounts.plugin, PLUGIN))
 
-    def _open(self, *, create: bool) -> None:
+    def open(self, *, create: bool) -> None:
         self.secrets = SECRETS
-        super()._open(create=create and not self._exists)
+        super().open(create=create and not self._exists)
 
 
 def main() -> None:

@@ -46,8 +46,7 @@ class Receiver:
         self.let_go = threading.Event()
         if not hangs:
             self.let_go.set()
-        self._lock = threading.Lock()
-        receiver = self
+        receiver, lock = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -56,7 +55,7 @@ class Receiver:
                 body = self.rfile.read(length := int(self.headers["Content-Length"]))
                 if len(body) < length:
                     return  # The sender was killed in the middle: nothing was delivered.
-                with receiver._lock:
+                with lock:
                     receiver.received.append(
                         Received(
                             self.path,

@@ -70,9 +70,9 @@ class ShardHarness:
         self._runner = asyncio.Runner()
         self._directory = directory
         self._models = models
-        self._open(create=True)
+        self.open(create=True)
 
-    def _open(self, *, create: bool) -> None:
+    def open(self, *, create: bool) -> None:
         identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
         self.shard = Shard(
             self._directory, self.registry, self.settings, self._models, identity, self.secrets
@@ -86,7 +86,7 @@ class ShardHarness:
     def reopen(self) -> None:
         """Close the shard and open its directory again."""
         self._runner.run(self.shard.close())
-        self._open(create=False)
+        self.open(create=False)
 
     def __call__(
         self,
@@ -103,7 +103,7 @@ class ShardHarness:
 
     def together(self, calls: list[Call | ApiError]) -> list[Answer]:
         """Execute calls at the same time."""
-        return [_answer(reply) for reply in self.replies(calls)]
+        return [answer_of(reply) for reply in self.replies(calls)]
 
     def replies(self, calls: list[Call | ApiError]) -> list[Reply]:
         """Execute calls at the same time; their replies as the gateway gets them."""
@@ -203,7 +203,7 @@ class ShardHarness:
             return auth.resolve(snapshot, slot, credential, self.now_ms, self.secrets)[1]
 
 
-def _answer(reply: Reply) -> Answer:
+def answer_of(reply: Reply) -> Answer:
     if reply.error is not None:
         error = reply.error
         return Answer(

@@ -88,7 +88,7 @@ class Sharded:
         goes on from there.
         """
         lost = self.opened[number]
-        lost._durability._shipper.fenced = True  # nothing of it arrives any more
+        lost.parts.durability.shipper.fenced = True  # nothing of it arrives any more
         await lost.close()
         shutil.rmtree(lost.directory)
         place = ObjectStore(self.settings.object_store.url).below(
@@ -217,7 +217,7 @@ class Sharded:
                 found += [
                     str(each)
                     for each in verification.examine(
-                        snapshot, shard.environment, account, shard._now_ms()
+                        snapshot, shard.environment, account, shard.parts.now_ms()
                     )
                 ]
         return found

@@ -14,6 +14,7 @@ from typing import Any
 
 from plugins import accounts
 from runtime.api.plugin import Plugin
+from runtime.inference import Models
 from serve_app import Settings
 from tests.support import ROOT
 from tests.support.shard_harness import CHEAP, ShardHarness
@@ -38,9 +39,11 @@ def example_plugin() -> Plugin:
 
 
 @contextmanager
-def shard_harness(directory: Path, *plugins: Plugin) -> Iterator[ShardHarness]:
+def shard_harness(
+    directory: Path, *plugins: Plugin, models: Models | None = None
+) -> Iterator[ShardHarness]:
     """A shard with accounts and these plugins."""
-    harness = ShardHarness(directory, (accounts.plugin, *plugins))
+    harness = ShardHarness(directory, (accounts.plugin, *plugins), models)
     try:
         yield harness
     finally:

@@ -34,10 +34,10 @@ class UpgradeHarness(ShardHarness):
         self._seeds = 0
         self._models = Models(WordEmbedder())
         self._runner = asyncio.Runner()
-        self._open(create=not self.layout.complete)
+        self.open(create=not self.layout.complete)
         self.layout = self.layout.completed(data_dir)
 
-    def _open(self, *, create: bool) -> None:
+    def open(self, *, create: bool) -> None:
         directory = shard_directory(self.data_dir, 0)
         self.shard = Shard(
             directory,

@@ -38,9 +38,9 @@ OPEN_TEXTS = [
 class OldShardHarness(ShardHarness):
     """A shard harness that opens the kept store instead of making one."""
 
-    def _open(self, *, create: bool) -> None:
+    def open(self, *, create: bool) -> None:
         self.secrets = Secrets(*SECRET_BYTES)
-        super()._open(create=False)
+        super().open(create=False)
 
 
 @pytest.fixture
@@ -163,10 +163,10 @@ def test_the_release_before_refuses_it(harness: OldShardHarness, kept: Path) -> 
     Store.open(kept, tables, identity=identity, create=False, service_key=SECRET_BYTES[0]).close()
     with pytest.raises(StoreTooNew, match="has format 2; this release knows 1"):
         Store.open(kept, tables, identity=Identity("", 0, 1, 4096, 1), create=False)
-    harness._open(create=False)
+    harness.open(create=False)
 
 
 def test_a_data_directory_of_format_1_is_taken_over(tmp_path: Path) -> None:
-    Layout("c" * 32, 1, format_version=1, complete=True)._save(tmp_path)
+    Layout("c" * 32, 1, format_version=1, complete=True).save(tmp_path)
     assert Layout.load_or_create(tmp_path, 1).identity(0).format_version == FORMAT_VERSION
     assert Layout.load(tmp_path).format_version == FORMAT_VERSION

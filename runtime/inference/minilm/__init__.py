@@ -53,7 +53,7 @@ class MiniLm:
     """
 
     def __init__(self, network: Network, tokenizer: Tokenizer):
-        self._network = network
+        self.network = network
         self._tokenizer = tokenizer
 
     @classmethod
@@ -82,13 +82,13 @@ class MiniLm:
 
     def embed(self, texts: Sequence[Tokens]) -> np.ndarray:
         """n ≥ 1 texts -> (n, 384) float32 unit rows."""
-        return self._network.run([text.ids for text in texts])[0]
+        return self.network.run([text.ids for text in texts])[0]
 
     def embed_with_states(self, texts: Sequence[Tokens]) -> tuple[np.ndarray, list[np.ndarray]]:
         """As embed, and for each text (tokens, 384) float32: the last layer's vector of each token
         but [CLS] and [SEP].
         """
-        vectors, states = self._network.run([text.ids for text in texts])
+        vectors, states = self.network.run([text.ids for text in texts])
         return vectors, [hidden[1:-1] for hidden in states]
 
     def vocabulary(self) -> dict[str, int]:

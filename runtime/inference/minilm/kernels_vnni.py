@@ -451,7 +451,7 @@ def _exp(x):
 
 
 @inline
-def _gelu(x):
+def gelu(x):
     """x · Φ(x) in place, the error function by Abramowitz and Stegun 7.1.26 (within 1.5e-7)."""
     for row in range(x.shape[0]):
         mine = x[row]
@@ -488,13 +488,13 @@ def _attend(projected, attended):
                 compared = projected[token:, first:], keys[:, other:], shares[:, other:]
                 _float_tile(compared, (HEAD_WIDTH, 3 * WIDTH, width, width), count)
             for row in range(count):
-                _softmax(shares[row], tokens)
+                softmax(shares[row], tokens)
             summed = shares, projected[:, 2 * WIDTH + first :], attended[token:, first:]
             _float_tile(summed, (tokens, width, 3 * WIDTH, WIDTH), count)
 
 
 @inline
-def _softmax(scores, count):
+def softmax(scores, count):
     """Softmax of the first `count` scores in place."""
     peak = scores[0]
     for j in range(count):
@@ -586,7 +586,7 @@ def _forward(model, tokens, edges, hidden, vectors):
             )
             _add_and_normalise(dense[:count], layer.attended_norm, x)
             _product(x, _arrays(layer.inner), scratch, wide[:count])
-            _gelu(wide[:count])
+            gelu(wide[:count])
             _product(wide[:count], _arrays(layer.outer), scratch, dense[:count])
             _add_and_normalise(dense[:count], layer.outer_norm, x)
     for text in range(edges.shape[0] - 1):

@@ -36,7 +36,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 @cache
-def _directions() -> tuple[np.ndarray, np.ndarray]:
+def directions() -> tuple[np.ndarray, np.ndarray]:
     """(mean (384,), directions (384, 64)), float32."""
     with np.load(FILE) as stored:
         return stored["mean"].astype(np.float32), np.ascontiguousarray(
@@ -56,7 +56,7 @@ def word_vectors(hidden: np.ndarray, offsets: Spans, words: Spans) -> np.ndarray
         return np.zeros((0, WORD_WIDTH), np.int8)
     found = np.empty((len(words), WORD_WIDTH), np.int8)
     edges = np.array(offsets, np.int64).reshape(-1, 2)
-    _project(np.ascontiguousarray(hidden), *_directions(), edges, np.array(words, np.int64), found)
+    _project(np.ascontiguousarray(hidden), *directions(), edges, np.array(words, np.int64), found)
     return found
 
 

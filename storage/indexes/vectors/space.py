@@ -38,11 +38,11 @@ class Space:
         self._used = self._live = 0
         self._row_of = np.empty(0, np.int32)
         self._stamps = np.empty(0, np.uint64)
-        self._graph: Graph | None = None
+        self.graph: Graph | None = None
 
     @property
     def nbytes(self) -> int:
-        graph = 0 if self._graph is None else self._graph.nbytes
+        graph = 0 if self.graph is None else self.graph.nbytes
         return self._codes.nbytes + self._row_of.nbytes + self._stamps.nbytes + graph
 
     # --- changes, all under the tenant's lock -----------------------------------------------------
@@ -68,8 +68,8 @@ class Space:
             if self._row_of[ordinal] != ABSENT:
                 self._row_of[ordinal] = ABSENT
                 self._live -= 1
-                if self._graph is not None:
-                    self._graph.drop(ordinal)
+                if self.graph is not None:
+                    self.graph.drop(ordinal)
 
     def clear(self, sequence: int) -> None:
         """Forget everything, what is still to be read from older snapshots included."""
@@ -78,7 +78,7 @@ class Space:
         self._row_of[:] = ABSENT
         self._codes = Codes.empty(0, self.width)
         self._used = self._live = 0
-        self._graph = None
+        self.graph = None
 
     def retain(self, ordinals: NDArray[np.int64], sequence: int) -> None:
         """Delete what a snapshot of `sequence` no longer has, unless it changed later."""
@@ -99,8 +99,8 @@ class Space:
         self._live += int((self._row_of[ordinals] == ABSENT).sum())
         self._row_of[ordinals] = np.arange(start, self._used)
         self._stamps[ordinals] = sequences
-        if self._graph is not None:
-            self._graph.pending.update(ordinals.tolist())
+        if self.graph is not None:
+            self.graph.pending.update(ordinals.tolist())
 
     def _make_room(self, count: int) -> None:
         """A new matrix of the live rows with room for half as many more; searches under way keep
@@ -138,7 +138,7 @@ class Space:
         with self._lock:
             return View(
                 self._codes, self._used, self._row_of.copy()
-            ), self._graph is not None and len(self._graph.pending) <= PENDING_MAX
+            ), self.graph is not None and len(self.graph.pending) <= PENDING_MAX
 
     def _scanned(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
         view, _ = self._view()
@@ -167,7 +167,7 @@ class Space:
         filter that leaves too few neighbours.
         """
         with self._lock:
-            graph = self._graph
+            graph = self.graph
             if (
                 graph is None
                 or len(graph.pending) > PENDING_MAX
@@ -210,40 +210,40 @@ class Space:
         """
         with self._lock:
             if self._live <= self._exact_max // 2 or (
-                self._graph is None and self._live <= self._exact_max
+                self.graph is None and self._live <= self._exact_max
             ):
-                self._graph = None
+                self.graph = None
                 return False
-            if self._graph is None:
-                self._graph = Graph(self.width)
-                self._graph.pending = BitMap(
+            if self.graph is None:
+                self.graph = Graph(self.width)
+                self.graph.pending = BitMap(
                     np.flatnonzero(self._row_of != ABSENT).astype(np.uint32)
                 )
-            ordinals = np.array(self._graph.pending[:limit].to_array(), np.int64)
+            ordinals = np.array(self.graph.pending[:limit].to_array(), np.int64)
             if len(ordinals):
-                self._graph.take(ordinals, self._codes.decoded(self._row_of[ordinals]))
-            return bool(self._graph.pending)
+                self.graph.take(ordinals, self._codes.decoded(self._row_of[ordinals]))
+            return bool(self.graph.pending)
 
     def save(self, place: CheckpointPlace) -> bool:
         """Finish the graph, rebuilding it when it is mostly deleted vectors, and write its
         checkpoint. -> whether it was written.
         """
         with self._lock:
-            if self._graph is not None and self._graph.is_wasteful:
-                self._graph = None
+            if self.graph is not None and self.graph.is_wasteful:
+                self.graph = None
         while self.advance():
             pass  # others get the lock between two steps
         with self._lock:
-            if self._graph is None:
+            if self.graph is None:
                 place.delete()
                 return False
-            return self._graph.save(place, int(self._stamps.max()))
+            return self.graph.save(place, int(self._stamps.max()))
 
     def restore(self, place: CheckpointPlace, sequence_max: int) -> None:
         """Use the checkpoint of a large space, if there is a good one; what differs from it becomes
         pending.
         """
-        if self._graph is not None or self._live <= self._exact_max:
+        if self.graph is not None or self._live <= self._exact_max:
             return
         stored = read_checkpoint(place, self.width, sequence_max)
         if stored is None:
@@ -260,4 +260,4 @@ class Space:
         for ordinal in graph.members - live:
             graph.drop(ordinal)
         graph.pending = live - agreed
-        self._graph = graph
+        self.graph = graph

@@ -108,7 +108,7 @@ def test_nothing_is_left_and_the_neighbour_loses_nothing(house: ErasureHarness) 
     mine, theirs = house.scope_of(house.me), house.scope_of(house.other)
     # what is still to be read or written down of the neighbour would come in between
     house.settle()
-    house.run(house.shard._usage.flush())
+    house.run(house.shard.parts.usage.flush())
     before = house.rows_of(theirs)
     assert len(house.rows_of(mine)) >= 15
     receipt = house.erase(house.me)

@@ -87,6 +87,6 @@ def test_times_go_from_the_first_cue_to_the_last() -> None:
 
 @given(some.text(some.sampled_from("ab中.!?…。！\"'”’」)] \n\t"), max_size=60))
 def test_a_sentence_ends_where_it_always_did(text: str) -> None:
-    assert [found.span() for found in chunking._SENTENCE_END.finditer(text)] == [
+    assert [found.span() for found in chunking.SENTENCE_END.finditer(text)] == [
         found.span() for found in ONCE.finditer(text)
     ]

@@ -143,7 +143,7 @@ def test_an_endpoint_that_misbehaves_costs_a_conversation_its_model_not_its_fact
     ingestion: IngestionHarness, endpoint: Upstream, model: OpenAiLanguageModel, what: str
 ) -> None:
     endpoint.will(MISBEHAVIOUR[what])
-    model._timeout_seconds = 0.6
+    model.timeout_seconds = 0.6
     result = hear(ingestion, SAID)
     assert (result["engine"], kinds(result)) == ("rules", ["ADD"])
     assert len(result["degraded"]) == 1 and result["degraded"][0].startswith("language model: ")

@@ -125,7 +125,7 @@ def test_a_search_that_nobody_waits_for_writes_no_event(at: ShardHarness) -> Non
         me = at.register()
         hook(at, me, there, "memory.created")
         assert at("search.search", {"query": "Who likes tea?"}, who=me).status == 200
-        assert not at.shard._reads.announcing
+        assert not at.shard.reads.announcing
 
 
 # --- signatures -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 import serve_app
 from runtime.api import tenants
 from runtime.api.context import Environment, ReadContext, WriteContext
-from runtime.api.operation import Idempotency, Read, Write
+from runtime.api.operation import NOBODY, Call, Idempotency, Read, Write
 from runtime.api.plugin import Plugin, Registry, RegistryError
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.installation import Secrets
@@ -73,6 +74,16 @@ class Room:
         self.spy.work = lambda ctx: made.append(work(ctx))
         assert self.harness(operation, who=who or self.ada).status == 204
         return made[-1]
+
+    def of_slot(self, scope: Scope, work: Callable[[SlotWriteContext], None]) -> None:
+        """Have `work` done in a transaction, with the context of a whole slot."""
+        shard = self.harness.shard
+        call = Call("test", scope.slot, self.harness.now_ms, os.urandom(32), "test")
+        shard.store.write(
+            lambda transaction: work(
+                SlotWriteContext(transaction, scope, call, shard.environment, NOBODY)
+            )
+        )
 
 
 @pytest.fixture(scope="module")
@@ -183,16 +194,16 @@ def test_a_tenant_revokes_and_opens_no_key_but_its_own(room: Room) -> None:
             if row.key_id == minted.body["id"]
         ]
 
-    def of_the_same_slot(ctx: WriteContext) -> None:
+    def of_the_same_slot(of_slot: SlotWriteContext) -> None:
         # As an account beside bob's sees it.
-        neighbour = Scope(ctx.scope.slot, ctx.scope.tenant + 1, b"k" * 32)
-        ctx = ctx._seen_as(WriteContext, ctx.principal, neighbour)
+        neighbour = Scope(slot.slot, room.harness.scope_of(room.bob).tenant + 1, b"k" * 32)
+        ctx = of_slot.within(of_slot.principal, neighbour)
         assert list(tenants.own_credentials(ctx)) == []
         assert not tenants.revoke(ctx, digest)
         with pytest.raises(PermissionError):
             tenants.open_with(ctx, digest, row.key_id, row.scopes, None)
 
-    room.within("spy.write", of_the_same_slot, room.bob)
+    room.of_slot(slot, of_the_same_slot)
     assert room.harness("auth.me", who=minted.body["key"]).status == 200
 
 
@@ -200,17 +211,16 @@ def test_a_slots_context_leads_to_accounts_of_its_slot_alone(room: Room) -> None
     mine, theirs = room.harness.scope_of(room.ada), room.harness.scope_of(room.bob)
     assert mine.slot != theirs.slot
 
-    def attempt(ctx: WriteContext) -> None:
-        of_slot = ctx._seen_as(SlotWriteContext, ctx.principal, Scope.of_slot(mine.slot))
-        assert type(of_slot.within(ctx.principal, mine)) is WriteContext
+    def attempt(of_slot: SlotWriteContext) -> None:
+        assert type(of_slot.within(of_slot.principal, mine)) is WriteContext
         for step in (
-            lambda: of_slot.within(ctx.principal, theirs),
+            lambda: of_slot.within(of_slot.principal, theirs),
             lambda: of_slot.answer_for(theirs),
         ):
             with pytest.raises(PermissionError):
                 step()
 
-    room.within("spy.write", attempt)
+    room.of_slot(Scope.of_slot(mine.slot), attempt)
 
 
 def test_few_plugins_serve_more_than_one_tenant() -> None:

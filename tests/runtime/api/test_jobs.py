@@ -18,8 +18,6 @@ from runtime.shard import job_loop, writer
 from tests.support.shard_harness import ShardHarness
 from tests.support.worlds import shard_harness
 
-HOUR_MS = 3_600_000
-
 
 def work(handler, **fields) -> Plugin:
     """A plugin that enqueues the job under test, now or much later, looks at it, and counts its
@@ -206,18 +204,20 @@ def test_a_job_that_could_not_be_recorded_is_tried_again(
     start.
     """
     monkeypatch.setattr(job_loop, "JOB_PUT_BACK_MS", 5)
-    refusals = iter(["begin", "begin", "run"])
+    refusals = iter(range(3))
     with shard_harness(
         tmp_path, work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")})
     ) as harness:
-        write = harness.shard._jobs._background.write
+        job_writer = harness.shard.parts.writer
+        submit = job_writer.submit
 
-        async def refused_at_times(label, *arguments):
-            if (refused := next(refusals, None)) is not None:
-                raise Unavailable(f"no room to {refused}")
-            return await write(label, *arguments)
+        async def refused_at_times(work, label, ended=None):
+            if label.startswith("begin ") and next(refusals, None) is not None:
+                ended(None)
+                raise Unavailable("no room")
+            return await submit(work, label, ended)
 
-        harness.shard._jobs._background.write = refused_at_times
+        job_writer.submit = refused_at_times
         me, job_id = start(harness)
         harness.settle()
         done = harness("work.look", who=me, id=job_id).body
@@ -330,24 +330,18 @@ def test_jobs_of_groups_keep_their_group_and_do_not_hold_up_a_stop(tmp_path: Pat
 
 
 def test_a_job_whose_writes_are_refused_for_a_while_is_not_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(job_loop, "JOB_PUT_BACK_MS", 5)
     plugin = work(lambda ctx, payload: {"number": ctx.next_ordinal("effects")})
-    later = replace(
-        plugin.operations[0],
-        handler=lambda ctx, body: {
-            "job_id": ctx.enqueue("work.run", {"step": 0}, delay_ms=HOUR_MS)
-        },
-    )
-    with shard_harness(
-        tmp_path, replace(plugin, operations=(later, *plugin.operations[1:]))
-    ) as harness:
-        me, job_id = start(harness)
-        loop = harness.shard._jobs
-        due = loop._heap.pop()
-        monkeypatch.setattr(writer, "WRITE_QUEUE_MAX", 0)
-        loop.add([due._replace(run_at=0)])
-        harness.until(lambda: bool(loop._heap) and loop._heap[0].run_at > 0)
-        monkeypatch.undo()
+    with shard_harness(tmp_path, plugin) as harness:
+        me = harness.register()
+        slot = harness.scope_of(me).slot
+        harness.run(harness.shard.jobs.hold([slot]))
+        job_id = harness("work.start", {}, who=me).body["job_id"]
+        with monkeypatch.context() as full:
+            full.setattr(writer, "WRITE_QUEUE_MAX", 0)
+            harness.shard.jobs.release([slot])
+            harness.until(lambda: "a job could not record its end" in caplog.text)
         harness.settle()
         assert harness("work.look", who=me, id=job_id).body["status"] == "completed"

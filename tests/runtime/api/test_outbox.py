@@ -86,7 +86,7 @@ def test_who_hears_everything_hears_no_internal_signal(tmp_path: Path) -> None:
 async def announced(harness: ShardHarness) -> None:
     """Until every event of a read is written."""
     async with asyncio.timeout(10):
-        while harness.shard._reads.announcing:
+        while harness.shard.reads.announcing:
             await asyncio.sleep(0.002)
 
 

@@ -198,7 +198,7 @@ def test_the_format_of_the_store_is_told(tmp_path):
     layout = Layout.load_or_create(asked.data_dir, 2)
     assert doctor.store_format(asked).what.endswith("2 shards")
     for version, verdict in ((FORMAT_VERSION - 1, "advice"), (FORMAT_VERSION + 1, "wrong")):
-        replace(layout, format_version=version)._save(asked.data_dir)
+        replace(layout, format_version=version).save(asked.data_dir)
         assert doctor.store_format(asked).verdict == verdict
     (asked.data_dir / "layout.json").write_text("{")
     assert doctor.store_format(asked).verdict == "wrong"

@@ -33,6 +33,7 @@ class Shard:
         self.batches: list[list[Call]] = []
         self.up = asyncio.Event()
         self.up.set()
+        self.is_looked_for = False
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -45,6 +46,7 @@ class Shard:
         return pack_replies([Reply(200, call.body) for call in calls])
 
     async def wait_until_up(self, seconds: float) -> bool:
+        self.is_looked_for = True
         try:
             async with asyncio.timeout(seconds):
                 return await self.up.wait()
@@ -176,7 +178,7 @@ def test_a_lost_write_is_unknown_a_lost_read_is_repeated_and_the_queue_waits() -
             queued = asyncio.create_task(queue.execute(call("tiny.add", body=b"second")))
             await asyncio.sleep(0)
             shard.gate.set()
-            while queue._recovery is None:
+            while not shard.is_looked_for:
                 await asyncio.sleep(0)
             assert not queued.done()
             shard.up.set()

@@ -17,7 +17,7 @@ from runtime.cli import admin_storage
 from runtime.cli.backup import BackupError
 from runtime.cluster import CannotOpen
 from runtime.cluster.actors import ShardActor
-from runtime.cluster.nodes import _inspect
+from runtime.cluster.nodes import look_around
 from runtime.cluster.shard_home import SET_ASIDE, held_shards, open_at_home, set_aside
 from runtime.inference import Models, load_language_model
 from runtime.installation import (
@@ -160,13 +160,13 @@ def test_a_node_says_what_it_holds_and_sets_aside_what_lives_elsewhere(
         await (await Node(given, tmp_path / "a").open()).close()
 
     asyncio.run(work())
-    found = _inspect(given, "a", {"a", "b"})
+    found = look_around(given, "a", {"a", "b"})
     assert (found.shards, found.problem) == ((0,), "") and found.place.endswith(str(tmp_path / "a"))
     PlacementTable.of(given).change(lambda newest: newest.placed({0: Place("b")}))
-    assert _inspect(given, "a", {"a"}).shards == (
+    assert look_around(given, "a", {"a"}).shards == (
         0,
     )  # b is not there, so this may be the newest that there is
-    assert _inspect(given, "a", {"a", "b"}).shards == ()
+    assert look_around(given, "a", {"a", "b"}).shards == ()
     assert len(list((tmp_path / "a" / SET_ASIDE).iterdir())) == 1
 
 
@@ -184,12 +184,12 @@ def test_a_node_that_does_not_belong_is_named(
 ) -> None:
     monkeypatch.setenv("MNEME_SECRETS__PEPPER", "33" * 32)
     assert (
-        _inspect(given, "a", {"a"}).problem
+        look_around(given, "a", {"a"}).problem
         == "The environment of node a has another secret pepper than the settings of the service."
     )
     monkeypatch.delenv("MNEME_SECRETS__PEPPER")
     Layout.load_or_create(given.data_dir, 1)
-    assert "holds data of another installation" in _inspect(given, "a", {"a"}).problem
+    assert "holds data of another installation" in look_around(given, "a", {"a"}).problem
 
 
 def test_a_directory_of_a_node_is_not_served_alone(given: Settings, tmp_path: Path) -> None:

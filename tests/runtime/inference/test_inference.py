@@ -244,7 +244,7 @@ def test_late_is_unavailable_and_frees_its_place(models_directory: Path) -> None
     async def body(embedder: MiniLmEmbedder) -> None:
         with pytest.raises(InferenceUnavailable, match=r"longer than 0\.5 seconds"):
             await embedder.embed(sentences(4_000))
-        embedder._timeout_seconds = WAIT_SECONDS_MAX
+        embedder.timeout_seconds = WAIT_SECONDS_MAX
         assert len(await embedder.embed(["and on it goes"])) == 1
 
     with_embedder(patient(models_directory, timeout_seconds=0.5), body)
@@ -533,7 +533,7 @@ def test_a_slow_endpoint_is_late_and_its_queue_bounded() -> None:
             await embedder.embed(["four"])
         with pytest.raises(InferenceUnavailable, match=r"longer than 0\.3 seconds"):
             await slow
-        embedder._timeout_seconds = WAIT_SECONDS_MAX
+        embedder.timeout_seconds = WAIT_SECONDS_MAX
         assert len(await embedder.embed(["four"])) == 1
 
     with endpoint(Step(hangs=True)) as served:

@@ -15,8 +15,8 @@ from runtime.inference.remote_endpoint import (
     EndpointFailed,
     EndpointRefused,
     RemoteEndpoint,
-    _backoff_seconds,
-    _retry_after_seconds,
+    backoff_seconds,
+    retry_after_seconds,
 )
 from runtime.limits import REMOTE_BACKOFF_SECONDS_MAX, REMOTE_BACKOFF_SECONDS_MIN
 from tests.support import sounds
@@ -153,13 +153,13 @@ def test_a_wait_past_the_deadline_fails_at_once(there: Upstream, wait: str) -> N
 
 @pytest.mark.parametrize("header", [None, "", "soon", "-5", "1.5", "Wed, 21 Oct 2015 07:28:00 GMT"])
 def test_a_retry_after_that_says_nothing_is_none(header: str | None) -> None:
-    assert _retry_after_seconds(header) == 0
+    assert retry_after_seconds(header) == 0
 
 
 def test_pauses_grow_and_differ() -> None:
     for attempt in range(1, 12):
         full = min(REMOTE_BACKOFF_SECONDS_MIN * 2 ** (attempt - 1), REMOTE_BACKOFF_SECONDS_MAX)
-        pauses = {_backoff_seconds(attempt) for _ in range(50)}
+        pauses = {backoff_seconds(attempt) for _ in range(50)}
         assert len(pauses) > 1 and full / 2 <= min(pauses) and max(pauses) <= full
 
 

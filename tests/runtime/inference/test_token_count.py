@@ -28,7 +28,7 @@ def test_long_texts_are_counted_whole() -> None:
 
 
 def test_without_the_tokenizer_bytes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_count, "_tokenizer", lambda: None)
+    monkeypatch.setattr(token_count, "shipped_tokenizer", lambda: None)
     assert (
         count_tokens(""),
         count_tokens("abcd"),

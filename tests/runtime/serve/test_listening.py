@@ -21,6 +21,6 @@ def test_a_port_for_later_is_none_that_the_system_gives_away() -> None:
 
 def test_a_port_that_somebody_has_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port("127.0.0.1")
-    monkeypatch.setattr(listening, "_FREE_PORTS", range(port, port + 1))
+    monkeypatch.setattr(listening, "FREE_PORTS", range(port, port + 1))
     with socket.create_server(("127.0.0.1", port)), pytest.raises(StartError, match=f"{port}"):
         free_port("127.0.0.1")

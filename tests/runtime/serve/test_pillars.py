@@ -20,7 +20,7 @@ def test_a_pillar_that_ended_is_named_whoever_waited_for_it(
     """Of a process that was waited for nothing is left, its name neither."""
     room = OwnRay(Settings.load(None, {"http.port": 0}), RunDirectory.of(tmp_path))
     with subprocess.Popen(["sleep", "600"]) as pillar:
-        room._pillars = {psutil.Process(pillar.pid): "raylet"}
+        room.pillars = {psutil.Process(pillar.pid): "raylet"}
         assert room.broken() is None
         pillar.kill()
         if is_waited_for:

@@ -36,7 +36,7 @@ class TwoGateways:
 
     def __init__(self, service: InProcess):
         self.service, self.clock = service, Clock()
-        service.shard._admission._clock = self.clock
+        service.shard.parts.admission.clock = self.clock
         self.token = service.register("ada@example.com")
         operator = service.secrets.operator_token
         service.request(

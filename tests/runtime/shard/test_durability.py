@@ -157,7 +157,7 @@ def test_a_write_that_cannot_be_stored_is_no_success_and_no_repeat_makes_it_one(
         stored = count(service, who)  # reads go on
         bring_back(objects)
         service.until(lambda: service.log()["unshipped_records"] == 0)
-        service.shard._durability._wait_seconds = PATIENT_SECONDS
+        service.shard.parts.durability.wait_seconds = PATIENT_SECONDS
         answer = service.request("POST", "/v1/memories", body, who=who, Idempotency_Key="once")
         assert answer.status_code in (200, 201, 202)
         assert stored == count(service, who) == 1
@@ -211,7 +211,7 @@ def test_in_local_mode_an_object_store_that_is_away_holds_nothing_up(
 
 
 def test_in_local_mode_an_owner_that_was_stopped_acknowledges_nothing_when_it_wakes(
-    tmp_path: Path, objects: Path
+    tmp_path: Path, objects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = InProcess(
         tmp_path / "data", object_store__url=f"file://{objects}", object_store__ship_interval_ms=5
@@ -219,14 +219,9 @@ def test_in_local_mode_an_owner_that_was_stopped_acknowledges_nothing_when_it_wa
     who = service.register("ada@example.org")
     service.until(lambda: service.log()["unshipped_records"] == 0)
     service.until(lambda: service.log()["snapshots"] > 0)
-    # What a stopped process cannot do either: learn of it by itself.
-    service.shard._durability._shipper.verify, ask = (
-        lambda: True,
-        service.shard._durability._shipper.verify,
-    )
     restored(service, objects, tmp_path / "other").close()
-    service.shard._durability._turned_at -= 60  # its event loop has not turned for a minute
-    service.shard._durability._shipper.verify = ask
+    # Its event loop has not turned meanwhile: that was too long, however short it was.
+    monkeypatch.setattr(runtime.shard.durability, "PAUSE_NOTICED_SECONDS", 0)
     assert (
         service.request("POST", "/v1/memories", {"content": "Too late."}, who=who).status_code
         == 503

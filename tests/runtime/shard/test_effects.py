@@ -73,7 +73,7 @@ def test_nobody_is_told_of_what_a_take_over_does_not_find(tmp_path: Path) -> Non
             assert memories(second, who) == []
             # The former owner can reach the object store again, and learns that it is none.
             Link.is_cut = False
-            first.until(lambda: first.shard._durability.fenced)
+            first.until(lambda: first.shard.parts.durability.fenced)
             first.until(lambda: first.status()["jobs_waiting"] == 0)
             assert there.received == []
             made = acknowledged(second, "POST", "/v1/memories/raw", {"content": "Milk."}, who=who)
@@ -102,7 +102,7 @@ def test_who_asks_again_and_again_leaves_nothing_behind(tmp_path: Path) -> None:
         who, _ = listening(first, there)
         cut_off_and_asked(first, who)
         first.until(lambda: first.log()["failing_seconds"] > 8 * WAIT_SECONDS)
-        assert len(first.shard._durability._waiting) <= 2, "one job waits, perhaps one more"
+        assert len(first.shard.parts.durability.waiting) <= 2, "one job waits, perhaps one more"
 
 
 def test_a_node_that_stops_while_it_is_cut_off_delivers_after_its_next_start(

@@ -12,7 +12,9 @@ import pytest
 from runtime.api.operation import Body, Read
 from runtime.api.plugin import Plugin
 from runtime.errors import NotFound
+from runtime.inference import Models
 from runtime.limits import READ_GROUP_CALLS_MAX
+from tests.support.embedding import WordEmbedder
 from tests.support.shard_harness import ShardHarness
 from tests.support.worlds import shard_harness
 
@@ -127,9 +129,13 @@ def test_who_shares_the_machine_is_told_while_reads_wait(tmp_path: Path, counter
     """One long read at work and one behind it: told that reads wait; when another thread takes that
     one, that none does.
     """
-    with shard_harness(tmp_path, counter.plugin) as harness:
-        told: list[bool] = []
-        harness.shard._pool.on_backlog = told.append
+    told: list[bool] = []
+
+    class Sharing(WordEmbedder):
+        def yield_to_reads(self, reads_wait: bool) -> None:
+            told.append(reads_wait)
+
+    with shard_harness(tmp_path, counter.plugin, models=Models(Sharing())) as harness:
         me, eve = harness.register(), harness.register("eve@example.com", "Eve")
         ask(harness, [me, eve], [LONG, OVERTAKING])
         assert told == [True, False]

@@ -339,8 +339,8 @@ def test_calls_find_their_way_when_nobody_tells_the_shards(tmp_path: Path) -> No
             ]
             assert answers[-1].status_code == 201, answers[-1].text
             assert set(await service.texts(token)) == {"before", "after"}
-            await service.until(lambda: not service.opened[0]._gate.owns(slot))
-            assert service.opened[1]._gate.owns(slot)
+            await service.until(lambda: not service.opened[0].parts.gate.owns(slot))
+            assert service.opened[1].parts.gate.owns(slot)
 
     asyncio.run(work())
 
@@ -350,7 +350,7 @@ def test_a_move_that_cannot_be_made_is_named_and_given_up(tmp_path: Path) -> Non
         async with sharded(tmp_path) as service:
             (email,) = emails(0, 2, 1)
             slot, token = slot_of_email(email), await service.register(email)
-            del service.opened[1]._moves._tables["memories"]  # as if the target lacked the plugin
+            del service.opened[1].moves.tables["memories"]  # as if the target lacked the plugin
             await service.remember(token, "stays")
             await service.operate("POST", "/moves", {"slots": [slot], "shard": 1})
             await service.moved()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import serve_app
+from runtime.api.operation import Reply
 from runtime.cluster.supervisor import Different, Supervisor
 from runtime.placement import UNDOING, Placement, PlacementError
 from runtime.shard import slot_moves
@@ -92,13 +93,16 @@ class Stopping(Supervisor):
 def turns_can_stop(service: Sharded) -> None:
     """Between a step's checks and its turn in the writer, its supervisor may stop."""
     for shard in service.opened:
+        writer = shard.parts.writer
 
-        async def in_turn(work: Any, taken: Any = shard._moves._in_turn) -> None:
-            if (stop := INSIDE_OF.get()) is not None:
+        async def submit(
+            work: Any, label: str, ended: Any = None, taken: Any = writer.submit
+        ) -> Reply:
+            if label == "slots" and (stop := INSIDE_OF.get()) is not None:
                 await stop.wait()
-            await taken(work)
+            return await taken(work, label, ended)
 
-        shard._moves._in_turn = in_turn
+        writer.submit = submit
 
 
 @pytest.fixture(autouse=True)
@@ -263,13 +267,13 @@ def test_a_source_gives_up_as_soon_as_the_placement_can_be_reached(
             attempt = asyncio.create_task(one.advance(move))
             await reached(one, attempt)
             away, tried = tmp_path / "away", []
-            give_up = service.opened[0]._gate.give_up
+            give_up = service.opened[0].parts.gate.give_up
 
             def counted(*given: Any) -> Placement:
                 tried.append(given)
                 return give_up(*given)
 
-            monkeypatch.setattr(service.opened[0]._gate, "give_up", counted)
+            monkeypatch.setattr(service.opened[0].parts.gate, "give_up", counted)
             (tmp_path / "placement").rename(away)
             await service.until(lambda: len(tried) >= 2)
             assert (await service.figures(0))["slots"]["frozen"] == 1

@@ -162,8 +162,8 @@ def test_whatever_is_lost_on_the_way_no_row_is(tmp_path: Path, mode: str, fault:
             at = ended = 0
             while True:
                 for shard in service.opened:
-                    await shard._durability.secured()
-                    shard._durability._wait_seconds = WAIT_SECONDS if fault == FAILS else 30
+                    await shard.parts.durability.secured()
+                    shard.parts.durability.wait_seconds = WAIT_SECONDS if fault == FAILS else 30
                 script = Stepwise(service, at, fault)
                 first = Supervisor(service.table, script.ask)
                 await first.move([slot], 1 - service.table.load().owners[slot])
@@ -176,7 +176,7 @@ def test_whatever_is_lost_on_the_way_no_row_is(tmp_path: Path, mode: str, fault:
                     assert fault != TWICE
                     ended += 1
                 for shard in service.opened:
-                    shard._durability._wait_seconds = 30
+                    shard.parts.durability.wait_seconds = 30
                 second = Supervisor(
                     service.table,
                     lambda number, step, *given: service.opened[number].order(step, *given),
@@ -217,7 +217,7 @@ def test_what_is_lost_in_the_midst_of_a_move_comes_back_with_each_tenant_once(
                 for number in range(5):
                     await service.remember(token, f"the ferry {number} leaves at dawn")
             for shard in service.opened:
-                await shard._durability.secured()
+                await shard.parts.durability.secured()
             states, copies = [], []
 
             async def ask(number: int, step: str, *given: Any) -> Any:

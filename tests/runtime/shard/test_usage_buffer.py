@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from runtime import limits
 from runtime.api import metering
-from runtime.api.operation import Call, Principal
+from runtime.api.operation import Call, Principal, Reply
 from runtime.errors import Unavailable
 from runtime.shard import usage_buffer
 from runtime.shard.usage_buffer import UsageBuffer
@@ -129,16 +130,16 @@ def test_there_is_room_for_so_many_unwritten_charges(monkeypatch: pytest.MonkeyP
 
 def test_what_a_full_disk_refused_is_written_later(tmp_path: Path) -> None:
     with metered(tmp_path, billing__default_tier="free") as ada:
-        buffer = ada.harness.shard._usage
-        write, refusals = buffer._write, [1, 2]
+        writer, refusals = ada.harness.shard.parts.writer, [1, 2]
+        submit = writer.submit
 
-        async def refusing(records: dict) -> None:
-            if refusals:
+        async def refusing(work: Any, label: str, *ended: Any) -> Reply:
+            if label == "usage" and refusals:
                 refusals.pop()
                 raise Unavailable("The disk is full.")
-            await write(records)
+            return await submit(work, label, *ended)
 
-        buffer._write = refusing
+        writer.submit = refusing
         for _ in range(3):
             ada("search.search", {"query": "x"})
             ada("memories.list")

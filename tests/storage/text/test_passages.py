@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.text.passages import _SENTENCE_END, estimated_tokens, passages
+from storage.text.passages import SENTENCE_END, estimated_tokens, passages
 
 # What ended a sentence before it was made to take time in proportion to the text.
 ONCE = re.compile(r"(?:[.!?…]+[\"'”’)\]]*\s|[。！？।؟]|\n)\s*")
@@ -56,6 +56,6 @@ def test_of_too_many_passages_the_first_count() -> None:
 
 @given(text=st.text(st.sampled_from("ab中.!?…。！।\"'”’)] \n\t"), max_size=60))
 def test_a_sentence_ends_where_it_always_did(text: str) -> None:
-    assert [found.span() for found in _SENTENCE_END.finditer(text)] == [
+    assert [found.span() for found in SENTENCE_END.finditer(text)] == [
         found.span() for found in ONCE.finditer(text)
     ]

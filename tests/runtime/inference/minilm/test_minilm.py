@@ -165,4 +165,4 @@ def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
 
 def test_each_processor_gets_what_it_can_run(model: MiniLm, request: pytest.FixtureRequest) -> None:
     named = {"graph": "GraphMiniLm", "compiled": "CompiledMiniLm"}
-    assert type(model._network).__name__ == named[request.node.callspec.params["model"]]
+    assert type(model.network).__name__ == named[request.node.callspec.params["model"]]

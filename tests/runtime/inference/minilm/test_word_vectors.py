@@ -77,7 +77,7 @@ def test_the_shipped_directions_are_those_the_model_teaches(
     _, learned = minilm_words.learn(
         model.vocabulary(), lambda text: model.embed_with_states(model.encode([text]))[1][0]
     )
-    _, shipped = minilm_words._directions()
+    _, shipped = minilm_words.directions()
     shared = np.linalg.norm(learned.T @ shipped) ** 2 / WORD_WIDTH
     assert shared > 0.7
     assert Path(minilm_words.FILE).stat().st_size < 100_000

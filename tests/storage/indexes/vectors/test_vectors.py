@@ -435,7 +435,7 @@ def large(store: Store) -> dict[int, np.ndarray]:
 
 
 def graph_of(store: Store) -> object:
-    return store.residents.peek(("graphed", ALICE)).space(SPACE)._graph
+    return store.residents.peek(("graphed", ALICE)).space(SPACE).graph
 
 
 def test_the_graph_recalls_what_the_scan_finds(store: Store, large: dict[int, np.ndarray]) -> None:
