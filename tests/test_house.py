@@ -231,6 +231,17 @@ def test_plugins_reach_for_nothing_inside_a_context() -> None:
     )
 
 
+def test_what_is_decoded_was_made_known_when_its_module_was_loaded() -> None:
+    """A type that msgspec meets for the first time in two threads at once ends the process."""
+    hold(
+        f"{name_of(path)}:{node.lineno} decodes by a type that it names there"
+        for path, node in nodes(SOURCES)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(".decode")
+        and any(keyword.arg == "type" for keyword in node.keywords)
+    )
+
+
 def test_no_files_and_no_packages_import_each_other() -> None:
     """Imports that are made for types alone, or inside a function, count."""
     hold(", ".join(circle) for circle in package_graph.circles(package_graph.of_files()))

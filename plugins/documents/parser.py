@@ -35,6 +35,8 @@ from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX, PARSERS_AT_ONCE_MA
 from plugins.documents.parsing.extraction import Answer, Extraction, ParseFailed
 from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
+_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+
 _FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
 _READ_BYTES = 1024 * 1024
 _CHILDREN = ThreadPoolExecutor(PARSERS_AT_ONCE_MAX, "parser")
@@ -187,7 +189,7 @@ def _answer(output: bytes, status: int) -> Answer:
             "parser_crashed",
             "The parser broke on this file; it is damaged, or larger than can be parsed.",
         )
-    answer = msgspec.msgpack.decode(output, type=Answer)
+    answer = _decode_answer(output)
     if answer.failure is not None:
         raise ParseFailed(answer.failure.reason, answer.failure.message)
     return answer

@@ -100,6 +100,9 @@ class Manifest(msgspec.Struct):
         return sum(file.size for file in self.files)
 
 
+_decode_manifest = msgspec.json.Decoder(Manifest).decode
+
+
 # --- backup ---------------------------------------------------------------------------------------
 
 
@@ -322,7 +325,7 @@ def load_manifest(source: Path) -> Manifest:
     path = source / MANIFEST_FILE
     try:
         with path.open("rb") as file:
-            manifest = msgspec.json.decode(file.read(MANIFEST_BYTES_MAX), type=Manifest)
+            manifest = _decode_manifest(file.read(MANIFEST_BYTES_MAX))
     except (FileNotFoundError, NotADirectoryError):
         raise BackupError(
             f"{source} is no backup, or an unfinished one: there is no {MANIFEST_FILE}."

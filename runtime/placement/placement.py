@@ -88,6 +88,9 @@ class Written(msgspec.Struct, frozen=True):
     at: int = 0
 
 
+_decode_written = msgspec.json.Decoder(Written).decode
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """owners: the shard of each slot, by slot; shards: where each shard lives, by number.
@@ -117,7 +120,7 @@ class Placement:
     @classmethod
     def decode(cls, raw: bytes) -> Placement:
         """What `encode` made. Raises msgspec.MsgspecError, ValueError."""
-        written = msgspec.json.decode(raw, type=Written)
+        written = _decode_written(raw)
         ends = [first for first, _ in written.owners[1:]] + [SLOTS]
         owners = [
             shard

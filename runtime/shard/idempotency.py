@@ -50,6 +50,9 @@ class StoredReply(msgspec.Struct):
     content_type: str
 
 
+_decode_reply = msgspec.msgpack.Decoder(StoredReply).decode
+
+
 IDEMPOTENCY: Table[IdempotencyRow] = Table(
     "idempotency", key=("key_hmac",), row=IdempotencyRow, doc="what an Idempotency-Key is bound to"
 )
@@ -94,7 +97,7 @@ def replay(
     if operation.idempotency is Idempotency.CANONICAL:
         assert operation.resource is not None  # the Registry saw to it
         return operation.resource(ctx, call.body, row.resource_id, call)
-    stored = msgspec.msgpack.decode(_open(owner[1], digest, row.reply), type=StoredReply)
+    stored = _decode_reply(_open(owner[1], digest, row.reply))
     headers = {**stored.headers, "X-Idempotent-Replay": "true"}
     return Reply(stored.status, stored.body, headers, stored.content_type)
 

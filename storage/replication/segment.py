@@ -71,6 +71,9 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
         return max((place + 1 for place, _ in self.ring), default=0)
 
 
+_decode_segment = msgspec.msgpack.Decoder(Segment).decode
+
+
 def segment_name(tail: int, number: int) -> str:
     """tail: the epoch of the segment before; 0 for the first."""
     return f"{SEGMENTS}/{tail:012d}/{number:012d}"
@@ -106,7 +109,7 @@ def unpacked(content: bytes, number: int, previous: bytes) -> tuple[Segment, byt
     digest, packed = content[len(_MAGIC) : _HEAD_BYTES], content[_HEAD_BYTES:]
     if content[: len(_MAGIC)] != _MAGIC or hashlib.sha256(packed).digest() != digest:
         raise SegmentDamaged(f"segment {number} of the log is damaged: checksum.")
-    segment = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(packed), type=Segment)
+    segment = _decode_segment(zstandard.ZstdDecompressor().decompress(packed))
     if segment.number != number:
         raise SegmentDamaged(
             f"segment {number} of the log is damaged: it is segment {segment.number}."

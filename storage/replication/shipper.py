@@ -70,6 +70,9 @@ class Epoch(msgspec.Struct):
     at: int
 
 
+_decode_epoch = msgspec.json.Decoder(Epoch).decode
+
+
 def epoch_name(epoch: int) -> str:
     return f"epochs/{epoch:012d}"
 
@@ -80,7 +83,7 @@ def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
     if not names:
         return 0, None
     number = int(names[-1])
-    return number, msgspec.json.decode(objects.get(epoch_name(number)) or b"{}", type=Epoch)
+    return number, _decode_epoch(objects.get(epoch_name(number)) or b"{}")
 
 
 def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | None:
@@ -102,7 +105,7 @@ def take_epoch(objects: ObjectStore, epoch: int, token: str, owner: str) -> bool
     if objects.put_new(epoch_name(epoch), claim):
         objects.check_refusal(epoch_name(epoch), claim)
         return True
-    found = msgspec.json.decode(objects.get(epoch_name(epoch)) or b"{}", type=Epoch)
+    found = _decode_epoch(objects.get(epoch_name(epoch)) or b"{}")
     return found.token == token
 
 

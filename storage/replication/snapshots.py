@@ -67,6 +67,9 @@ class Manifest(msgspec.Struct, frozen=True):
     sizes: dict[str, int]
 
 
+_decode_manifest = msgspec.json.Decoder(Manifest).decode
+
+
 def snapshots(objects: ObjectStore) -> list[tuple[str, Manifest]]:
     """(place, manifest) of every snapshot that is whole, oldest first."""
     found = []
@@ -75,9 +78,7 @@ def snapshots(objects: ObjectStore) -> list[tuple[str, Manifest]]:
             name.endswith(f"/{MANIFEST}")
             and (raw := objects.get(f"{SNAPSHOTS}/{name}")) is not None
         ):
-            found.append(
-                (f"{SNAPSHOTS}/{name.rpartition('/')[0]}", msgspec.json.decode(raw, type=Manifest))
-            )
+            found.append((f"{SNAPSHOTS}/{name.rpartition('/')[0]}", _decode_manifest(raw)))
     return found
 
 

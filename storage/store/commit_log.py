@@ -86,6 +86,9 @@ class ShippingState(msgspec.Struct, frozen=True):
     broken: bool = False
 
 
+_decode_state = msgspec.msgpack.Decoder(ShippingState).decode
+
+
 _encoder = msgspec.msgpack.Encoder()
 decode_record = msgspec.msgpack.Decoder(Record).decode
 
@@ -221,7 +224,7 @@ class CommitLog:
             return self._state
         with self._environment.reading() as transaction:
             raw = transaction.get(_STATE, db=self._environment.meta)
-        return ShippingState() if raw is None else msgspec.msgpack.decode(raw, type=ShippingState)
+        return ShippingState() if raw is None else _decode_state(raw)
 
     def keep(self, state: ShippingState) -> None:
         """Have the next commit save this with its own fsync."""

@@ -36,6 +36,8 @@ from storage.store.directory import (
 from storage.store.reader_gate import ReaderGate
 from storage.store.schema import Identity, T, check_identity
 
+_decode_identity = msgspec.json.Decoder(Identity).decode
+
 READERS_MAX = 1_024
 DATABASES_MAX = 4
 CLOSE_SECONDS_MAX = 10
@@ -320,7 +322,7 @@ def open_as(
                 f"{directory / DATA_FILE} carries no identity: it is no store of ours, or it was "
                 "damaged."
             )
-        stored = msgspec.json.decode(raw, type=Identity)
+        stored = _decode_identity(raw)
         check_identity(directory, stored, identity)
         return Environment(directory, environment), stored, sequence
     except BaseException as error:
@@ -357,7 +359,7 @@ def figures(directory: Path) -> Figures:
                 environment.open_db(b"meta", create=False),
             )
             with environment.begin(db=meta) as transaction:
-                identity = msgspec.json.decode(transaction.get(IDENTITY, b""), type=Identity)
+                identity = _decode_identity(transaction.get(IDENTITY, b""))
                 return Figures(
                     identity,
                     int.from_bytes(transaction.get(SEQUENCE, b""), "big"),

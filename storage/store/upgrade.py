@@ -34,6 +34,8 @@ from storage.store.schema import (
 )
 from storage.store.transaction import Transaction
 
+_decode_table = msgspec.msgpack.Decoder(StoredTable).decode
+
 _REWRITE, _TABLE_PREFIX = b"rewrite", b"table:"
 
 
@@ -45,10 +47,7 @@ def stored_tables(environment: Environment) -> dict[str, StoredTable]:
     ):
         # No other key of `meta` sorts above these.
         rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()
-        return {
-            key.removeprefix(_TABLE_PREFIX).decode(): msgspec.msgpack.decode(raw, type=StoredTable)
-            for key, raw in rows
-        }
+        return {key.removeprefix(_TABLE_PREFIX).decode(): _decode_table(raw) for key, raw in rows}
 
 
 def places(

@@ -183,6 +183,9 @@ class _Head(msgspec.Struct):
     members: bytes
 
 
+_decode_head = msgspec.msgpack.Decoder(_Head).decode
+
+
 def read_checkpoint(
     place: CheckpointPlace, width: int, sequence_max: int
 ) -> tuple[Graph, int] | None:
@@ -234,7 +237,7 @@ def _read_head(path: Path) -> _Head | None:
     start = len(_MAGIC) + _DIGEST_BYTES
     if raw[:start] != _MAGIC + _digest(raw[start:]):
         return None
-    return msgspec.msgpack.decode(raw[start:], type=_Head)
+    return _decode_head(raw[start:])
 
 
 def _graphs_of(head: Path) -> list[Path]:
