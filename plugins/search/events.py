@@ -42,7 +42,7 @@ def completed(ctx: ReadContext, reply: dict[str, Any]) -> dict[str, Any]:
                 ctx.scope.key, b"query:" + reply["query"].encode(), "sha256"
             ).hex(),
             "search_type": reply["search_type"],
-            "result_count": len(reply["results"]),
+            "result_count": len(reply["evidence_ids"]),
             "top_ids": reply["evidence_ids"],
             "no_match": reply["no_match"],
             "took_ms": reply["processing_time_ms"],

@@ -120,6 +120,18 @@ def test_a_write_that_is_refused_tells_nobody(at: ShardHarness) -> None:
         assert there.received == [] and count(at, me, DELIVERIES) == 0
 
 
+def test_context_is_told_of_as_the_search_that_it_is(at: ShardHarness) -> None:
+    with receiver() as there:
+        me = at.register()
+        hook(at, me, there, "search.completed")
+        memory = at("memories.create", {"content": "Ada likes tea."}, who=me).body["id"]
+        block = at("search.context", {"query": "Who likes tea?"}, who=me).body
+        until(at, lambda: there.kinds() == ["search.completed"])
+        told = there.received[0].event["data"]
+        assert told["top_ids"] == block["evidence_ids"] == [memory]
+        assert told["result_count"] == 1
+
+
 def test_a_search_that_nobody_waits_for_writes_no_event(at: ShardHarness) -> None:
     with receiver() as there:
         me = at.register()
