@@ -37,6 +37,8 @@ NAME_CHARS_MAX = 255
 DESCRIPTION_CHARS_MAX = 2_000
 ID_CHARS_MAX = 255
 EMAIL_CHARS_MAX = 254
+AGENT_CHARS_MAX = 255
+SESSIONS_PER_TENANT_MAX = 1_000
 
 # --- signatures -----------------------------------------------------------------------------------
 WEBHOOK_SIGNATURE_AGE_SECONDS_MAX = 300

@@ -27,6 +27,7 @@ from plugins.accounts.models import (
     Session,
 )
 from plugins.accounts.passwords import fits, hasher_of, in_pool
+from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
@@ -83,7 +84,7 @@ def register(ctx: SlotWriteContext, body: Registration) -> Reply:
     ctx[tenants.EMAILS].put(
         (tenants.email_digest(ctx.secrets, body.email),), tenants.TenantNumber(account.number)
     )
-    return Reply(201, _session(ctx, account), resource_id=tenant_id)
+    return Reply(201, _begun(ctx, account), resource_id=tenant_id)
 
 
 def load_login(ctx: SlotReadContext, body: Login) -> tuple[argon2.PasswordHasher, str | None]:
@@ -100,23 +101,21 @@ async def verify_password(
     return password_hash if await in_pool(fits, hasher, password_hash, call.body.password) else None
 
 
-def login(ctx: SlotReadContext, body: Login) -> Session:
+def login(ctx: SlotWriteContext, body: Login) -> Session:
     account = tenants.by_email(ctx, body.email)
     # The account is read again: it may have gone, or changed its password, while the hash was
     # computed.
     if account is None or ctx.prepared != account.password_hash:
         raise Unauthenticated("The e-mail address or the password is wrong.")
-    return _session(ctx, account)
+    return _begun(ctx, account)
 
 
-def _session(ctx: SlotReadContext, account: tenants.TenantRow) -> Session:
-    token, expires_in = access_tokens.issue_token(
-        ctx.scope.slot,
+def _begun(ctx: SlotWriteContext, account: tenants.TenantRow) -> Session:
+    """A new session of the account."""
+    token, expires_in = access_tokens.begin_session(
+        ctx.within(*tenants.identity(ctx.scope.slot, account)),
         account,
-        ctx.secrets,
-        now_ms=ctx.now,
         lifetime_seconds=ctx.settings.auth.token_seconds,
-        random=ids.derived_random(ctx.call.seed, 0, 16),
     )
     return Session(
         access_token=token,
@@ -135,7 +134,7 @@ def logout(ctx: WriteContext, body: None) -> Reply:
             "An API key cannot log out; delete it with DELETE /v1/auth/api-keys/{id}.",
             param="Authorization",
         )
-    access_tokens.revoke_token(ctx, credential.claims)
+    access_tokens.end_session(ctx, credential.claims)
     return Reply(204)
 
 
@@ -155,6 +154,7 @@ _OF_KEYS: tuple[Table, ...] = (
     API_KEY_IDS,
     tenants.KEY_USAGE,
     tenants.REVOKED_TOKENS,
+    access_tokens.SESSIONS,
 )
 
 
@@ -170,12 +170,14 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The account and its keys, without password hash and digests: ("account" | "api_key",
-    record).
+    """The account, its keys and its sessions, without password hash and digests: ("account" |
+    "api_key" | "session", record).
     """
     yield "account", me(ctx, None).model_dump()
     for _, row in ctx[API_KEYS].scan():
         yield "api_key", listed_key(ctx, row).model_dump()
+    for session in exported(ctx):
+        yield "session", session
 
 
 _USER_ID = "usr_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"
@@ -223,7 +225,7 @@ OPERATIONS = (
         example={**_CREDENTIALS_EXAMPLE, "full_name": "Ada Lovelace"},
         example_reply=_SESSION_EXAMPLE,
     ),
-    Read(
+    Write(
         name="auth.login",
         method="POST",
         path="/v1/auth/login",
@@ -238,8 +240,8 @@ OPERATIONS = (
         rate="login",
         summary="Log in",
         description=(
-            "Trades the e-mail address and password for a new access token. A wrong one of either "
-            "is 401."
+            "Trades the e-mail address and password for a new access token, and begins a session "
+            "with it. A wrong one of either is 401. A repeated request begins another session."
         ),
         example=_CREDENTIALS_EXAMPLE,
         example_reply=_SESSION_EXAMPLE,

@@ -1,4 +1,6 @@
-"""Passwords: hashed with argon2id on a few threads of their own, outside any transaction."""
+"""Passwords: hashed with argon2id on a few threads of their own, outside any transaction; and what
+a new one must not be.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,17 @@ import argon2
 
 from plugins.accounts import limits
 from runtime.api.context import ReadContext
-from runtime.errors import (
-    Unavailable,
-)
+from runtime.errors import Unavailable, ValidationFailed
+
+# Those of the commonest passwords that are long enough to get here.
+_COMMONEST = """
+    0123456789 0987654321 1234567890 1234567891 12345678910 123456789a 1234512345 1234554321
+    1q2w3e4r5t 1qaz2wsx3edc 9876543210 a123456789 abcd123456 abcdefghij adminadmin administrator
+    aa12345678 baseball123 changeme123 computer123 football123 iloveyou123 letmein123 liverpool123
+    passw0rd123 password00 password01 password11 password12 password123 password1234 password12345
+    passwordpassword princess123 qazwsxedcrfv qwerty12345 qwerty123456 qwertyqwerty qwertyuiop
+    qwertyuiop123 sunshine123 superman123 test123456 testtest123 welcome123 welcome1234 zaq12wsxcde3
+"""
 
 _threads = ThreadPoolExecutor(
     max_workers=limits.PASSWORD_HASH_THREADS_MAX, thread_name_prefix="mneme-password"
@@ -48,3 +58,22 @@ def fits(hasher: argon2.PasswordHasher, password_hash: str | None, password: str
         return hasher.verify(password_hash, password)
     except argon2.exceptions.VerifyMismatchError:
         return False
+
+
+def check_new(password: str, email: str) -> None:
+    """Refuse a new password that is guessed first. Raises ValidationFailed."""
+    said = password.strip().lower()
+    if said in (email, email.partition("@")[0]):
+        raise _refused("Must not be the e-mail address.")
+    if said in _COMMONEST.split() or len(set(said)) == 1:
+        raise _refused("Is among the passwords that are guessed first; take a longer one.")
+
+
+def check_other(password: str, current: str) -> None:
+    """Refuse a new password that is the old one. Raises ValidationFailed."""
+    if password == current:
+        raise _refused("Must differ from the current password.")
+
+
+def _refused(reason: str) -> ValidationFailed:
+    return ValidationFailed.at(("body", "new_password"), reason)

@@ -187,7 +187,10 @@ class Dashboard:
         except orjson.JSONDecodeError:
             raise BadRequest("The body is not JSON.") from None
         operation = "register" if isinstance(given, dict) and "full_name" in given else "login"
-        answer = await self._client.call("POST", f"/v1/auth/{operation}", within=scope, json=given)
+        agent = [(b"user-agent", headers[b"user-agent"])] if b"user-agent" in headers else []
+        answer = await self._client.call(
+            "POST", f"/v1/auth/{operation}", within=scope, json=given, headers=agent
+        )
         if answer.status >= 400:
             await _pass_on(send, answer)
             return

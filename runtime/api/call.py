@@ -92,6 +92,7 @@ class Call:
 
     now_ms   Unix milliseconds at the gateway, clock offset included
     seed     32 random bytes; every id the handler makes derives from them
+    agent    what the caller's program calls itself (User-Agent); of public operations alone
     rejected an error found before the shard (validation): authentication and admission still come
     first
     preflight  only asks whether the call would be let in; its body has not been read. It counts
@@ -121,6 +122,7 @@ class Call:
     prefer: dict[str, str] = field(default_factory=dict)
     if_match: str | None = None
     client: str = ""
+    agent: str = ""
     rejected: ApiError | None = None
     stage: str = ""
     loaded: Any = None

@@ -5,13 +5,14 @@ Principal and a Scope.
     emails          (HMAC of the address,) -> TenantNumber   of the slot; the address itself is in
                                                              the tenant's row alone
     credentials     (HMAC of the key,)     -> CredentialRow  of the slot
-    revoked_tokens  (exp, jti)             -> b""            tokens logged out before they expired,
-                                                             in the order they expire
+    revoked_tokens  (exp, jti)             -> b""            tokens without a session's row that
+                                                             were logged out, in the order they
+                                                             expire
     key_usage       (key id,)              -> KeyUsageRow    what each API key was used for
 
-Deleting a credential's row revokes it; raising a tenant's `token_version` ends all its access
-tokens; closing an account does both and for good. The module does not know how accounts and keys
-come to be: plugins/accounts/__init__.py does.
+Deleting a credential's row revokes it; raising a tenant's `token_version` ends its access tokens
+that have no row as sessions (access_tokens.py); closing an account ends all of them for good. The
+module does not know how accounts and keys come to be: plugins/accounts/__init__.py does.
 
 Tenants, emails and credentials are tables of the slot, and a tenant's context reaches none of them.
 What a tenant does to its own rows in them are the functions here: each acts on the account of its
@@ -136,6 +137,19 @@ def set_tier(ctx: WriteContext, tier: str) -> None:
     """Have the account served by this tier."""
     account = msgspec.structs.replace(own_account(ctx), tier=tier)
     ctx._of_slot(TENANTS).put((ctx.scope.tenant,), account)
+
+
+def set_password(ctx: WriteContext, password_hash: str) -> None:
+    """Have the account opened by the password of this hash."""
+    account = msgspec.structs.replace(own_account(ctx), password_hash=password_hash)
+    ctx._of_slot(TENANTS).put((ctx.scope.tenant,), account)
+
+
+def raise_token_version(ctx: WriteContext) -> None:
+    """End the account's access tokens that have no row as sessions."""
+    account = own_account(ctx)
+    raised = msgspec.structs.replace(account, token_version=account.token_version + 1)
+    ctx._of_slot(TENANTS).put((ctx.scope.tenant,), raised)
 
 
 def close_account(ctx: WriteContext) -> bool:

@@ -43,6 +43,7 @@ from runtime.http.shards import Shards
 from runtime.http.uploads import UploadReader
 from runtime.installation import Secrets, blob_store
 from runtime.limits import (
+    AGENT_CHARS_MAX,
     BODY_BYTES_MAX,
     GATEWAY_CALLS_MAX,
     GATEWAY_REQUESTS_MAX,
@@ -325,7 +326,9 @@ class Gateway:
         """Fill in the call and have it done. Raises ApiError for what can be refused right here."""
         operation = route.operation
         call.client, _ = self._callers.of(scope, headers, loopback_may_be_plain=route.is_probed)
-        if not route.public:
+        if route.public:
+            call.agent = headers.get(b"user-agent", b"").decode("latin-1")[:AGENT_CHARS_MAX]
+        else:
             call.credential, call.slot = self._credential(operation, headers, call.now_ms)
         if route.is_watched:
             check_watcher(_authorization(headers), self._settings, self._secrets)

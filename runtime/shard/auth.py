@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runtime.api import tenants
+from runtime.api import access_tokens, tenants
 from runtime.api.access_tokens import invalid_credential
 from runtime.api.operation import Credential, Principal
 from runtime.errors import PermissionDenied, Unauthenticated
@@ -54,15 +54,11 @@ def resolve(
         )
     claims = credential.claims
     account = tenants.open_account(reader, slot, claims["tn"])
-    if (
-        account is None
-        or account.tenant_id != claims["sub"]
-        or account.token_version != claims["tv"]
-    ):
+    if account is None or account.tenant_id != claims["sub"]:
         raise invalid_credential()
     scope = tenants.scope_of(slot, account)
-    if reader.bind(tenants.REVOKED_TOKENS, scope).has(claims["exp"], claims["jti"]):
-        raise Unauthenticated("This access token was logged out.")
+    if not access_tokens.is_open(reader, scope, account, claims):
+        raise Unauthenticated("This session has ended. Log in again with POST /v1/auth/login.")
     return tenants.principal_of(
         slot, account, tenants.SCOPES, claims["jti"], is_session=True
     ), scope

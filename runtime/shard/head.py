@@ -227,7 +227,7 @@ class Head:
 
     def _count_request(self, principal: Principal, call: Call) -> None:
         if not call.admitted:  # else it was counted when it knocked
-            self._parts.usage.request(principal, call.operation, call.now_ms)
+            self._parts.usage.request(principal, call.operation, call.now_ms, call.client)
 
 
 def reading(operation: Operation) -> type[OperatorReadContext]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runtime.api import erasures, jobs, metering, outbox, tenants
+from runtime.api import access_tokens, erasures, jobs, metering, outbox, tenants
 from runtime.api.call import Due
 from runtime.api.context import COUNTERS, Environment, WriteContext
 from runtime.api.operation import Call, Kind, Read, Reply, Write
@@ -50,6 +50,7 @@ log = logging.getLogger("mneme.shard")
 CORE_TABLES = (
     COUNTERS,
     *tenants.TABLES,
+    *access_tokens.TABLES,
     *erasures.TABLES,
     *idempotency.TABLES,
     *jobs.TABLES,

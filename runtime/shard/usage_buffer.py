@@ -7,6 +7,8 @@ written down first (`Operation.fresh_usage`). A process that is killed takes its
 request counts and search charges with it; it never counts anything twice, and a write's own charge
 is not in here.
 
+Along with them goes when each session was last seen, and from which address.
+
 What reads accessed (`ReadContext.count_accesses`) travels along, counted, but every ten seconds
 only.
 """
@@ -18,7 +20,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from runtime.api import metering
+from runtime.api import access_tokens, metering
 from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Principal
 from runtime.errors import Unavailable
@@ -39,6 +41,7 @@ REFUSED = ""  # stands in place of an operation's name
 Accesses = dict[
     str, dict[Any, tuple[int, int]]
 ]  # counter's name -> key -> (how often, the last time in Unix milliseconds)
+Seen = dict[str, tuple[int, str]]  # session id -> (its last request, Unix milliseconds; address)
 Charges = list[tuple[bytes, str, str, int]]  # (charge id, operation, key id, credits)
 
 
@@ -54,6 +57,7 @@ class UsageBuffer:
         self._write = write
         self._counts: dict[Tenant, Counts] = {}
         self._charges: dict[Tenant, Charges] = {}
+        self._seen: dict[Tenant, Seen] = {}
         self._charged = 0
         self._accesses: dict[Tenant, Accesses] = {}
         self._accesses_size = 0
@@ -67,10 +71,15 @@ class UsageBuffer:
         """Charges that are not on disk yet."""
         return self._charged
 
-    def request(self, principal: Principal | None, operation: str, now_ms: int) -> None:
-        """Count one request; those without a tenant are nobody's."""
+    def request(
+        self, principal: Principal | None, operation: str, now_ms: int, address: str = ""
+    ) -> None:
+        """Count one request, from this address; those without a tenant are nobody's."""
         if principal is None:
             return
+        if principal.is_session:
+            seen = self._seen.setdefault((principal.slot, principal.tenant_number), {})
+            seen[principal.credential_id] = now_ms, address
         counts = self._counts.setdefault((principal.slot, principal.tenant_number), {})
         key = (
             operation,
@@ -131,6 +140,7 @@ class UsageBuffer:
                 self._alarm.cancel()
                 self._alarm = None
             counts, charges, charged = self._counts, self._charges, self._charged
+            seen, self._seen = self._seen, {}
             accesses = self._accesses if accesses_too else {}
             tenants = {**counts, **charges, **accesses}
             if tenants:
@@ -138,7 +148,12 @@ class UsageBuffer:
                 if accesses_too:
                     self._accesses, self._accesses_size = {}, 0
                 records = {
-                    who: _record(counts.get(who, {}), charges.get(who, []), accesses.get(who, {}))
+                    who: _record(
+                        counts.get(who, {}),
+                        charges.get(who, []),
+                        accesses.get(who, {}),
+                        seen.get(who, {}),
+                    )
                     for who in tenants
                 }
                 try:
@@ -174,8 +189,12 @@ class UsageBuffer:
         self._set_alarm()
 
 
-def _record(counts: Counts, charges: Charges, accesses: Accesses) -> Callable[[WriteContext], None]:
+def _record(
+    counts: Counts, charges: Charges, accesses: Accesses, seen: Seen
+) -> Callable[[WriteContext], None]:
     def record(ctx: WriteContext) -> None:
+        for session_id, (at, address) in seen.items():
+            access_tokens.saw_session(ctx, session_id, at, address)
         for (operation, key_id, _), (requests, last) in counts.items():
             if operation == REFUSED:
                 metering.count_refused(ctx, last, requests)

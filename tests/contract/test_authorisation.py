@@ -115,6 +115,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuthorisationHar
             "mem": memory["id"],
             "col": collection["id"],
             "key": service.mint(stranger, "read")["id"],
+            "ses": service.request("GET", "/v1/auth/sessions", who=stranger).json()["items"][0][
+                "id"
+            ],
             "job": job,
             "whk": webhook,
             "dlv": sent["delivery_id"],
@@ -246,6 +249,7 @@ PREFIX_OF_PATH = {
     "memories": "mem",
     "collections": "col",
     "api-keys": "key",
+    "sessions": "ses",
     "jobs": "job",
     "memory-jobs": "job",
     "similar": "mem",

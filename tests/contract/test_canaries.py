@@ -205,6 +205,9 @@ def live_with_memories(plant: CanaryHarness) -> None:
     plant(
         "auth.login", {"email": f"{address}@example.com", "password": f"{secret}-and-long-enough"}
     )
+    passwords = {"current_password": f"{secret}-and-long-enough", "new_password": "*-and-longer"}
+    plant("auth.password", passwords)
+    plant.places.add("auth.password: current_password")  # planted when it was new
     plant("auth.api_keys.create", {"name": "*"})
     operator = plant.service.secrets.operator_token
     plant("internal.keys.create", {"email": f"{address}@example.com", "name": "*"}, who=operator)

@@ -171,6 +171,10 @@ CREDITS = """
 """
 # Flows that answer from what is stored and change nothing of it.
 READING_FLOWS = {"search.reason", "chat.completions"}
+# A login that is repeated begins another session: its answer is kept for nobody.
+REPEATED_ANEW = {"auth.login"}
+# Who rules over an account's sessions and secrets may rule over all of it.
+RULING = ("/v1/auth/password", "/v1/auth/sessions")
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 RATES = {"default", "search", "batch", "media", "register", "login"}
 
@@ -258,6 +262,8 @@ def test_examples_are_true(operation: Operation) -> None:
 def test_what_changes_something_can_be_repeated(operation: Operation) -> None:
     if operation.internal and operation.kind is Kind.FLOW:
         return  # an order to the supervisor: repeated, it finds nothing left to do
+    if operation.name in REPEATED_ANEW:
+        return
     if operation.kind is not Kind.READ and operation.method != "GET":
         assert operation.method in CHANGING
         assert operation.idempotency is not Idempotency.NONE
@@ -308,7 +314,8 @@ def test_scopes_follow_what_an_operation_does(operation: Operation) -> None:
     )
     rules_over_keys = operation.path.startswith("/v1/auth/api-keys") and operation.method != "GET"
     rules_over_money = operation.path.startswith("/v1/billing") and operation.method != "GET"
-    if destroys_everything or rules_over_keys or rules_over_money:
+    rules_over_access = operation.path.startswith(RULING)
+    if destroys_everything or rules_over_keys or rules_over_money or rules_over_access:
         assert operation.scope == "admin"
     elif operation.path.startswith("/v1/account/") and operation.name != "account.receipts":
         assert operation.scope == "admin", "the account as a whole"

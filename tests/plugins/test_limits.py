@@ -62,7 +62,7 @@ UNITS = {
         "EVENTS",
         "HASHES",
     ),
-    *("ACCOUNTS", "PERIODS", "RETRIES", "TALLIES", "SPANS", "CORRECTIONS"),
+    *("ACCOUNTS", "SESSIONS", "PERIODS", "RETRIES", "TALLIES", "SPANS", "CORRECTIONS"),
     *(
         "QUEUE",
         "DELETE",

@@ -26,6 +26,7 @@ TIMES = {
     "finished_at",
     "expires_at",
     "last_used_at",
+    "last_seen_at",
     "last_accessed_at",
     "at",
 }
@@ -79,6 +80,15 @@ def accounts(call: Tour) -> None:
     spare = call("auth.login", {"email": account["email"], "password": PASSWORD})["access_token"]
     call("auth.me")
     call("auth.logout", who=spare)
+    login = {"email": account["email"], "password": PASSWORD}
+    call("auth.login", login)
+    listed = call("auth.sessions.list", query={"limit": 1})
+    call("auth.sessions.delete", id=listed["items"][0]["id"])
+    call("auth.login", login)
+    call("auth.sessions.delete_others")
+    call("auth.password", {"current_password": PASSWORD, "new_password": PASSWORD + ", renewed"})
+    changed = {"current_password": PASSWORD + ", renewed", "new_password": PASSWORD}
+    call("auth.password", changed)
     minted = call("auth.api_keys.create", {"name": "production"})
     call(
         "auth.api_keys.create",

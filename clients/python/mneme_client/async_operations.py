@@ -234,20 +234,78 @@ class AsyncAuthApiKeys:
         return AsyncListing(self._transport, request)
 
 
+class AsyncAuthSessions:
+    """Operations named `auth.sessions.…`."""
+
+    def __init__(self, transport: AsyncTransport):
+        self._transport = transport
+
+    async def delete(
+        self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> None:
+        """End a session.
+
+        Its access token is refused from the next request on. Needs the scope `admin`. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
+
+        id  The id of the resource.
+        """
+        request = Request(
+            "DELETE",
+            f"/v1/auth/sessions/{segment(id)}",
+            key=keyed(idempotency_key),
+            accept="*/*",
+            timeout=timeout,
+        )
+        await self._transport.nothing(request)
+
+    async def delete_others(
+        self, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.SessionsEnded:
+        """End all other sessions.
+
+        Every access token but the one that asks is refused from the next request on; asked
+        with an API key, every one. API keys keep working. Needs the scope `admin`. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
+        """
+        request = Request(
+            "DELETE", "/v1/auth/sessions", key=keyed(idempotency_key), timeout=timeout
+        )
+        return await self._transport.json(request)
+
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None
+    ) -> AsyncListing[models.ListedSession]:
+        """List the sessions.
+
+        Those that registration and login began and that have not ended, the newest first. A
+        token of a release before sessions were listed is not among them. Needs the scope
+        `admin`.
+
+        limit   Items per page.
+        cursor  `next_cursor` of the page before.
+        """
+        request = Request(
+            "GET", "/v1/auth/sessions", query=given(limit=limit, cursor=cursor), timeout=timeout
+        )
+        return AsyncListing(self._transport, request)
+
+
 class AsyncAuth:
     """Operations named `auth.…`."""
 
     def __init__(self, transport: AsyncTransport):
         self._transport = transport
         self.api_keys = AsyncAuthApiKeys(transport)
+        self.sessions = AsyncAuthSessions(transport)
 
     async def login(
         self, *, email: str, password: str, timeout: float | None = None
     ) -> models.Session:
         """Log in.
 
-        Trades the e-mail address and password for a new access token. A wrong one of either
-        is 401.
+        Trades the e-mail address and password for a new access token, and begins a session
+        with it. A wrong one of either is 401. A repeated request begins another session.
 
         email     E-mail address; white space around it and letter case do not count.
         password  The password.
@@ -281,6 +339,33 @@ class AsyncAuth:
         Needs the scope `read`.
         """
         request = Request("GET", "/v1/auth/me", timeout=timeout)
+        return await self._transport.json(request)
+
+    async def password(
+        self,
+        *,
+        current_password: str,
+        new_password: str,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.SessionsEnded:
+        """Change the password.
+
+        Ends every session but the one that asks. API keys keep working; delete those that
+        somebody else may have. A wrong current password is 403. Needs the scope `admin`. A
+        repeated Idempotency-Key repeats the answer for 24 hours.
+
+        current_password  The password until now.
+        new_password      The password from now on. Neither the e-mail address nor the old
+                          one, and none of those that are guessed first.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/password",
+            body=given(current_password=current_password, new_password=new_password),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
         return await self._transport.json(request)
 
     async def register(

@@ -1517,6 +1517,23 @@ class ListedApiKey(TypedDict):
     """What it was used for."""
 
 
+class ListedSession(TypedDict):
+    id: str
+    """The session's id; end it under this."""
+    agent: str
+    """The User-Agent that it was begun with."""
+    address: str
+    """Where its last request came from."""
+    created_at: str
+    """When it was begun (ISO 8601)."""
+    last_seen_at: str
+    """When its last request came (ISO 8601)."""
+    expires_at: str
+    """When it ends by itself (ISO 8601)."""
+    current: bool
+    """Whether it is the one that asks."""
+
+
 class LoggedDecision(TypedDict):
     id: str
     decision_type: str
@@ -2216,6 +2233,11 @@ class Session(TypedDict):
     """The normalised e-mail address."""
     full_name: str
     """The account holder's name."""
+
+
+class SessionsEnded(TypedDict):
+    ended: int
+    """How many sessions ended."""
 
 
 class ShardCount(TypedDict):

@@ -12,7 +12,7 @@ from plugins.accounts.api_keys import API_KEYS
 from plugins.accounts.models import NewApiKey, Registration
 from plugins.accounts.operations import erase, export
 from runtime import ids
-from runtime.api import tenants
+from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.tenancy import slot_of_email
 from runtime.timestamps import iso, parse
@@ -368,11 +368,12 @@ def test_erasing_leaves_no_row_and_no_way_in(harness: ShardHarness) -> None:
         "api_key_ids": 1,
         "key_usage": 1,
         "revoked_tokens": 0,
+        "sessions": 1,
         "emails": 1,
         "tenants": 1,
     }
     with harness.shard.store.snapshot() as snapshot:
-        for table in (*tenants.TABLES, *accounts.plugin.tables):
+        for table in (*tenants.TABLES, *access_tokens.TABLES, *accounts.plugin.tables):
             assert snapshot.bind(table, scope).count() == 0, table.name
     assert {harness("auth.me", who=who).status for who in (token, key)} == {401}
     assert login(harness, "ada@example.com", PASSWORD).status == 401
@@ -401,7 +402,7 @@ def test_the_export_holds_no_secret(harness: ShardHarness) -> None:
                 )
             )
         )
-    assert [kind for kind, _ in records] == ["account", "api_key"]
+    assert [kind for kind, _ in records] == ["account", "api_key", "session"]
     assert "argon2" not in str(records)
     assert key[20:] not in str(records)
 

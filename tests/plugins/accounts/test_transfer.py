@@ -20,7 +20,7 @@ from tests.support.in_process import InProcess, in_process
 ID = re.compile(r"\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{32}\b")
 NDJSON = {"Content_Type": "application/x-ndjson"}
 # What is between a customer and one server, and does not move.
-LEFT_BEHIND = {"subscription": 1, "usage_month": 1, "usage_day": 1}
+LEFT_BEHIND = {"session": 1, "subscription": 1, "usage_month": 1, "usage_day": 1}
 
 
 @pytest.fixture(scope="module")

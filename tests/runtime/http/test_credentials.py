@@ -34,7 +34,7 @@ ACCOUNT = tenants.TenantRow(
 
 def token(account: tenants.TenantRow = ACCOUNT, secrets: Secrets = SECRETS) -> str:
     return access_tokens.issue_token(
-        SLOT, account, secrets, now_ms=NOW, lifetime_seconds=DAY, random=b"j" * 16
+        SLOT, account, secrets, now_ms=NOW, lifetime_seconds=DAY, token_id=(b"j" * 16).hex()
     )[0]
 
 

@@ -39,7 +39,7 @@ ACCOUNT = tenants.TenantRow(
 def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store.open(
         tmp_path,
-        tenants.TABLES,
+        (*tenants.TABLES, *access_tokens.TABLES),
         identity=Identity("", 0, 1, 4096, 1),
         create=True,
     )
@@ -82,7 +82,7 @@ def bare_environment() -> Environment:
 
 def token(account: tenants.TenantRow = ACCOUNT, secrets: Secrets = SECRETS) -> str:
     return access_tokens.issue_token(
-        SLOT, account, secrets, now_ms=NOW, lifetime_seconds=DAY, random=b"j" * 16
+        SLOT, account, secrets, now_ms=NOW, lifetime_seconds=DAY, token_id=(b"j" * 16).hex()
     )[0]
 
 
@@ -206,7 +206,7 @@ def test_a_logged_out_token_is_refused_and_forgotten_once_expired(store: Store) 
 
     exp = NOW // 1000 + DAY
     revoke(b"j".hex() * 16, exp, NOW)
-    with pytest.raises(Unauthenticated, match="logged out"):
+    with pytest.raises(Unauthenticated, match="has ended"):
         resolved(store, token())
     revoke("other", exp + DAY, NOW + DAY * 1000 - 1000)
     assert kept() == [(exp, b"j".hex() * 16), (exp + DAY, "other")]
