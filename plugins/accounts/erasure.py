@@ -53,9 +53,9 @@ CONFIRMATION = "erase-account"
 # What an erasure does not reach, and why it need not or cannot.
 RETAINED = {
     "free pages": (
-        "Rows in them are sealed with the key that was overwritten. Digests, numbers and vectors "
-        "stay in the data file until its pages are used again, or until it is replaced by a "
-        "compacted copy, such as a backup that is restored."
+        "Texts in them, and vectors, are sealed with the key that was overwritten. Digests and "
+        "numbers stay in the data file until its pages are used again, or until it is replaced by "
+        "a compacted copy, such as a backup that is restored."
     ),
     "backups": (
         "A backup from before has its own copy of the wrapped key; delete backups by your own "

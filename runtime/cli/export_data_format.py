@@ -35,7 +35,7 @@ Generated from the declarations by `make docs`; do not edit.
         data.mdb          the store: one LMDB environment; with an object store its database `log` holds the commits to be shipped
         keys.ring         the data keys of its tenants, wrapped by secrets/service; see storage/store/keyring.py
         lock.mdb, LOCK    LMDB's reader table, and a lock with the process id of whoever has the store open
-        indexes/          checkpoints of vector graphs; derived
+        indexes/          checkpoints of vector graphs, sealed; derived
 
 `data.mdb`, `keys.ring` and `secrets/` are the data, and belong together: a store is copied with its ring, and the ring taken after
 the store has every key the store needs. What is derived is made again when it is missing. Without `secrets/service` nothing can be
@@ -61,15 +61,20 @@ milliseconds; the `exp` of a revoked token is Unix seconds, as in the token.
 Rows of the tables marked *sealed* below are encrypted with AES-256-GCM under a data key of their tenant's own, which lies in
 `keys.ring`, wrapped by `secrets/service`. Who has the files without that secret learns what is listed next; keep the secret, or a
 backup of it, away from the disk it protects (settings can give it). Sealed are contents, metadata, names, e-mail addresses, password
-hashes, recorded events, what webhooks send, job payloads and kept replies.
+hashes, recorded events, what webhooks send, job payloads and kept replies; and what can be turned back into a text: the vectors of
+texts and of their words, in the store, in its log and snapshots in the object store, and in the checkpoints under `indexes/`.
 
 Not sealed, because indexes must compare and add it up:
 
 - **keys of tables**: ids, numbers and times. Ids tell when something was made. No text of a user stands in a key: tags, speakers,
   user ids and the like stand in bitmap keys, and search terms in postings, as digests keyed with a secret of the tenant. So it
-  shows how many memories share a tag or a term, and not which;
-- **vectors**, in the store and in the checkpoints under `indexes/`: an embedding can be turned back into something like its text;
-- **bitmaps, postings, text features**: ordinals, counts, lengths, times, and keyed hashes of speakers and sessions;
+  shows how many memories share a tag or a term, and not which. Who knows what an account writes about may guess at its most frequent
+  terms by how often they occur;
+- **bitmaps, postings, terms of a memory**: ordinals, counts, lengths, and the keyed digests of terms, without their order;
+- **text features** (`memory_cues`): times, keyed hashes of speakers and sessions, and what kind of text it is: how many words and
+  capitals, whether it asks, quotes, or has a number or a time. Of passages, to which memory they belong;
+- words of ours, such as the status of a job, the role of a speaker or the type of a source; days and hours;
+- **numbers in metadata**, which filters compare, and importances: as they are, under keyed hashes of their names;
 - **`credentials` and `emails`**: keyed digests, key ids, scopes; and **`erasures`**: counts;
 - sizes of rows, and when they were written.
 
@@ -82,8 +87,10 @@ pages again, or when the file is replaced by a compacted copy, such as a backup 
 reach: one in a backup made before, and one that a file system with copy-on-write or a drive that moves its sectors may keep of an
 overwritten block.
 
-A store of format 1 was not encrypted. It is brought up when it is first opened, in one transaction, and its file is then replaced
-by a compacted copy; the blocks of the old file are the file system's to reuse.
+A store of format 1 was not encrypted, and in one of format 2 vectors were not. Either is brought up when it is first opened: format 1
+in one transaction, vectors some megabytes at a time, so that a start which is broken off goes on where it was. Its file is then
+replaced by a compacted copy; the blocks of the old file are the file system's to reuse. In an object store, segments and snapshots of
+before keep vectors as they were until two snapshots have been taken since, and backups for as long as they are kept.
 """
 
 

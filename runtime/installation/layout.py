@@ -27,9 +27,9 @@ from pathlib import Path
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
 from storage.store import Identity
 
-# 2: rows are sealed and texts in bitmap keys are digests; a store of format 1 is brought there when
-# it is opened
-FORMAT_VERSION = 2
+# 2: rows are sealed and texts in bitmap keys are digests. 3: so are the rows of vectors. A store of
+# an earlier format is brought there when it is opened
+FORMAT_VERSION = 3
 LAYOUT_FILE = "layout.json"
 LOCK_FILE = "serve.lock"
 

@@ -7,6 +7,8 @@ model that made the vectors.
     x.words  (space, ordinal)  -> w · width int8 numbers, unit vectors times 127, in the order of
                                   the words
 
+The words can be told from their vectors, so rows are sealed like the text itself.
+
 A search looks at some hundred documents. To fetch as many rows costs more than to compare them, so
 the vectors of a tenant that is searched are resident, one after another in one array per space,
 filled and fed as storage/indexes/resident_index.py says.
@@ -46,7 +48,13 @@ class WordVectors(ResidentIndex["_Spaces"]):
     def __init__(self, name: str):
         super().__init__(name)
         self.words: Table[bytes] = Table(
-            f"{name}.words", ("space", "ordinal"), bytes, doc="Vectors of a document's words, int8."
+            f"{name}.words",
+            ("space", "ordinal"),
+            bytes,
+            version=2,
+            doc="Vectors of a document's words, int8.",
+            sealed=True,
+            sealed_from=2,
         )
         self.tables = (self.words,)
 

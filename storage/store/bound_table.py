@@ -248,6 +248,9 @@ class BoundTable(Generic[Row]):
             high = min(high, self._prefix + encode_key(before))
         try:
             with self._lmdb.cursor() as cursor:
+                if values and not reverse and not self._source.writable:
+                    yield from itertools.islice(walk.items(cursor, low, high), limit)
+                    return
                 found = walk.keys(cursor, low, high, reverse=reverse, live=self._source.writable)
                 for key in found if limit is None else itertools.islice(found, limit):
                     yield key, cursor.value() if values else b""
@@ -325,6 +328,13 @@ class SealedTable(BoundTable[Row]):
             for scope, physical in zip(scopes, wanted, strict=False)
         ]
 
+    def raw_under(self, *prefix: Any) -> list[tuple[bytes, bytes]]:
+        start = self._prefix + encode_key(prefix)
+        return [
+            (rest, self._unseal(self._owner_of(start + rest), start + rest, sealed))
+            for rest, sealed in super().raw_under(*prefix)
+        ]
+
     def has(self, *key: Any) -> bool:
         return super().get_raw(*key) is not None
 
@@ -343,13 +353,19 @@ class SealedTable(BoundTable[Row]):
         limit: int | None,
         values: bool,
     ) -> Iterator[tuple[bytes, bytes]]:
-        for physical, sealed in super()._items(prefix, after, before, reverse, limit, values):
-            if values:
-                scope = (
-                    self._owner(decode_key(physical[PREFIX_BYTES:])) if self._owned else self._scope
-                )
-                sealed = self._unseal(scope, physical, sealed)
-            yield physical, sealed
+        found = super()._items(prefix, after, before, reverse, limit, values)
+        if not values:
+            yield from found
+        elif self._owned:
+            for physical, sealed in found:
+                yield physical, self._unseal(self._owner_of(physical), physical, sealed)
+        else:
+            scope, unseal = self._scope, self._unseal
+            for physical, sealed in found:
+                yield physical, unseal(scope, physical, sealed)
+
+    def _owner_of(self, physical: bytes) -> bytes:
+        return self._owner(decode_key(physical[PREFIX_BYTES:])) if self._owned else self._scope
 
     def _owner(self, key: Key) -> bytes:
         return self._prefix[:2] + key[0].to_bytes(4, "big")

@@ -8,7 +8,7 @@ value from there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Protocol
+from typing import Literal, Protocol, overload
 
 from storage.store.keycode import prefix_end
 
@@ -20,7 +20,12 @@ class Cursor(Protocol):
     def last(self) -> bool: ...
     def prev(self) -> bool: ...
     def set_range(self, key: bytes, /) -> bool: ...
+    @overload
     def iternext(self, keys: Literal[True], values: Literal[False], /) -> Iterator[bytes]: ...
+    @overload
+    def iternext(
+        self, keys: Literal[True], values: Literal[True], /
+    ) -> Iterator[tuple[bytes, bytes]]: ...
     def iterprev(self, keys: Literal[True], values: Literal[False], /) -> Iterator[bytes]: ...
 
 
@@ -38,6 +43,15 @@ def keys(cursor: Cursor, low: bytes, high: bytes, *, reverse: bool, live: bool) 
             if not low <= key < high:
                 return
             yield key
+
+
+def items(cursor: Cursor, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The range's keys and values in order, where no row comes or goes meanwhile."""
+    if low < high and cursor.set_range(low):
+        for key, value in cursor.iternext(True, True):
+            if key >= high:
+                return
+            yield key, value
 
 
 def beginnings(cursor: Cursor, size: int, low: bytes, high: bytes) -> Iterator[bytes]:

@@ -64,6 +64,8 @@ class Table(Generic[Row]):
     sealed   whether rows are stored encrypted under their tenant's key. Unless said, a tenant's
              structs are and raw bytes are not; keys never are, so no text of a user belongs into
              one
+    sealed_from  of a table whose rows were open once: the first version in which they are sealed.
+             The step to it only seals them, and is taken a part at a time
     owner    in a table of the slot: the first part of the key is the number of the tenant whose key
              seals the row
     stamped  whether a row begins with the sequence of the commit that put it, 8 bytes little
@@ -80,6 +82,7 @@ class Table(Generic[Row]):
     level: str = "tenant"
     doc: str = ""
     sealed: bool | None = None
+    sealed_from: int = 0
     owner: str = ""
     stamped: bool = False
     reshape: Mapping[int, Callable[[Any, bytes], None]] = field(
@@ -200,6 +203,16 @@ def assign_codes(
     return changed
 
 
+def only_seals(before: StoredTable | None, table: Table, after: StoredTable) -> bool:
+    """Whether what brings the stored table up to `after` is that its rows get sealed."""
+    return (
+        before is not None
+        and after.sealed
+        and not before.sealed
+        and before.version + 1 == after.version == table.sealed_from
+    )
+
+
 def upgrade(
     table: Table, version: int, migrations: Mapping[tuple[str, int], Migration]
 ) -> Callable[[bytes], bytes]:
@@ -208,7 +221,7 @@ def upgrade(
     """
     steps: list[Migration] = []
     for step_from in range(version, table.version):
-        if step_from in table.reshape:
+        if step_from in table.reshape or step_from + 1 == table.sealed_from:
             continue
         step = migrations.get((table.name, step_from))
         if step is None:

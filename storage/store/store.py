@@ -30,16 +30,20 @@ from storage.store.schema import (
     Migration,
     Rebuild,
     Scope,
+    StoredTable,
     T,
     Table,
     assign_codes,
+    only_seals,
 )
 from storage.store.transaction import OpenStore, Transaction
 from storage.store.upgrade import (
     bring_up,
     check_upgraded,
+    end_sealing,
     places,
     rewrite_if_asked,
+    seal_some,
     stored_tables,
 )
 
@@ -82,9 +86,10 @@ class Store(OpenStore):
         service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and
                      what is sealed cannot be read
 
-        A store whose rows had to be sealed is then rewritten whole, so that no freed page keeps
-        them as they were. Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew,
-        StoreDamaged; nothing is changed then.
+        A table whose rows only have to be sealed is taken over in bounded transactions; broken off,
+        the next opening goes on. A store whose rows had to be sealed is then rewritten whole, so
+        that no freed page keeps them as they were. Raises StoreInUse, StoreMissing, StoreMismatch,
+        StoreTooNew, StoreDamaged; nothing is changed then.
         """
         data_file = directory / DATA_FILE
         if not create and not data_file.exists():
@@ -106,14 +111,20 @@ class Store(OpenStore):
                 is_new = not any(entry.sealed for entry in stored.values())
                 store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
             changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
-            store.places = places(stored, changed)
+            sealing = [each for each in changed if only_seals(stored.get(each[0].name), *each)]
+            whole = [each for each in changed if each not in sealing]
+            store.places = places(stored, whole)
             upgraded = replace(found, format_version=identity.format_version)
             store.write(
                 lambda transaction: bring_up(
-                    transaction, stored, changed, migrations or {}, rebuild or {}, upgraded
+                    transaction, stored, whole, migrations or {}, rebuild or {}, upgraded
                 )
             )
             store.identity = upgraded
+            rewrite_if_asked(environment)  # texts are not left there for as long as what follows
+            for table, entry in sealing:
+                store._seal(table, stored[table.name], entry)
+            store.places = places(stored, changed)
             rewrite_if_asked(environment)
         except BaseException:
             store.close()
@@ -160,6 +171,12 @@ class Store(OpenStore):
         When `work` stores nothing, nothing is committed and the sequence stays.
         """
         return self.environment.exclusively(lambda: self._attempt(work))
+
+    def _seal(self, table: Table, before: StoredTable, after: StoredTable) -> None:
+        """Seal the rows of a table that were stored open, in bounded transactions."""
+        while self.write(lambda transaction: seal_some(transaction, table, before)).result:
+            pass
+        self.write(lambda transaction: end_sealing(transaction, table, after))
 
     def _attempt(self, work: Callable[[Transaction], T]) -> Committed[T]:
         environment, sequence = self.environment, self._sequence + 1

@@ -103,6 +103,10 @@ class Reader:
         """
         return scope.key if self.store.keys is None else self.store.keys.secret(scope.prefix)
 
+    def is_shredded(self, scope: Scope) -> bool:
+        """Whether the tenant's data key was overwritten."""
+        return self.store.keys is not None and self.store.keys.is_shredded(scope.prefix)
+
     def scopes(self, slot: int | None = None) -> Iterator[Scope]:
         """Every scope that has rows, in order (of one slot when given; its own rows count as tenant
         0). Scopes carry no key.
@@ -187,6 +191,14 @@ class Transaction(Reader):
         """Put an entry of the database `meta`."""
         self.inner.put(key, value, db=self.store.environment.meta)
         self.dirty = True
+
+    def get_meta(self, key: bytes) -> bytes | None:
+        """An entry of the database `meta`, or None."""
+        return self.inner.get(key, db=self.store.environment.meta)
+
+    def delete_meta(self, key: bytes) -> None:
+        """Delete an entry of the database `meta`, if it is there."""
+        self.dirty |= self.inner.delete(key, db=self.store.environment.meta)
 
     def delete_slot(self, slot: int, limit: int) -> int:
         """Delete at most `limit` rows of the slot, its own and its tenants'; -> how many."""

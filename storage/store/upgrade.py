@@ -3,31 +3,39 @@ of keys, the store's format.
 
 Tables that derive from others are made again, by whoever knows how, when their version was raised.
 
-All of it is one transaction of Store.open. Where rows had to be sealed, the data file is then
-replaced by a compacted copy, since freed pages would keep what was there before; until that copy is
-in place, each start begins with it.
+All of it is one transaction of Store.open, but for tables whose rows only get sealed, which may be
+most of a store: their rows are taken over some megabytes at a time, after that transaction, and a
+start that is broken off goes on where it was. Until the last of them the store is of the new format
+and its table of the old version, so no release opens it but one that ends the step.
 
-The database `meta` holds one entry `table:<name>` for each table, the store's `identity`, and
+Where rows had to be sealed, the data file is then replaced by a compacted copy, since freed pages
+would keep what was there before; until that copy is in place, each start begins with it.
+
+The database `meta` holds one entry `table:<name>` for each table, the store's `identity`,
+`sealing:<name>` with the physical key of the last row sealed while a table's rows are, and
 `rewrite` while a copy is due.
 """
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from storage.store.bound_table import PREFIX_BYTES
+from storage.store.bound_table import PREFIX_BYTES, SCOPE_BYTES
 from storage.store.directory import DATA_FILE, StoreMismatch, publish
 from storage.store.environment import IDENTITY, Environment
+from storage.store.keycode import ALL_KEYS_END
 from storage.store.keycode import decode as decode_key
 from storage.store.schema import (
     Identity,
     Migration,
     Place,
     Rebuild,
+    Scope,
     StoredTable,
     Table,
     upgrade,
@@ -36,7 +44,11 @@ from storage.store.transaction import Transaction
 
 _decode_table = msgspec.msgpack.Decoder(StoredTable).decode
 
-_REWRITE, _TABLE_PREFIX = b"rewrite", b"table:"
+log = logging.getLogger("mneme.store")
+
+SEALED_STEP_BYTES = 8 << 20  # of rows, in one transaction
+
+_REWRITE, _SEALING, _TABLE_PREFIX = b"rewrite", b"sealing:", b"table:"
 
 
 def stored_tables(environment: Environment) -> dict[str, StoredTable]:
@@ -104,6 +116,44 @@ def check_upgraded(
         raise StoreMismatch(
             f"{directory} is of an older release; a start of the service migrates it."
         )
+
+
+def seal_some(transaction: Transaction, table: Table, before: StoredTable) -> bool:
+    """Seal the next SEALED_STEP_BYTES of a table's rows; -> whether there may be more of them.
+
+    before  the table as it is stored; the store has its place so until the last step
+    """
+    mark = _SEALING + table.name.encode()
+    done = transaction.get_meta(mark)
+    if done is None:
+        log.info("sealing what is stored in %s", table.name)
+    size = 0
+    low = b"\0" if done is None else done[:SCOPE_BYTES]
+    for prefix in transaction.beginnings(SCOPE_BYTES, low, ALL_KEYS_END):
+        scope = Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
+        old, new = (
+            transaction.bind_at(table, scope, (_place(before)[0], sealed))
+            for sealed in (False, True)
+        )
+        if transaction.is_shredded(scope):  # an erasure's rest, which nobody can want
+            old.delete_prefix()
+            continue
+        resumes = done is not None and done.startswith(prefix)
+        after = decode_key(done[PREFIX_BYTES:]) if done is not None and resumes else None
+        for physical, raw in old.items(after):
+            new.put_raw(decode_key(physical[PREFIX_BYTES:]), raw)
+            size += len(raw)
+            if size >= SEALED_STEP_BYTES:
+                transaction.put_meta(mark, physical)
+                return True
+    return False
+
+
+def end_sealing(transaction: Transaction, table: Table, after: StoredTable) -> None:
+    """All rows of the table are sealed: from now on it is what is declared."""
+    transaction.delete_meta(_SEALING + table.name.encode())
+    transaction.put_meta(_REWRITE, b"")
+    transaction.put_meta(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(after))
 
 
 def rewrite_if_asked(environment: Environment) -> None:

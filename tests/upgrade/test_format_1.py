@@ -161,7 +161,7 @@ def test_the_release_before_refuses_it(harness: OldShardHarness, kept: Path) -> 
     tables = [*CORE_TABLES, *(table for index in CORE_INDEXES for table in index.tables)]
     identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
     Store.open(kept, tables, identity=identity, create=False, service_key=SECRET_BYTES[0]).close()
-    with pytest.raises(StoreTooNew, match="has format 2; this release knows 1"):
+    with pytest.raises(StoreTooNew, match=f"has format {FORMAT_VERSION}; this release knows 1"):
         Store.open(kept, tables, identity=Identity("", 0, 1, 4096, 1), create=False)
     harness.open(create=False)
 

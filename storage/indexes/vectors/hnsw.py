@@ -9,7 +9,10 @@ Files, under `indexes/` in the store's directory:
     <index>-<slot>-<tenant>-<digest of the space>.head            magic ‖ digest of the rest ‖
                                                                   msgpack of _Head
     <the same>-<digest of the content>.hnsw                       hnswlib's own file, named by the
-                                                                  head
+                                                                  head and sealed for the tenant
+
+hnswlib's file holds the vectors, from which texts can be guessed. So it comes open into memory
+alone: hnswlib writes and reads an anonymous file there.
 
 Invariants
 - A head is written after the file it names, both synced and renamed into place, so a crash leaves
@@ -22,9 +25,12 @@ Invariants
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import hnswlib
 import msgspec
@@ -32,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from storage.store import publish
+from storage.store import Keyring, KeyShredded, Scope, StoreDamaged, publish, seal_file, unseal_file
 
 LINKS, BUILD_BREADTH = 16, 100  # hnswlib's M and ef_construction
 # hnswlib's ef, at least. Of 100,000 clustered vectors of 384 numbers 64 recalls 0.95 of the ten
@@ -41,7 +47,7 @@ SEARCH_BREADTH = 192
 WASTE_MAX = 1.5  # a graph is wasteful when it holds this many times its members
 DIRECTORY = "indexes"
 
-_MAGIC = b"mnemeHN1"
+_MAGIC = b"mnemeHN2"
 _DIGEST_BYTES = 16
 _ELEMENTS_MIN = 1_024
 
@@ -118,7 +124,9 @@ class Graph:
             return False
         place.head.parent.mkdir(exist_ok=True)
         partial = place.head.with_suffix(".partial")
-        self._index.save_index(str(partial))
+        with _memory() as file:
+            self._index.save_index(_path(file))
+            place.put(file, partial)
         digest = _file_digest(partial)
         publish(partial, place.graph(digest))
         head = _Head(
@@ -129,6 +137,7 @@ class Graph:
             sequence,
             digest,
             self.members.serialize(),
+            place.keys is not None,
         )
         body = msgspec.msgpack.encode(head)
         partial.write_bytes(_MAGIC + _digest(body) + body)
@@ -142,13 +151,14 @@ class Graph:
 
 @dataclass(frozen=True)
 class CheckpointPlace:
-    """Where the graph of one space of one tenant is kept."""
+    """Where the graph of one space of one tenant is kept; with the keys of its store, sealed."""
 
     store_directory: Path
     index: str
     slot: int
     tenant: int
     space: str
+    keys: Keyring | None = field(default=None, compare=False, repr=False)
 
     @property
     def head(self) -> Path:
@@ -168,10 +178,31 @@ class CheckpointPlace:
     def delete(self) -> None:
         _delete(self.head)
 
+    def put(self, source: BinaryIO, path: Path) -> None:
+        """Keep a graph's file at the path."""
+        if self.keys is None:
+            with path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        else:
+            seal_file(self.keys, Scope(self.slot, self.tenant).prefix, self._name, source, path)
+
+    def fetch(self, path: Path, target: BinaryIO) -> None:
+        """The graph's file as it was given to `put`. Raises StoreDamaged, KeyShredded."""
+        if self.keys is None:
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, target)
+            target.flush()
+        else:
+            unseal_file(self.keys, Scope(self.slot, self.tenant).prefix, self._name, path, target)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.index} {self.space}"
+
 
 class _Head(msgspec.Struct):
     """members: a serialised bitmap of the ordinals in the graph; sequence: the last commit the
-    graph may know of.
+    graph may know of; sealed: whether the graph's file is.
     """
 
     slot: int
@@ -181,6 +212,7 @@ class _Head(msgspec.Struct):
     sequence: int
     graph_digest: bytes
     members: bytes
+    sealed: bool
 
 
 _decode_head = msgspec.msgpack.Decoder(_Head).decode
@@ -197,13 +229,19 @@ def read_checkpoint(
         head is None
         or (head.space, head.width) != (place.space, width)
         or head.sequence > sequence_max
+        or head.sealed != (place.keys is not None)
     ):
         return None
     file = place.graph(head.graph_digest)
     if not file.exists() or _file_digest(file) != head.graph_digest:
         return None
     index = hnswlib.Index("ip", width)
-    index.load_index(str(file))
+    try:
+        with _memory() as opened:
+            place.fetch(file, opened)
+            index.load_index(_path(opened))
+    except (StoreDamaged, KeyShredded):  # of another history of this store
+        return None
     graph = Graph(width, index)
     graph.members = BitMap.deserialize(head.members)
     graph._changed = False
@@ -251,6 +289,16 @@ def _delete(head: Path) -> None:
 
 def _digest(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest()
+
+
+def _memory() -> BinaryIO:
+    """A new file that lies in memory and has no name."""
+    return os.fdopen(os.memfd_create("graph"), "w+b")
+
+
+def _path(file: BinaryIO) -> str:
+    """What this process opens it by."""
+    return f"/proc/self/fd/{file.fileno()}"
 
 
 def _file_digest(path: Path) -> bytes:

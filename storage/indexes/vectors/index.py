@@ -35,7 +35,10 @@ class VectorIndex(Index):
             f"{name}.vectors",
             ("space", "ordinal"),
             bytes,
+            version=2,
             doc="Commit sequence, then float32 numbers.",
+            sealed=True,
+            sealed_from=2,
             stamped=True,
         )
         self.tables = (self.vectors,)

@@ -64,7 +64,7 @@ class TenantVectors:
     def place(self, store: OpenStore, space: str) -> CheckpointPlace:
         """Where the checkpoint of a space lies."""
         return CheckpointPlace(
-            store.directory, self._name, self.scope.slot, self.scope.tenant, space
+            store.directory, self._name, self.scope.slot, self.scope.tenant, space, store.keys
         )
 
     def save(self, store: OpenStore) -> int:
