@@ -162,10 +162,16 @@ class Found:
     reply: dict[str, Any]
 
 
+def ahead(ctx: ReadContext, body: AdvancedBody) -> Question:
+    """What can be found before the query is embedded."""
+    named, _ = ctx.prepared
+    return ask(ctx, body, named, _universe(ctx, body))
+
+
 def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     """The envelope; what a reranker has to see first, when one is asked for and configured."""
     prepared: Prepared = ctx.prepared
-    question: Question = ask(ctx, body, prepared.named, _universe(ctx, body))
+    question: Question = ctx.ahead or ask(ctx, body, prepared.named, _universe(ctx, body))
     plain = ranked_among(ctx, question, prepared, body)
     ranked = plain if body.boosts is None else boosted(ctx, plain, body.boosts)
     ranked = ranked.at(above_threshold(ctx, ranked, body))
@@ -317,6 +323,7 @@ OPERATIONS = (
         path="/v1/search/advanced",
         load=load,
         prepare=prepare,
+        ahead=ahead,
         batch=scan_together,
         handler=search,
         complete=complete,

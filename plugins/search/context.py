@@ -39,7 +39,7 @@ from plugins.search.models import (
     reply_of,
 )
 from plugins.search.names import Named
-from plugins.search.question import ask
+from plugins.search.question import Question, ask
 from plugins.search.universe import universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read, View
@@ -153,10 +153,15 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> se
     return await search.prepare(replace(call, body=call.body.searched), loaded, models)
 
 
+def ahead(ctx: ReadContext, body: ContextBody) -> Question:
+    """As the search's."""
+    return search.ahead(ctx, body.searched)
+
+
 def context(ctx: ReadContext, body: ContextBody) -> dict[str, Any]:
     """Search, choose what fits into the budget, lay it out."""
     asked, prepared = body.searched, ctx.prepared
-    question = ask(ctx, asked, prepared.named, universe(ctx, asked))
+    question: Question = ctx.ahead or ask(ctx, asked, prepared.named, universe(ctx, asked))
     ranked = search.ranked_among(ctx, question, prepared, asked)
     places = search.above_threshold(ctx, ranked, asked)
     found = ranked.ordinals[places[:MEMORIES_READ_MAX]]
@@ -324,6 +329,7 @@ OPERATIONS = (
         path="/v1/context",
         load=load,
         prepare=prepare,
+        ahead=ahead,
         batch=search.scan_together,
         handler=context,
         body=ContextBody,

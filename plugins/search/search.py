@@ -180,10 +180,16 @@ def scan_together(ctx: ReadContext, batch: list[Prepared]) -> None:
             prepared.chunks = chunks
 
 
+def ahead(ctx: ReadContext, body: SearchBody) -> Question:
+    """What can be found before the query is embedded."""
+    named, _ = ctx.prepared
+    return ask(ctx, body, named, universe(ctx, body))
+
+
 def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     """Propose, rank, drop what does not stand, hydrate one page."""
     prepared: Prepared = ctx.prepared
-    question: Question = ask(ctx, body, prepared.named, universe(ctx, body))
+    question: Question = ctx.ahead or ask(ctx, body, prepared.named, universe(ctx, body))
     ranked = ranked_among(ctx, question, prepared, body)
     places = above_threshold(ctx, ranked, body)
     page = places[body.offset : body.offset + body.limit]
@@ -560,6 +566,7 @@ OPERATIONS = (
         path="/v1/search",
         load=load,
         prepare=prepare,
+        ahead=ahead,
         batch=scan_together,
         handler=search,
         body=SearchBody,

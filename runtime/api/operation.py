@@ -8,6 +8,9 @@ What it may declare depends on its kind: a Read, a Write or a Flow.
     Read    load(ctx: ReadContext, body) -> loaded       optional; reads a snapshot before slow work
             prepare(call, loaded, models) -> prepared    optional; async; embeddings and other
                                                          remote work, on no snapshot
+            ahead(ctx: ReadContext, body) -> found       optional, with prepare; what of the
+                                                         handler's work needs nothing that is
+                                                         prepared
             batch(ctx: ReadContext, [prepared, …])       optional; once for calls of one tenant that
                                                          are ready together
             handler(ctx: ReadContext, body) -> Reply | body    on one snapshot
@@ -23,7 +26,9 @@ What it may declare depends on its kind: a Read, a Write or a Flow.
             finish(ctx: WriteContext, body)              optional; what the flow leads to, in one
                                                          transaction (runtime/http/flow.py)
 
-What `load` and `prepare` produced is `ctx.prepared`; path parameters are `ctx.path`, the query
+What `load` and `prepare` produced is `ctx.prepared` (for `ahead`, what `load` did); what `ahead`
+found is `ctx.ahead`, None where it did not run: it does for a read that is alone, on the snapshot
+of its handler, while a model of this machine is at work. Path parameters are `ctx.path`, the query
 model is `ctx.query`. A handler returns a Reply, or just the body (a pydantic model, a dict or a
 list), which then goes out with the operation's first status. Time and ids come from the Call, never
 from the clock or the random module, so that running a write twice gives the same rows.
@@ -290,7 +295,7 @@ class Operation:
 class Read(Operation):
     """Changes nothing, and is answered from one snapshot.
 
-    prepare,batch,complete  optional steps around the handler
+    prepare,ahead,batch,complete  optional steps around the handler
     fresh_usage  what was counted in memory is written down first, so that the operation sees all
                  usage before it
     """
@@ -299,6 +304,7 @@ class Read(Operation):
 
     handler: ReadHandler
     prepare: Prepare | None = None
+    ahead: Load | None = None
     batch: Batch | None = None
     complete: Complete | None = None
     fresh_usage: bool = False

@@ -29,7 +29,12 @@ A text longer than the model reads (256 tokens for MiniLM; 8,192 characters for 
 its beginning alone.
 """
 
-from runtime.inference.embedding import Embedding, InferenceUnavailable, remembered_for
+from runtime.inference.embedding import (
+    Embedding,
+    InferenceUnavailable,
+    meanwhile,
+    remembered_for,
+)
 from runtime.inference.language_model import CompletionFailed, Events, LanguageModel, Usage
 from runtime.inference.minilm.embedder import MiniLmEmbedder
 from runtime.inference.minilm.weights import WEIGHTS_SHA256, ModelUnusable, packaged_files
@@ -64,6 +69,7 @@ __all__ = [
     "load_recogniser",
     "load_reranker",
     "load_transcriber",
+    "meanwhile",
     "packaged_files",
     "remembered_for",
 ]

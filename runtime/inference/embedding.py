@@ -12,7 +12,7 @@ import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -53,6 +53,26 @@ def remembered_for(account: Hashable) -> Iterator[None]:
         yield
     finally:
         _ACCOUNT.reset(before)
+
+
+_MEANWHILE: ContextVar[Callable[[], object] | None] = ContextVar("meanwhile", default=None)
+
+
+@contextlib.contextmanager
+def meanwhile(call: Callable[[], object] | None) -> Iterator[None]:
+    """Have this called, from any thread, once a model of this machine works on what is embedded
+    within. Where no model has to work it never is.
+    """
+    before = _MEANWHILE.set(call)
+    try:
+        yield
+    finally:
+        _MEANWHILE.reset(before)
+
+
+def to_call_meanwhile() -> Callable[[], object]:
+    """What `meanwhile` was given; a function that does nothing elsewhere."""
+    return _MEANWHILE.get() or (lambda: None)
 
 
 class _EmbeddingCache:

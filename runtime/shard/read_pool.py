@@ -8,6 +8,9 @@ later. So a long read does not hold all others.
 Reads of one operation and tenant that are ready at the same moment run one after another on one
 snapshot and share what `Read.batch` makes for all of them: eight searches then cost one
 pass over the tenant's vectors. Each is answered as soon as it is done.
+
+A read that is alone has what needs no model found meanwhile (runtime/shard/ahead.py), and goes on
+from there on the same snapshot.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from runtime.api.operation import Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.limits import READ_GROUP_CALLS_MAX, READ_PATIENCE_SECONDS
+from runtime.shard.ahead import Ahead, Found
 from storage.store import Snapshot, Store
 
 
@@ -31,6 +36,15 @@ class _Ready:
     make: Callable[[Snapshot], OperatorReadContext]
     prepared: Any
     future: asyncio.Future
+
+
+@dataclass(slots=True)
+class _Group:
+    """Reads of one operation and tenant that share a snapshot; found: where it was taken ahead."""
+
+    operation: Read
+    waiting: list[_Ready]
+    found: Future[Found] | None = None
 
 
 class ReadPool:
@@ -49,12 +63,13 @@ class ReadPool:
         self._store = store
         self._form = form
         self.on_backlog: Callable[[bool], None] = lambda _: None
-        self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="mneme-read")
+        # One more than work: what is found ahead is not to wait for them.
+        self._threads = ThreadPoolExecutor(max_workers=threads + 1, thread_name_prefix="mneme-read")
         self._threads_max = threads
-        self._ready: dict[tuple, tuple[Read, list[_Ready]]] = {}
+        self._ready: dict[tuple, _Group] = {}
         self._relief: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()  # of the following
-        self._queue: deque[tuple[Read, list[_Ready]]] = deque()
+        self._queue: deque[_Group] = deque()
         self._at_work = 0  # threads
         self._ended = 0  # reads
         self._has_backlog = False
@@ -65,31 +80,42 @@ class ReadPool:
         tenant: tuple[int, int],
         make: Callable[[Snapshot], OperatorReadContext],
         prepared: Any,
+        ahead: Ahead | None = None,
     ) -> Reply:
         """Run the handler in its turn, with the others that are ready; -> its reply. make: from a
         snapshot to the call's context; prepared: what the handler finds there.
         """
         loop = asyncio.get_running_loop()
         ready = _Ready(make, prepared, loop.create_future())
+        found = ahead.take() if ahead is not None else None
+        if found is not None:
+            self._enqueue(_Group(operation, [ready], found))
+            return await ready.future
         key = (operation.name, *tenant)
         waiting = self._ready.get(key)
         if waiting is None:
-            self._ready[key] = (operation, [ready])
+            self._ready[key] = _Group(operation, [ready])
             # Whatever else becomes ready in this turn of the loop comes along.
             loop.call_soon(self._start, key)
         else:
-            waiting[1].append(ready)
-            if len(waiting[1]) >= READ_GROUP_CALLS_MAX:
+            waiting.waiting.append(ready)
+            if len(waiting.waiting) >= READ_GROUP_CALLS_MAX:
                 self._start(key)
         return await ready.future
+
+    def ahead(self, operation: Read, make: Callable[[Snapshot], OperatorReadContext]) -> Ahead:
+        """What a read that is alone may have found before it is prepared."""
+        return Ahead(operation, make, self._store, self._threads)
 
     def close(self) -> None:
         self._threads.shutdown()
 
     def _start(self, key: tuple) -> None:
         group = self._ready.pop(key, None)
-        if group is None:
-            return
+        if group is not None:
+            self._enqueue(group)
+
+    def _enqueue(self, group: _Group) -> None:
         loop = asyncio.get_running_loop()
         with self._lock:
             self._queue.append(group)
@@ -124,25 +150,30 @@ class ReadPool:
                     return
                 group = self._queue.popleft()
                 self._tell_backlog(bool(self._queue))
-            self._run_group(*group, loop)
+            self._run_group(group, loop)
 
     def _tell_backlog(self, has_backlog: bool) -> None:
         if has_backlog != self._has_backlog:
             self._has_backlog = has_backlog
             self.on_backlog(has_backlog)
 
-    def _run_group(
-        self, operation: Read, waiting: list[_Ready], loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def _run_group(self, group: _Group, loop: asyncio.AbstractEventLoop) -> None:
+        waiting = group.waiting
         futures = [ready.future for ready in waiting]
         try:
-            with self._store.snapshot() as snapshot:
-                contexts = [ready.make(snapshot) for ready in waiting]
+            with ExitStack() as opened:
+                if group.found is not None:
+                    snapshot, ctx = group.found.result()
+                    opened.enter_context(snapshot)
+                    contexts = [ctx]
+                else:
+                    taken = opened.enter_context(self._store.snapshot())
+                    contexts = [ready.make(taken) for ready in waiting]
                 for ctx, ready in zip(contexts, waiting, strict=True):
                     ctx.prepared = ready.prepared
                 for ctx in contexts[1:]:
                     ctx.share(contexts[0])
-                self._answer_all(operation, futures, contexts, loop)
+                self._answer_all(group.operation, futures, contexts, loop)
         except Exception as error:
             for future in futures:
                 _answer(loop, future, error)

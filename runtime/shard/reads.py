@@ -16,7 +16,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.errors import Unavailable
-from runtime.inference import remembered_for
+from runtime.inference import meanwhile, remembered_for
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, SLOW_CALLS_MAX
 from runtime.shard.head import Entered, Head, Parts, formed, reading
 from runtime.shard.read_pool import ReadPool
@@ -96,10 +96,23 @@ class Reads:
             )
             return made[-1]
 
+        def make_ahead(snapshot: Snapshot) -> OperatorReadContext:
+            ctx = make(snapshot)
+            ctx.prepared = loaded.prepared
+            return ctx
+
         tenant = (loaded.scope.slot, loaded.scope.tenant)
-        with remembered_for(tenant):
-            prepared = await operation.prepare(call, loaded.prepared, parts.models)
-        reply = await self._pool.run(operation, tenant, make, prepared)
+        # Beside others it would only take the time that they need.
+        is_alone = operation.ahead is not None and self.slow == 1
+        ahead = self._pool.ahead(operation, make_ahead) if is_alone else None
+        try:
+            with remembered_for(tenant), meanwhile(ahead.begin if ahead is not None else None):
+                prepared = await operation.prepare(call, loaded.prepared, parts.models)
+        except BaseException:
+            if ahead is not None:
+                ahead.leave()
+            raise
+        reply = await self._pool.run(operation, tenant, make, prepared, ahead)
         if operation.complete is not None:
             reply = formed(operation, await operation.complete(call, reply.body, parts.models))
         return reply, made[-1]

@@ -17,7 +17,13 @@ from pathlib import Path
 import regex
 
 from runtime import limits
-from runtime.inference.embedding import Asked, BoundedEmbedder, Embedding, InferenceUnavailable
+from runtime.inference.embedding import (
+    Asked,
+    BoundedEmbedder,
+    Embedding,
+    InferenceUnavailable,
+    to_call_meanwhile,
+)
 from runtime.inference.minilm import MiniLm, Tokens
 from runtime.inference.minilm.weights import NAME, WIDTH
 from runtime.inference.minilm.word_vectors import Spans, word_vectors
@@ -38,7 +44,7 @@ def latin(text: str) -> str:
 @dataclass(slots=True, eq=False)
 class _Request:
     """One caller's texts on their way through the worker. `left` counts the embeddings still to be
-    filled in.
+    filled in; on_run is called when a run has its texts.
     """
 
     texts: list[Asked]
@@ -46,6 +52,7 @@ class _Request:
     answer: asyncio.Future[list[Embedding]]
     embeddings: dict[int, Embedding]
     left: int
+    on_run: Callable[[], object]
     taken: int = 0
     failed: bool = False
 
@@ -151,7 +158,9 @@ class MiniLmEmbedder(BoundedEmbedder):
 
     async def _compute(self, asked: list[Asked], deadline: float) -> list[Embedding]:
         loop = asyncio.get_running_loop()
-        request = _Request(asked, loop, loop.create_future(), {}, left=len(asked))
+        request = _Request(
+            asked, loop, loop.create_future(), {}, left=len(asked), on_run=to_call_meanwhile()
+        )
         with self._arrived:
             (
                 self._small
@@ -239,6 +248,8 @@ class MiniLmEmbedder(BoundedEmbedder):
         run = [item for item in run if item.request.is_wanted()]
         if not run:
             return
+        for item in run:
+            item.request.on_run()
         try:
             embeddings = self._embeddings(run)
         except (

@@ -1,0 +1,117 @@
+"""A read that is alone: what needs no model is found while the model is at work, on the snapshot
+that the handler goes on with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from runtime.api.operation import Body, Read
+from runtime.api.plugin import Plugin
+from runtime.errors import NotFound
+from runtime.inference import InferenceUnavailable
+from runtime.inference.embedding import to_call_meanwhile
+from tests.support.shard_harness import ShardHarness
+from tests.support.worlds import shard_harness
+
+WAIT_SECONDS_MAX = 20
+POLL_SECONDS = 0.002
+
+
+class Word(Body):
+    value: str
+
+
+class Words:
+    """A plugin with one prepared read, whose model works until what is found ahead is there."""
+
+    def __init__(self) -> None:
+        self.looked, self.found_at = threading.Event(), []
+        operation = Read(
+            name="words.ask", method="POST", path="/v1/words", body=Word, response=None,
+            summary="", load=self.load, prepare=self.prepare, ahead=self.ahead,
+            handler=self.handler,
+        )  # fmt: skip
+        self.plugin = Plugin(name="words", operations=(operation,))
+
+    def load(self, ctx, body):
+        return {"loaded": body.value}
+
+    async def prepare(self, call, loaded, models):
+        self.looked.clear()
+        to_call_meanwhile()()
+        if call.body.value == "at once":
+            return {"prepared": True}
+        if call.body.value != "together":
+            assert await asyncio.to_thread(self.looked.wait, WAIT_SECONDS_MAX)
+        if call.body.value == "down":
+            raise InferenceUnavailable("no model")
+        return {"prepared": True}
+
+    def ahead(self, ctx, body):
+        self.found_at.append(ctx.sequence)
+        self.looked.set()
+        if body.value == "missing":
+            raise NotFound("There is no such word.")
+        return {"found": ctx.prepared["loaded"].upper()}
+
+    def handler(self, ctx, body):
+        return {
+            "ahead": ctx.ahead,
+            "prepared": ctx.prepared["prepared"],
+            "same": ctx.sequence in self.found_at,
+        }
+
+
+@pytest.fixture
+def words() -> Words:
+    return Words()
+
+
+def no_snapshot_is_open(harness: ShardHarness) -> bool:
+    return not harness.shard.store.environment.readers
+
+
+def test_a_lone_read_goes_on_from_what_was_found_ahead(tmp_path: Path, words: Words) -> None:
+    with shard_harness(tmp_path, words.plugin) as harness:
+        answer = harness("words.ask", {"value": "heron"}, who=harness.register())
+        assert answer.body == {"ahead": {"found": "HERON"}, "prepared": True, "same": True}
+        assert no_snapshot_is_open(harness)
+
+
+def test_reads_that_are_not_alone_do_without(tmp_path: Path, words: Words) -> None:
+    with shard_harness(tmp_path, words.plugin) as harness:
+        me = harness.register()
+        asked = [harness.form("words.ask", {"value": "together"}, who=me) for _ in range(6)]
+        answers = harness.together(asked)
+        assert [answer.status for answer in answers] == [200] * 6
+        # The first may have begun as the only one.
+        assert [answer.body["ahead"] for answer in answers[1:]] == [None] * 5
+
+
+def test_a_model_that_fails_leaves_no_snapshot_open(tmp_path: Path, words: Words) -> None:
+    with shard_harness(tmp_path, words.plugin) as harness:
+        me = harness.register()
+        assert harness("words.ask", {"value": "down"}, who=me).status == 500
+        assert words.found_at
+        harness.until(lambda: no_snapshot_is_open(harness))
+        assert harness("words.ask", {"value": "heron"}, who=me).status == 200
+
+
+def test_what_cannot_be_found_ahead_is_the_answer(tmp_path: Path, words: Words) -> None:
+    with shard_harness(tmp_path, words.plugin) as harness:
+        me = harness.register()
+        assert harness("words.ask", {"value": "missing"}, who=me).status == 404
+        assert no_snapshot_is_open(harness)
+
+
+def test_a_model_that_answers_at_once_waits_for_nobody(tmp_path: Path, words: Words) -> None:
+    with shard_harness(tmp_path, words.plugin) as harness:
+        me = harness.register()
+        for _ in range(20):
+            assert harness("words.ask", {"value": "at once"}, who=me).body["prepared"]
+        harness.until(lambda: no_snapshot_is_open(harness))
