@@ -225,9 +225,7 @@ RERANKER_ANSWER_BYTES_MAX = 1024 * 1024
 # --- the log in object storage --------------------------------------------------------------------
 LOG_BEHIND_RETRY_SECONDS = 2
 BLOB_COPIES_PAUSE_SECONDS = 0.5
-PAUSE_TICK_SECONDS = 0.5
-PAUSE_NOTICED_SECONDS = 3
-VERIFY_EPOCH_SECONDS_MAX = 5
+BACKLOG_LOOKED_AT_SECONDS = 0.5
 
 # --- language model -------------------------------------------------------------------------------
 COMPLETIONS_AT_ONCE_MAX = 32

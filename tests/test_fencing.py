@@ -19,6 +19,7 @@ from runtime.installation import shard_place
 from serve_app import Settings
 from storage.replication import ObjectStore, restore
 from tests.support.in_process import in_process
+from tests.support.leases import waited_out
 from tests.support.served import REQUEST_SECONDS_MAX, STOP_SECONDS_MAX, Served, refusal, served
 
 WRITERS = 3
@@ -90,7 +91,7 @@ def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mo
         "durability__mode": mode,
         "durability__wait_seconds_max": 30,
     }
-    with served(tmp_path / "first", **options) as first:
+    with served(tmp_path / "first", cluster__lease_seconds=3, **options) as first:
         token = first.register()
         writers = Writers(first, token)
         for thread in writers.threads:
@@ -146,12 +147,13 @@ def test_health_and_doctor_name_a_shard_that_was_taken_over(tmp_path: Path) -> N
         service.until(lambda: service.log()["complete"])
         assert service.request("GET", "/v1/health").json()["checks"] == {"shards": "ok"}
         cluster_id = service.shard.store.identity.cluster_id
-        restore(
-            ObjectStore(url).below(shard_place(cluster_id, 0)),
-            tmp_path / "other",
-            take_over=True,
-            owner="a test",
-        )
+        with waited_out():
+            restore(
+                ObjectStore(url).below(shard_place(cluster_id, 0)),
+                tmp_path / "other",
+                take_over=True,
+                owner="a test",
+            )
         service.until(lambda: service.request("GET", "/v1/health").status_code == 503)
         health = service.request("GET", "/v1/health").json()
         assert health["status"] == "degraded" and health["checks"] == {

@@ -103,6 +103,7 @@ def test_a_lost_node_loses_no_acknowledged_write(tmp_path: Path) -> None:
         "shards__count": 4,
         "durability__mode": "replicated",
         "cluster__node_lost_seconds": 1,
+        "cluster__lease_seconds": 5,
         "auth__register_per_minute": 0,
     }
     with several_nodes(tmp_path, "ab", **settings) as service:

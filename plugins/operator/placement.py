@@ -101,8 +101,9 @@ class Restoration(View):
     seconds: float = Field(description="From the loss until it answered, or until now.")
     behind_seconds_max: float | None = Field(
         description=(
-            "What was acknowledged in so many seconds before the loss may be missing; `null` until "
-            "it answers."
+            "What was acknowledged in so many seconds may be missing, those of the former owner's "
+            "lease included; `null` until it answers, and where nothing bounds it "
+            "(`durability.outage_writes_may_be_lost`)."
         )
     )
 

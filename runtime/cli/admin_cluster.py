@@ -43,9 +43,11 @@ def show(parsed: Namespace, settings: Settings) -> int:
         print(f"node {node['node']} gets no shard: {node['problem']}")
     for came in report["restorations"]:
         behind = (
-            ""
-            if came["behind_seconds_max"] is None
-            else f", {came['behind_seconds_max']} s behind at most"
+            f", {came['behind_seconds_max']} s behind at most"
+            if came["behind_seconds_max"] is not None
+            else ", nobody knows how far behind"
+            if came["done"]
+            else ""
         )
         print(
             f"shard {came['shard']}  node {came['source']} -> {came['target']}  {came['seconds']} "

@@ -31,6 +31,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +50,8 @@ from runtime.settings import Settings
 from storage.blobs import BLOBS
 from storage.replication import ObjectStore, Restored, RestoreFailed, restore
 from storage.store import KEYS_FILE, Keyring
+
+SHARDS_RESTORED_AT_ONCE = 8
 
 _MAY_BE_THERE = {"secrets", LOCK_FILE}
 
@@ -83,26 +86,18 @@ def restore_installation(
     layout = _layout(objects, cluster_id)
     with held(data_dir):
         placements = _Placements(objects.below(layout.cluster_id), layout, at)
-        before, number = placements.read(), -1
-        while (number := number + 1) < len((placement := placements.read()).shards):
-            directory = shard_directory(data_dir, number)
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place = objects.below(shard_place(layout.cluster_id, number))
-            found = restore(
-                place,
-                directory,
-                at=at,
-                take_over=take_over,
-                owner=f"restore of {data_dir}",
-                map_bytes=settings.storage.map_bytes_max,
-            )
-            if (
-                directory / KEYS_FILE
-            ).exists():  # a wrong service key is told here, not at the first request
-                Keyring.open(
-                    directory / KEYS_FILE, secrets.service, create=False, readonly=True
-                ).close()
-            told(number, found)
+        before, made = placements.read(), 0
+
+        def make(number: int) -> Restored:
+            return _shard(settings, secrets, objects, layout, number, at, take_over)
+
+        while made < len((placement := placements.read()).shards):
+            due = range(made, len(placement.shards))
+            # at once, because each may wait for the end of a lease
+            with ThreadPoolExecutor(SHARDS_RESTORED_AT_ONCE) as pool:
+                for number, found in zip(due, pool.map(make, due), strict=True):
+                    told(number, found)
+            made = len(placement.shards)
         if placement.owners != before.owners and not take_over:
             raise RestoreFailed(
                 "slots changed their shard while their shards were read: restore again, or as of a "
@@ -116,6 +111,31 @@ def restore_installation(
             )
         layout.restored(data_dir)
     return layout
+
+
+def _shard(
+    settings: Settings,
+    secrets: Secrets,
+    objects: ObjectStore,
+    layout: Layout,
+    number: int,
+    at: int | None,
+    take_over: bool,
+) -> Restored:
+    directory = shard_directory(settings.data_dir, number)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = restore(
+        objects.below(shard_place(layout.cluster_id, number)),
+        directory,
+        at=at,
+        take_over=take_over,
+        owner=f"restore of {settings.data_dir}",
+        map_bytes=settings.storage.map_bytes_max,
+    )
+    if (directory / KEYS_FILE).exists():
+        # A wrong service key is told here, not at the first request.
+        Keyring.open(directory / KEYS_FILE, secrets.service, create=False, readonly=True).close()
+    return found
 
 
 class _Placements:

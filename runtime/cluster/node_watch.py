@@ -65,9 +65,8 @@ class _Heard:
 
 @dataclass(slots=True)
 class Restoration:
-    """A shard that got a new place. lost_at: Unix seconds, when it could not acknowledge anything
-    any more; shipped_at: up to when all that it had acknowledged is known to be in object
-    storage."""
+    """A shard that got a new place. lost_at: Unix seconds, when nothing was heard of it any more;
+    shipped_at: up to when all that it had acknowledged is known to be in object storage."""
 
     shard: int
     source: str
@@ -77,17 +76,18 @@ class Restoration:
     ended_at: float | None = None
     behind_seconds_max: float | None = None
 
-    def ended(self, status: dict[str, Any], replicated: bool) -> None:
+    def ended(self, status: dict[str, Any], replicated: bool, has_bound: bool) -> None:
         """It answers at its new place. behind_seconds_max: what was acknowledged in so many seconds
-        before the loss may be missing.
+        may be missing. Whoever had it may have acknowledged until its lease was over, silent or
+        not; without bound where it does so without a lease.
         """
-        restored_at = status.get("restored", {}).get("at_ms")
+        restored = status.get("restored")
         self.ended_at = time.time()
-        self.behind_seconds_max = (
-            0.0
-            if replicated or restored_at is None  # None: opened where its directory was
-            else max(0.0, self.lost_at - max(self.shipped_at, restored_at / 1000))
-        )
+        if replicated or restored is None:  # None: opened where its directory was
+            self.behind_seconds_max = 0.0
+        elif has_bound:
+            known = max(self.shipped_at, restored["at_ms"] / 1000)
+            self.behind_seconds_max = max(0.0, restored["alone_at_ms"] / 1000 - known)
 
     def report(self) -> dict[str, Any]:
         return {
@@ -109,6 +109,7 @@ class NodeWatch:
         self._limit = settings.cluster.node_lost_seconds
         self._waits = settings.cluster.lost_shards == "wait"
         self._replicated = settings.durability.mode == "replicated"
+        self._has_bound = not settings.durability.outage_writes_may_be_lost
         self._table, self._nodes = table, nodes
         self._inspections: dict[str, Inspection] = {}
         self._inspecting: dict[str, asyncio.Task[Inspection]] = {}
@@ -257,7 +258,7 @@ class NodeWatch:
                 node,
                 None,
             ):
-                restoration.ended(status, self._replicated)
+                restoration.ended(status, self._replicated, self._has_bound)
                 report = restoration.report()
                 log.error(
                     "shard %d is back on node %s, %s s behind at most",

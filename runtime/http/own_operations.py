@@ -90,7 +90,7 @@ class OwnOperations:
 
         health = (
             "Answers 503 until every shard is open. A shard that another process took over is "
-            "named as fenced."
+            "named as fenced, one that cannot find out whether that happened as without a lease."
         )
         return (
             own(
@@ -116,11 +116,17 @@ class OwnOperations:
         fenced = [
             str(status["shard"]) for status in statuses if status.get("log", {}).get("fenced")
         ]
+        lapsed = [
+            str(status["shard"])
+            for status in statuses
+            if not (log := status.get("log", {})).get("leased", True) and not log["fenced"]
+        ]
         checks = {
             "shards": "ok"
             if ready
             else f"{opened} of {total} are open"
             + (f"; fenced: {', '.join(fenced)}" if fenced else "")
+            + (f"; without a lease: {', '.join(lapsed)}" if lapsed else "")
         }
         health = Health(
             status=state,

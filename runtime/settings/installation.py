@@ -138,6 +138,15 @@ class Cluster(Section, frozen=True):
         le=3_600,
         description="Seconds after which the shards of a node that is gone are lost.",
     )
+    lease_seconds: float = Field(
+        default=15.0,
+        ge=1,
+        le=600,
+        description=(
+            "Seconds a shard with an object store answers without hearing from it that it was not "
+            "taken over; whoever takes it over waits as long."
+        ),
+    )
     lost_shards: Literal["restore", "wait"] = Field(
         default="restore", description="Restore lost shards elsewhere, or wait for their node."
     )
@@ -343,6 +352,13 @@ class Durability(Section, frozen=True):
         gt=0,
         le=60,
         description="Seconds a replicated write waits for the object store before its 503.",
+    )
+    outage_writes_may_be_lost: bool = Field(
+        default=False,
+        description=(
+            "Mode local goes on while the object store does not answer; a take-over then loses "
+            "every write acknowledged since, and the former owner may still answer beside it."
+        ),
     )
 
 

@@ -15,11 +15,15 @@ is not stored in time is answered with 503: it is on this disk, it will be store
 store is back, and only a repeat under its Idempotency-Key will tell, which waits in its turn. While
 the object store is known to be away nothing new is begun.
 
+In both modes it acknowledges writes and answers reads under a lease only
+(storage/replication/lease.py): a shard that has not heard for `cluster.lease_seconds` that it is
+still its own answers 503, whether it was stopped or is cut off from the object store, and goes on
+when it hears it. The lease is looked at once more when a reply is ready, so what it says was nobody
+else's to change. With `durability.outage_writes_may_be_lost` a `local` shard goes on while the
+object store does not answer; somebody who takes it over then has none of those writes.
+
 A fenced shard (storage/replication/shipper.py) raises StorageFailed from both, so its process ends;
-opened again, its directory is refused. In `replicated` mode the segment itself proves that this is
-the owner. In `local` mode a process that was stopped and goes on asks for its epoch before it
-acknowledges anything: that it was stopped shows by its own event loop, which has not turned for a
-while.
+opened again, its directory is refused.
 
 Reads see what this disk has, which may be a little more than what was acknowledged.
 """
@@ -37,20 +41,26 @@ import threading
 import time
 from typing import Any
 
+from runtime.api.operation import Reply
 from runtime.errors import Unavailable
 from runtime.installation import copies_of, shard_place
 from runtime.limits import (
+    BACKLOG_LOOKED_AT_SECONDS,
     BLOB_COPIES_PAUSE_SECONDS,
     LOG_BEHIND_RETRY_SECONDS,
-    PAUSE_NOTICED_SECONDS,
-    PAUSE_TICK_SECONDS,
-    VERIFY_EPOCH_SECONDS_MAX,
 )
 from runtime.placement import LayoutCopies
 from runtime.settings import Settings
 from runtime.shard.writer import StorageFailed
 from storage.blobs import BlobCopies
-from storage.replication import LogShipper, ObjectStore, ObjectStoreFailed, SnapshotTaker, backoff
+from storage.replication import (
+    Lease,
+    LogShipper,
+    ObjectStore,
+    ObjectStoreFailed,
+    SnapshotTaker,
+    backoff,
+)
 from storage.store import Store
 
 log = logging.getLogger("mneme.log")
@@ -63,6 +73,7 @@ class Durability:
     wait_seconds  how long a write waits for the object store
     waiting       (commit, number, who waits until it is stored), a heap
     shipper       what sends the log there
+    lease         for how long this shard may answer
     """
 
     def __init__(self, store: Store, settings: Settings):
@@ -80,9 +91,15 @@ class Durability:
             replicated=self._replicated,
             interval_seconds=settings.object_store.ship_interval_ms / 1000,
             backlog_bytes=self._backlog_bytes,
+            lease_seconds=settings.cluster.lease_seconds,
             on_stored=self._on_stored,
             on_fenced=self._on_fenced,
         )
+        self._may_lose = settings.durability.outage_writes_may_be_lost and not self._replicated
+        self.lease = Lease(
+            settings.cluster.lease_seconds, self.shipper.verify, outlasts=self._may_lose
+        )
+        self._renewing: asyncio.Task[bool] | None = None
         self._layout = LayoutCopies(
             root.below(store.identity.cluster_id), settings, self.shipper.verify
         )
@@ -98,9 +115,6 @@ class Durability:
         self._changing = threading.Lock()
         self._stored = 0
         self._room = True
-        self._turned_at = 0.0
-        self._doubted = False
-        self._asking: asyncio.Task[None] | None = None
         self._copies_due = 0
         self._fenced, self._why = asyncio.Event(), ""
         self._closing = threading.Event()
@@ -136,8 +150,8 @@ class Durability:
         durability.shipper.start()
         durability._snapshots.start()
         durability._copier.start()
-        durability._turned_at = _uptime()
-        durability._watch = asyncio.create_task(durability._notice_pauses())
+        await asyncio.to_thread(durability.lease.start)
+        durability._watch = asyncio.create_task(durability._watch_backlog())
         return durability
 
     async def close(self) -> None:
@@ -148,16 +162,16 @@ class Durability:
         self._closing.set()
         await asyncio.to_thread(self._copier.join)
         await asyncio.to_thread(self._snapshots.close)
+        await asyncio.to_thread(self.lease.close)
         await asyncio.to_thread(self.shipper.close)
 
     # --- what the shard asks ----------------------------------------------------------------------
 
     def check(self, writes: bool) -> None:
-        """Raises StorageFailed when this shard is another owner's by now, Unavailable when a write
-        could not be acknowledged anyway.
+        """Raises StorageFailed when this shard is another owner's by now, Unavailable when it may
+        be, or when a write could not be acknowledged anyway.
         """
-        if self.fenced:
-            raise StorageFailed("another process owns this shard by now")
+        self._check_lease("nothing was done")
         if not (writes and self._replicated):
             return
         failing = self.shipper.failing_since
@@ -170,17 +184,67 @@ class Durability:
                 retry_after_seconds=LOG_BEHIND_RETRY_SECONDS,
             )
 
+    def let_out(self, reply: Reply) -> Reply:
+        """A reply that is ready, or a refusal where another owner may have answered by now. Raises
+        StorageFailed where one has.
+        """
+        try:
+            self._check_lease("its answer may be old")
+        except Unavailable as refused:
+            return Reply(refused.status, error=refused)
+        return reply
+
     async def acknowledge(self, sequence: int) -> None:
         """Return when the commit may be acknowledged. Raises Unavailable when that takes too long,
         StorageFailed when it may never be.
         """
         if self._replicated:
             await self._until_stored(sequence)
-        elif self._doubted or _uptime() - self._turned_at > PAUSE_NOTICED_SECONDS:
-            self._doubted = True
-            await self._ask_again()
+        if not self.lease.is_valid:
+            await self._until_leased()
         if self.fenced:
             raise StorageFailed("another process owns this shard by now")
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether this shard is its own as far as anybody can know."""
+        return not self.fenced and self.lease.is_valid
+
+    def _check_lease(self, so: str) -> None:
+        if self.fenced:
+            raise StorageFailed("another process owns this shard by now")
+        if not self.lease.is_valid:
+            raise Unavailable(
+                "The object store does not say whether this shard was taken over meanwhile; "
+                f"{so}. Retry in a moment.",
+                retry_after_seconds=LOG_BEHIND_RETRY_SECONDS,
+            )
+
+    async def _until_leased(self) -> None:
+        """Wait until this is known to be the owner, or to be none. Raises Unavailable when that
+        takes too long.
+        """
+        deadline = time.monotonic() + self.wait_seconds
+        for wait in backoff():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._loop.time() + deadline - time.monotonic()):
+                    await self._renewed()
+            if self.fenced or self.lease.is_valid:
+                return
+            if time.monotonic() + wait > deadline:
+                break
+            await asyncio.sleep(wait)
+        raise Unavailable(
+            "The write is on disk, but the object store does not say whether this shard was taken "
+            "over meanwhile. Retry with the same Idempotency-Key.",
+            retry_after_seconds=LOG_BEHIND_RETRY_SECONDS,
+        )
+
+    async def _renewed(self) -> None:
+        """Ask once, for all who want to know, whether this is still the owner."""
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(asyncio.to_thread(self.lease.renew))
+        await asyncio.shield(self._renewing)
 
     @property
     def fenced(self) -> bool:
@@ -251,23 +315,6 @@ class Durability:
             self.waiting = [item for item in self.waiting if item[2] is not given_up]
             heapq.heapify(self.waiting)
 
-    async def _ask_again(self) -> None:
-        """Ask once, for all who want to know, whether this is still the owner. A store that does
-        not answer is no reason to stop.
-        """
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._verify())
-        await asyncio.shield(self._asking)
-
-    async def _verify(self) -> None:
-        try:
-            async with asyncio.timeout(VERIFY_EPOCH_SECONDS_MAX):
-                await asyncio.to_thread(self.shipper.verify)
-        except (ObjectStoreFailed, TimeoutError) as failed:
-            log.warning("after a pause it could not be found out who owns this shard: %s", failed)
-        finally:
-            self._doubted, self._turned_at, self._asking = False, _uptime(), None
-
     def _copy_blobs(self, copies: BlobCopies | None) -> None:
         """Bring the copies of blobs and of the layout up to date; several shards of a machine may
         do so at once.
@@ -280,15 +327,10 @@ class Durability:
         if copies is not None:
             copies.sweep()
 
-    async def _notice_pauses(self) -> None:
-        while True:
-            self._doubted = self._doubted or _uptime() - self._turned_at > PAUSE_NOTICED_SECONDS
-            if self._doubted and not self._replicated:
-                await self._ask_again()
-            self._turned_at = _uptime()
-            if self._replicated:
-                self._room = self._store.log.size()["bytes"] <= self._backlog_bytes
-            await asyncio.sleep(PAUSE_TICK_SECONDS)
+    async def _watch_backlog(self) -> None:
+        while self._replicated:
+            self._room = self._store.log.size()["bytes"] <= self._backlog_bytes
+            await asyncio.sleep(BACKLOG_LOOKED_AT_SECONDS)
 
     # --- what the shipper tells, from its thread --------------------------------------------------
 
@@ -322,6 +364,8 @@ class Durability:
             "shipped_bytes": self.shipper.shipped_bytes,
             "complete": self.shipper.complete,
             "fenced": self.fenced,
+            "leased": self.may_answer,
+            "unconfirmed_seconds": round(self.lease.unconfirmed_seconds, 3),
             "failures": self.shipper.failures,
             "failing_seconds": 0.0 if failing is None else round(time.monotonic() - failing, 3),
             "blobs_due": self._copies_due,
@@ -337,8 +381,3 @@ def _resolve(futures: list[asyncio.Future[None]], error: Exception | None) -> No
         if future.done():
             continue
         future.set_result(None) if error is None else future.set_exception(error)
-
-
-def _uptime() -> float:
-    """Seconds that also count while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -175,6 +175,11 @@ class Shard:
 
     async def execute(self, call: Call) -> Reply:
         """Answer one call. Raises StorageFailed only."""
+        reply = await self._executed(call)
+        # Whatever it says was the shard's own to say when it was found out.
+        return reply if self._durability is None else self._durability.let_out(reply)
+
+    async def _executed(self, call: Call) -> Reply:
         operation = self.registry.operations[call.operation]
         self._calls += 1
         REQUEST_ID.set(call.request_id)
@@ -230,6 +235,8 @@ class Shard:
         """Take one step of a slot's move (runtime/shard/slot_moves.py); what it wrote is as durable
         then as an acknowledged write.
         """
+        if self._durability is not None:
+            self._durability.check(writes=False)
         taken = await self.moves.order(step, *given)
         if self._durability is not None:
             await self._durability.acknowledge(self.store.sequence)
@@ -303,12 +310,18 @@ class Shard:
         restored = (
             {}
             if self.restored is None
-            else {"restored": {"sequence": self.restored.sequence, "at_ms": self.restored.at}}
+            else {
+                "restored": {
+                    "sequence": self.restored.sequence,
+                    "at_ms": self.restored.at,
+                    "alone_at_ms": self.restored.alone_at,
+                }
+            }
         )
         figures = {
             "shard": self.identity.shard,
             "open": not (
-                self._draining or (self._durability is not None and self._durability.fenced)
+                self._draining or (self._durability is not None and not self._durability.may_answer)
             ),
             "sequence": self.store.sequence,
             "slots": self._gate.figures() | self.moves.figures(),

@@ -2,24 +2,22 @@
 
 object_store   objects by name: put, put-if-absent, read, listed
 segment        a piece of a log as one object, chained to the one before it
+epochs         who has owned a shard, one after the other
+lease          for how long an owner may answer without asking, and whoever takes its shard waits
 shipper        ships the log of an open store, as the one owner of its shard
 snapshots      whole copies, so that a way back need not begin at the first commit
 restore        a directory made again from a snapshot and what was shipped since
 """
 
+from storage.replication.epochs import newest_epoch, take_epoch, taken_by
+from storage.replication.lease import Lease
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
 from storage.replication.restore import Restored, RestoreFailed, restore
-from storage.replication.shipper import (
-    LogShipper,
-    Superseded,
-    backoff,
-    newest_epoch,
-    take_epoch,
-    taken_by,
-)
+from storage.replication.shipper import LogShipper, Superseded, backoff
 from storage.replication.snapshots import SnapshotTaker
 
 __all__ = [
+    "Lease",
     "LogShipper",
     "ObjectStore",
     "ObjectStoreFailed",

@@ -131,6 +131,9 @@ class ObjectStore:
             return None
 
     def has(self, path: str) -> bool:
+        """Whether there is such an object now, whoever made it."""
+        if self._directory is not None:
+            _ask_the_server((self._directory / (self._place + path)).parent)
         try:
             self._call(obstore.head, self._place + path)
         except FileNotFoundError:
@@ -252,6 +255,14 @@ def _written_beside(at: Path, content: bytes) -> Iterator[str]:
     finally:
         with contextlib.suppress(FileNotFoundError):  # it has another name by now
             os.unlink(path)
+
+
+def _ask_the_server(folder: Path) -> None:
+    """Have a network file system forget what it remembers of a folder, absent names above all: it
+    asks its server when a directory is opened (close-to-open).
+    """
+    with contextlib.suppress(OSError):
+        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def _linked(at: Path, content: bytes) -> bool:

@@ -10,8 +10,8 @@ continue, ends the restore with an error that says how far one can get.
 
     at        restore the state of that moment: commits that were made later, by their owner's
               clock, are left out
-    take_over the restored directory becomes the shard's owner: it takes the next epoch, and its
-    first segment is put at the end of the
+    take_over the restored directory becomes the shard's owner: it takes the next epoch, waits for
+              the end of the former owner's lease, and puts its first segment at the end of the
               log, so that no commit of an earlier owner can come after those that were restored.
               Without it the directory is for looking at, and is refused as soon as it were to ship
               its log to the same place
@@ -31,6 +31,8 @@ from pathlib import Path
 import lmdb
 import msgspec
 
+from storage.replication.epochs import lease_left_by, newest_epoch, release, take_epoch
+from storage.replication.lease import FormerLease
 from storage.replication.object_store import ObjectStore
 from storage.replication.segment import (
     NO_HASH,
@@ -40,7 +42,7 @@ from storage.replication.segment import (
     segment_name,
     unpacked,
 )
-from storage.replication.shipper import Superseded, newest_epoch, newest_number, take_epoch
+from storage.replication.shipper import Superseded, newest_number
 from storage.replication.snapshots import PACKED_DATA, Manifest, snapshots, unpack_file
 from storage.store import (
     DATA_FILE,
@@ -73,12 +75,14 @@ class RestoreFailed(StoreError):
 @dataclass(frozen=True)
 class Restored:
     """sequence: the last commit; at: when it was made (Unix milliseconds), or when the snapshot
-    was; segments: how many were read.
+    was; segments: how many were read; alone_at: since when no former owner answers (Unix
+    milliseconds), 0 without a take-over.
     """
 
     sequence: int
     at: int
     segments: int
+    alone_at: int = 0
 
 
 def restore(
@@ -99,11 +103,14 @@ def restore(
     """
     if (directory / DATA_FILE).exists():
         raise RestoreFailed(f"{directory} holds a store; a restore goes where there is none.")
-    epoch, token = 0, os.urandom(16).hex()
+    epoch, token, alone_at, lease = 0, os.urandom(16).hex(), 0, FormerLease(0)
     if take_over:
-        epoch = newest_epoch(objects)[0] + 1
-        if not take_epoch(objects, epoch, token, owner):
+        former, claim = newest_epoch(objects)
+        epoch, left = former + 1, lease_left_by(objects, former, claim)
+        # Should this end before the former owner's lease has, the next one has to wait for that.
+        if not take_epoch(objects, epoch, token, owner, lease_seconds=left):
             raise Superseded(f"{objects.url}: another process is taking the shard (epoch {epoch}).")
+        lease = FormerLease(left)
     place, manifest = _chosen(objects, at)
     building = directory / _BUILDING
     shutil.rmtree(building, ignore_errors=True)
@@ -114,6 +121,9 @@ def restore(
         try:
             replay.run()
             if take_over:
+                lease.wait_out()
+                alone_at = _now()
+                release(objects, epoch)
                 replay.end_earlier_epochs(epoch, token)
         finally:
             replay.close()
@@ -123,7 +133,7 @@ def restore(
         publish(building / DATA_FILE, directory / DATA_FILE)
     finally:
         shutil.rmtree(building, ignore_errors=True)
-    return Restored(replay.sequence, replay.reached_at, replay.segments)
+    return Restored(replay.sequence, replay.reached_at, replay.segments, alone_at)
 
 
 def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, Manifest]:

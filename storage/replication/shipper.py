@@ -2,8 +2,7 @@
 
 It owns, below the shard's place there,
 
-    epochs/<n>               who took the shard n-th; made with put-if-absent before an owner does
-                             anything else
+    epochs/<n>, released/<n> who took the shard n-th (storage/replication/epochs.py)
     segments/<epoch>/<n>     the log (storage/replication/segment.py), each made with put-if-absent
 
 and the store's ShippingState. It does not know what a commit means, nor who waits for it to be
@@ -12,7 +11,9 @@ stored: it tells `on_stored`.
 Fencing. To own a shard is to hold its newest epoch, and to have put a segment of that epoch at the
 end of the log. There is one name for the next segment, so of two owners one gets it: the other
 finds the name taken by bytes that are not its own, tells `on_fenced` and ships nothing more. A
-paused owner learns it at its first attempt. No clock takes part.
+paused owner learns it at its first attempt. No clock takes part. What an owner does without putting
+anything, such as a read, it does under its lease (storage/replication/lease.py), whose end a taker
+waits for.
 
 A put that failed is repeated with the same bytes, for as long as it takes; one that had succeeded
 all the same shows by those bytes. After a crash, segments that landed are found and compared with
@@ -25,6 +26,7 @@ snapshot has been stored since.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import random
@@ -34,6 +36,14 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from storage.replication.epochs import (
+    epoch_name,
+    lease_left_by,
+    newest_epoch,
+    release,
+    take_epoch,
+)
+from storage.replication.lease import FormerLease, home_of
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.segment import (
     NO_HASH,
@@ -62,51 +72,9 @@ class Superseded(StoreError):
     """Another owner has taken the shard: this directory's history is not the shard's any more."""
 
 
-class Epoch(msgspec.Struct):
-    """An owner's claim. token: what only that owner's directory knows; at: Unix milliseconds."""
-
-    token: str
-    owner: str
-    at: int
-
-
-_decode_epoch = msgspec.json.Decoder(Epoch).decode
-
-
-def epoch_name(epoch: int) -> str:
-    return f"epochs/{epoch:012d}"
-
-
-def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
-    """The newest epoch's number and claim; (0, None) before the first."""
-    names = objects.names("epochs")
-    if not names:
-        return 0, None
-    number = int(names[-1])
-    return number, _decode_epoch(objects.get(epoch_name(number)) or b"{}")
-
-
-def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | None:
-    """The newest epoch, where another than the directory with this state has taken it since."""
-    number, claim = newest_epoch(objects)
-    return None if claim is None or claim.token in (state.token, state.former) else (number, claim)
-
-
 def newest_number(objects: ObjectStore) -> int:
     """The number of the log's last segment; 0 when there is none."""
     return max((place_of(name)[1] for name in objects.names(SEGMENTS)), default=0)
-
-
-def take_epoch(objects: ObjectStore, epoch: int, token: str, owner: str) -> bool:
-    """Claim an epoch; False when somebody else has. A claim of ours that had been reported as
-    failed counts. Raises ObjectStoreUnfit where a claim keeps nobody out.
-    """
-    claim = msgspec.json.encode(Epoch(token, owner, time.time_ns() // 1_000_000))
-    if objects.put_new(epoch_name(epoch), claim):
-        objects.check_refusal(epoch_name(epoch), claim)
-        return True
-    found = _decode_epoch(objects.get(epoch_name(epoch)) or b"{}")
-    return found.token == token
 
 
 class LogShipper:
@@ -116,6 +84,7 @@ class LogShipper:
                     interval_seconds or SEGMENT_BYTES_MAX
     backlog_bytes   of unshipped log; beyond it an owner that is not replicated drops the log and
                     asks for a snapshot instead
+    lease_seconds   for how long this owner may answer after its epoch was ended (lease.py)
     on_stored       (sequence): every commit up to it is in object storage, and can be restored
     on_fenced       (why): nothing will be stored any more; nothing may be acknowledged any more
     """
@@ -129,6 +98,7 @@ class LogShipper:
         replicated: bool,
         interval_seconds: float,
         backlog_bytes: int,
+        lease_seconds: float,
         on_stored: Callable[[int], None] = lambda sequence: None,
         on_fenced: Callable[[str], None] = lambda why: None,
     ):
@@ -138,6 +108,7 @@ class LogShipper:
         self._replicated = replicated
         self._interval = interval_seconds
         self._backlog_bytes = backlog_bytes
+        self._lease_seconds = lease_seconds
         self._on_stored, self._on_fenced = on_stored, on_fenced
         self._hold: Hold
         self._state = ShippingState()
@@ -161,8 +132,8 @@ class LogShipper:
     # --- taking the shard -------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take the shard's next epoch and find the end of its log. Raises Superseded,
-        ObjectStoreFailed, SegmentDamaged.
+        """Take the shard's next epoch, wait until no former owner may answer, and find the end of
+        the log. Raises Superseded, ObjectStoreFailed, SegmentDamaged.
         """
         self._patiently(self._claim)
         self._hold_from(self._state.sequence)
@@ -193,15 +164,32 @@ class LogShipper:
                 "Restore the shard from object storage."
             )
         former, token = "" if claim is None else claim.token, os.urandom(16).hex()
+        home = home_of(self._store.directory)
+        # This directory's own former process has ended, since its lock is ours. A copy of the
+        # directory, or its disk at another machine, says nothing of the process that wrote it.
+        is_locked_out = claim is not None and claim.home == home != ""
+        left = 0.0 if is_locked_out else lease_left_by(self._objects, newest, claim)
         # What proves the claim is on disk before the claim is made: it may succeed without our
         # hearing of it.
         state = msgspec.structs.replace(state, epoch=newest + 1, token=token, former=former)
         self._store.log.save(state)
-        if not take_epoch(self._objects, newest + 1, token, self._owner):
+        taken = take_epoch(
+            self._objects,
+            newest + 1,
+            token,
+            self._owner,
+            lease_seconds=max(self._lease_seconds, left),
+            home="" if left else home,  # it may end before the lease that it waits for has
+        )
+        if not taken:
             raise Superseded(
                 f"{self._store.directory}: its shard is being taken by another process (epoch "
                 f"{newest + 1})."
             )
+        if left:
+            FormerLease(left).wait_out()
+            release(self._objects, newest + 1)  # nobody answers; it answered nobody itself
+            return self._claim()
         self._state = state
         self._store.log.epoch = state.epoch
 
@@ -299,6 +287,8 @@ class LogShipper:
             self._thread.join()
         if not self.fenced:
             self._store.log.save(self._state)
+            with contextlib.suppress(ObjectStoreFailed):  # then whoever comes next waits
+                release(self._objects, self._state.epoch)
 
     def hurry(self) -> None:
         """Ship now what there is, because somebody waits for it."""

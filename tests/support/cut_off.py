@@ -4,6 +4,7 @@ takes its shard over from there.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ from runtime.installation import Secrets, shard_place
 from storage.replication import ObjectStore, ObjectStoreFailed, restore
 from storage.replication.snapshots import snapshots
 from tests.support.in_process import POLL_SECONDS, InProcess
+from tests.support.leases import waited_out
 
 WAIT_SECONDS = 0.3
+LEASE_SECONDS = 300  # no test is as slow as that
 
 
 class Link(ObjectStore):
@@ -53,6 +56,7 @@ def shipping(objects: Path, mode: str) -> dict[str, Any]:
         "object_store__ship_interval_ms": 5,
         "durability__mode": mode,
         "durability__wait_seconds_max": WAIT_SECONDS,
+        "cluster__lease_seconds": LEASE_SECONDS,
         "webhooks__allow_private_networks": True,
     }
 
@@ -88,10 +92,13 @@ def of_shard(service: InProcess, objects: Path) -> ObjectStore:
 
 @contextmanager
 def taken_over(
-    first: InProcess, objects: Path, directory: Path, **options: Any
+    first: InProcess, objects: Path, directory: Path, *, waits: bool = False, **options: Any
 ) -> Iterator[InProcess]:
-    """The shard on another node, from what is in the object store."""
-    restore(of_shard(first, objects), directory, take_over=True, owner="a test")
+    """The shard on another node, from what is in the object store; waits: for the end of the first
+    one's lease.
+    """
+    with contextlib.nullcontext() if waits else waited_out():
+        restore(of_shard(first, objects), directory, take_over=True, owner="a test")
     mode = first.settings.durability.mode
     service = InProcess(directory, secrets=first.secrets, **shipping(objects, mode) | options)
     try:

@@ -78,6 +78,7 @@ class Owner:
         *,
         replicated: bool = True,
         backlog_bytes: int = 1 << 30,
+        lease_seconds: float = 0,
         kind: Kind = PLAIN,
     ):
         self.directory = directory
@@ -91,6 +92,7 @@ class Owner:
             replicated=replicated,
             interval_seconds=0.02,
             backlog_bytes=backlog_bytes,
+            lease_seconds=lease_seconds,
             on_stored=self._on_stored,
             on_fenced=self._on_fenced,
         )

@@ -46,7 +46,7 @@ def s3_without_conditions() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(answer.content)
 
-        do_GET = do_PUT = do_POST = do_DELETE = _pass_on
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass_on
 
         def log_message(self, *_: object) -> None:
             """Nothing is logged."""

@@ -34,6 +34,7 @@ from runtime.tenancy import slot_of_email
 from storage.replication import ObjectStore, restore
 from tests.support.embedding import WordEmbedder
 from tests.support.in_process import PASSWORD
+from tests.support.leases import waited_out
 from tests.support.worlds import settings
 
 WAIT_SECONDS_MAX = 120
@@ -94,7 +95,8 @@ class Sharded:
         place = ObjectStore(self.settings.object_store.url).below(
             shard_place(self.layout.cluster_id, number)
         )
-        await asyncio.to_thread(restore, place, lost.directory, take_over=True, owner="a test")
+        with waited_out():
+            await asyncio.to_thread(restore, place, lost.directory, take_over=True, owner="a test")
         self.opened[number] = await self._open(number, create=False)
 
     async def _open(self, number: int, *, create: bool) -> Shard:

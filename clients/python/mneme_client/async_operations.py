@@ -3586,7 +3586,7 @@ class AsyncService:
         """Is the service ready?
 
         Answers 503 until every shard is open. A shard that another process took over is
-        named as fenced.
+        named as fenced, one that cannot find out whether that happened as without a lease.
         """
         request = Request("GET", "/v1/health", timeout=timeout)
         return await self._transport.json(request)

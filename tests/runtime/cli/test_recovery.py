@@ -39,9 +39,12 @@ def contents(service: Served, token: str) -> set[str]:
 
 def test_the_drill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MNEME_OBJECT_STORE__URL", f"file://{tmp_path}/objects")
-    with served(
-        tmp_path / "data", durability__mode="replicated", durability__wait_seconds_max=30
-    ) as service:
+    options = {
+        "durability__mode": "replicated",
+        "durability__wait_seconds_max": 30,
+        "cluster__lease_seconds": 8,  # which the restore waits for
+    }
+    with served(tmp_path / "data", **options) as service:
         token = service.register()
         for number in range(3):
             created(service, token, f"Fact {number} about tea.")

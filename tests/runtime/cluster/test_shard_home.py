@@ -35,6 +35,7 @@ from runtime.shard import Shard
 from runtime.tenancy import slot_of_email
 from storage.replication import Superseded
 from tests.support.embedding import WordEmbedder
+from tests.support.leases import waited_out
 from tests.support.several_nodes import SECRETS
 from tests.support.worlds import settings
 
@@ -84,7 +85,8 @@ class Node:
         )
 
     async def open(self) -> Shard:
-        return await open_at_home(self.settings, 0, self.make)
+        with waited_out():
+            return await open_at_home(self.settings, 0, self.make)
 
 
 async def register(shard: Shard, number: int) -> int:

@@ -27,6 +27,7 @@ from runtime.shard.slot_moves import MoveRefused
 from runtime.tenancy import slot_of_email
 from storage.replication import ObjectStore, ObjectStoreFailed, shipper, snapshots
 from tests.support.clocks import next_millisecond
+from tests.support.leases import waited_out
 from tests.support.sharded import Apart, Sharded, Steps, emails, sharded
 from tests.support.worlds import settings
 
@@ -104,14 +105,15 @@ async def restored(
     """
     shutil.copytree(service.settings.data_dir / "secrets", directory / "secrets")
     given = settings(data_dir=str(directory), object_store__url=service.settings.object_store.url)
-    await asyncio.to_thread(
-        restore_installation,
-        given,
-        cluster_id=None,
-        at=at,
-        take_over=bool(options),
-        told=lambda *_: None,
-    )
+    with waited_out():
+        await asyncio.to_thread(
+            restore_installation,
+            given,
+            cluster_id=None,
+            at=at,
+            take_over=bool(options),
+            told=lambda *_: None,
+        )
     async with sharded(directory, **options) as found:
         await found.operate("GET", "")
         await found.moved()

@@ -1,0 +1,90 @@
+"""Who has owned a shard: one object for each owner, numbered.
+
+epochs/<n>      the claim of the n-th; made with put-if-absent before it does anything else
+released/<n>    neither the n-th owner nor one before it answers any more
+"""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from storage.replication.object_store import ObjectStore
+from storage.store import ShippingState
+
+
+class Epoch(msgspec.Struct):
+    """An owner's claim.
+
+    token          what only that owner's directory knows
+    at             Unix milliseconds
+    lease_seconds  for how long it, or the owner before it, may answer after a next epoch was taken;
+                   0 from a release that had no leases
+    home           its directory (lease.home_of), which it holds locked while it answers
+    """
+
+    token: str
+    owner: str
+    at: int
+    lease_seconds: float = 0.0
+    home: str = ""
+
+
+_decode_epoch = msgspec.json.Decoder(Epoch).decode
+
+
+def epoch_name(epoch: int) -> str:
+    return f"epochs/{epoch:012d}"
+
+
+def newest_epoch(objects: ObjectStore) -> tuple[int, Epoch | None]:
+    """The newest epoch's number and claim; (0, None) before the first."""
+    names = objects.names("epochs")
+    if not names:
+        return 0, None
+    number = int(names[-1])
+    return number, _decode_epoch(objects.get(epoch_name(number)) or b"{}")
+
+
+def taken_by(objects: ObjectStore, state: ShippingState) -> tuple[int, Epoch] | None:
+    """The newest epoch, where another than the directory with this state has taken it since."""
+    number, claim = newest_epoch(objects)
+    return None if claim is None or claim.token in (state.token, state.former) else (number, claim)
+
+
+def released_name(epoch: int) -> str:
+    return f"released/{epoch:012d}"
+
+
+def release(objects: ObjectStore, epoch: int) -> None:
+    """Say that neither an epoch's owner nor one before it answers any more."""
+    objects.put_new(released_name(epoch), b"")
+
+
+def lease_left_by(objects: ObjectStore, epoch: int, claim: Epoch | None) -> float:
+    """The seconds for which the owner of an epoch may answer after its end."""
+    if claim is None or objects.has(released_name(epoch)):
+        return 0.0
+    return claim.lease_seconds
+
+
+def take_epoch(
+    objects: ObjectStore,
+    epoch: int,
+    token: str,
+    owner: str,
+    *,
+    lease_seconds: float = 0.0,
+    home: str = "",
+) -> bool:
+    """Claim an epoch; False when somebody else has. A claim of ours that had been reported as
+    failed counts. Raises ObjectStoreUnfit where a claim keeps nobody out.
+    """
+    at = time.time_ns() // 1_000_000
+    claim = msgspec.json.encode(Epoch(token, owner, at, lease_seconds, home))
+    if objects.put_new(epoch_name(epoch), claim):
+        objects.check_refusal(epoch_name(epoch), claim)
+        return True
+    found = _decode_epoch(objects.get(epoch_name(epoch)) or b"{}")
+    return found.token == token
