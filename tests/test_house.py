@@ -200,6 +200,8 @@ SLOT_CONTEXTS_IN = (
     *(
         "plugins/accounts/api_keys.py",
         "plugins/accounts/erasure.py",
+        "plugins/accounts/invitations.py",
+        "plugins/accounts/tickets.py",
         "plugins/accounts/operations.py",
         "plugins/billing/operations.py",
         "plugins/usage.py",

@@ -9,9 +9,10 @@ So the address is unique because one writer owns its slot, and neither login nor
 a directory. Registration and login are public: their context is bound to the slot, and they find
 the tenant there.
 
-operations.py has registration and login, passwords.py and api_keys.py what they need; sessions.py
-lists and ends what they began, and changes the password; transfer.py takes an account along, and
-erasure.py ends it. Both go by what the other plugins declare.
+operations.py has registration and login, passwords.py and api_keys.py what they need;
+invitations.py says who may register; sessions.py lists and ends what they began, and changes the
+password; transfer.py takes an account along, and erasure.py ends it. The last two go by what
+the other plugins declare.
 
 Passwords are hashed with argon2id, which is slow on purpose. That happens in `prepare`, on a few
 threads of its own and outside any transaction; a login with an unknown address costs one hash as
@@ -23,13 +24,14 @@ change in one transaction, so a deleted key is refused from the next request on.
 
     tenants, emails, credentials, revoked_tokens, key_usage     see runtime/api/tenants.py
     sessions                                                    see runtime/api/access_tokens.py
+    invitations     (ticket id,)-> InvitationRow                 of the slot; see invitations.py
     api_keys        (ordinal,)  -> ApiKeyRow                    in the order they were minted
     api_key_ids     (key id,)   -> ordinal, 4 bytes big endian
 """
 
 from __future__ import annotations
 
-from plugins.accounts import erasure, sessions, transfer
+from plugins.accounts import erasure, invitations, sessions, transfer
 from plugins.accounts.api_keys import API_KEY_IDS, API_KEYS, CHECKS
 from plugins.accounts.operations import OPERATIONS, erase, export
 from runtime.api.plugin import Plugin
@@ -38,8 +40,14 @@ __all__ = ["plugin"]
 
 plugin = Plugin(
     name="accounts",
-    operations=(*OPERATIONS, *sessions.OPERATIONS, *erasure.OPERATIONS, *transfer.OPERATIONS),
-    tables=(API_KEYS, API_KEY_IDS),
+    operations=(
+        *OPERATIONS,
+        *invitations.OPERATIONS,
+        *sessions.OPERATIONS,
+        *erasure.OPERATIONS,
+        *transfer.OPERATIONS,
+    ),
+    tables=(API_KEYS, API_KEY_IDS, invitations.INVITATIONS),
     jobs=(erasure.ERASE_JOB,),
     erase=erase,
     export=export,

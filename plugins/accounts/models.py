@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from plugins.accounts import limits
+from plugins.accounts import limits, tickets
 from runtime.api.operation import Body, View
 from runtime.limits import EMAIL_CHARS_MAX, NAME_CHARS_MAX
 from runtime.tenancy import normalise_email
@@ -40,6 +40,14 @@ Email = Annotated[
     ),
     AfterValidator(_normalised),
 ]
+InvitationText = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=tickets.TEXT_CHARS_MAX,
+        description="An invitation that the operator made.",
+    ),
+]
 KeyName = Annotated[
     str,
     Field(
@@ -68,6 +76,9 @@ class Registration(Body):
     )
     full_name: str = Field(
         min_length=1, max_length=NAME_CHARS_MAX, description="The account holder's name."
+    )
+    invitation: InvitationText | None = Field(
+        default=None, description="Needed where `auth.registration` is `invite`."
     )
 
 

@@ -16,6 +16,7 @@ from plugins.accounts.api_keys import (
     list_api_keys,
     listed_key,
 )
+from plugins.accounts.invitations import CLAIM, check_may_register, to_claim, use_up
 from plugins.accounts.models import (
     Account,
     ListedApiKey,
@@ -31,7 +32,7 @@ from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.operation import Call, Idempotency, Read, Reply, Write
+from runtime.api.operation import Before, Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import (
@@ -54,8 +55,10 @@ def _refuse_taken(ctx: SlotReadContext, email: str) -> None:
 
 
 def load_registration(ctx: SlotReadContext, body: Registration) -> argon2.PasswordHasher:
-    """The hasher to use; a taken address is refused before the slow part."""
-    _refuse_taken(ctx, body.email)
+    """The hasher to use. A taken address is refused after the slow part only, which whoever tries
+    many addresses has to wait for.
+    """
+    check_may_register(ctx, body)
     return hasher_of(ctx)
 
 
@@ -65,6 +68,7 @@ async def hash_password(call: Call, hasher: argon2.PasswordHasher, models: Model
 
 
 def register(ctx: SlotWriteContext, body: Registration) -> Reply:
+    use_up(ctx, body)
     _refuse_taken(ctx, body.email)
     # The account's own id carries a random tag: the tag of all its other ids derives from it.
     tenant_id = ids.make_id("usr", ctx.now, ctx.random(4), ctx.random(10))
@@ -216,11 +220,13 @@ OPERATIONS = (
         accounts=True,
         slot_of=lambda body: slot_of_email(body.email),
         rate="register",
+        before=Before(CLAIM, to_claim),
         idempotency=Idempotency.CACHED,
         summary="Register an account",
         description=(
             "Makes an account and logs it in. The access token is usable at once. A taken e-mail "
-            "address is 409."
+            "address is 409. Where `auth.registration` is `invite`, it needs an `invitation` of "
+            "the operator, and where it is `closed`, nobody registers: 403."
         ),
         example={**_CREDENTIALS_EXAMPLE, "full_name": "Ada Lovelace"},
         example_reply=_SESSION_EXAMPLE,

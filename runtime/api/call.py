@@ -103,7 +103,7 @@ class Call:
                  Idempotency-Key
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
     stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply`
-             what the flow ends with
+             what the flow ends with. Of a public write, `loaded` is what its `before` answered
     flow     name of the flow that made this call; the flow was admitted and is paid for as a whole,
              so this call is neither counted nor charged
     """

@@ -69,6 +69,7 @@ __all__ = [
     "BEGUN",
     "END",
     "NOBODY",
+    "Before",
     "Body",
     "Call",
     "Credential",
@@ -194,6 +195,18 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What a public write needs done in another slot before it: the gateway has the internal
+    operation of this name answer first, and passes its body on as `call.loaded`.
+
+    body_of  (body, settings) -> the body of that operation; None where it is not needed
+    """
+
+    operation: str
+    body_of: Callable[[Any, Settings], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One endpoint: what all kinds declare. Written as a Read, a Write or a Flow.
 
@@ -263,6 +276,7 @@ class Operation:
     reserves: ClassVar[Callable[[Any, Settings], int] | None] = None
     idempotency: ClassVar[Idempotency] = Idempotency.NONE
     resource: ClassVar[Resource | None] = None
+    before: ClassVar[Before | None] = None
     upload: ClassVar[Upload | None] = None
     remote: ClassVar[Callable[[Call], bool] | None] = None
     signed_by: ClassVar[str | None] = None
@@ -318,6 +332,7 @@ class Write(Operation):
     idempotency  NONE, CACHED or CANONICAL
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of
                  a finished write
+    before       of a public write: what has to be done in another slot first; it can be repeated
     upload       set where the body is a form with a file
     remote       (call) -> whether it waits for somebody else's server before its transaction; it
                  then travels apart from the others
@@ -331,6 +346,7 @@ class Write(Operation):
     prepare: Prepare | None = None
     idempotency: Idempotency = Idempotency.NONE
     resource: Resource | None = None
+    before: Before | None = None
     upload: Upload | None = None
     remote: Callable[[Call], bool] | None = None
     signed_by: str | None = None

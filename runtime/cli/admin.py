@@ -193,6 +193,21 @@ def list_accounts(parsed: Namespace, settings: Settings) -> int:
     return OK
 
 
+def _invite_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--email", help="the one address that may register (default: any)")
+    parser.add_argument(
+        "--days", type=int, default=7, metavar="DAYS", help="how long it is good for (default: 7)"
+    )
+
+
+def invite(parsed: Namespace, settings: Settings) -> int:
+    named = {} if parsed.email is None else {"email": parsed.email}
+    body = {"expires_in_seconds": parsed.days * 24 * 3600, **named}
+    with operator_client(parsed, settings) as caller:
+        print(caller.call("POST", "/v1/auth/invitations", body)["invitation"])
+    return OK
+
+
 def set_tier(parsed: Namespace, settings: Settings) -> int:
     price = {} if parsed.price_cents is None else {"price_cents": parsed.price_cents}
     with operator_client(parsed, settings) as caller:
@@ -274,6 +289,7 @@ def credit_note(parsed: Namespace, settings: Settings) -> int:
 
 COMMANDS: tuple[Command, ...] = (
     Command("accounts", "list all accounts and their tiers", lambda parser: None, list_accounts),
+    Command("invite", "invite somebody to register once", _invite_arguments, invite),
     Command("set-tier", "change an account's tier at once", _set_tier_arguments, set_tier),
     Command(
         "close-period",

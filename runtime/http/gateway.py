@@ -16,7 +16,7 @@ from urllib.parse import quote
 import orjson
 
 from runtime.api.mount import INSIDE, REQUEST, Application, Scope, Send
-from runtime.api.operation import Call, Credential, Kind, Operation, Reply, Signed
+from runtime.api.operation import Before, Call, Credential, Kind, Operation, Reply, Signed
 from runtime.api.operation import Flow as FlowOperation
 from runtime.api.plugin import Registry
 from runtime.errors import (
@@ -343,6 +343,10 @@ class Gateway:
             return await self._execute(call)
         if route.tenantless and operation.slot_of is not None:
             call.slot = operation.slot_of(call.body)
+        if operation.before is not None:
+            refused = await self._do_before(call, operation.before)
+            if refused is not None:
+                return refused
         if isinstance(operation, FlowOperation) and not route.tenantless:
             flow = Flow(call, operation, self._registry, self._shards, self._models)
             return await unless_left(flow.run(), receive)
@@ -354,6 +358,23 @@ class Gateway:
         if operation.kind is Kind.READ:
             return await self._execute(call)
         return await self._to_the_end(self._execute(call))
+
+    async def _do_before(self, call: Call, before: Before) -> Reply | None:
+        """Have done what a public write needs in another slot; -> what refuses it, if it does."""
+        body = before.body_of(call.body, self._settings)
+        if body is None:
+            return None
+        needed = self._registry.operations[before.operation]
+        assert needed.slot_of is not None  # internal operations say it
+        first = Call(
+            needed.name, needed.slot_of(body), call.now_ms, call.seed, call.request_id, body=body
+        )
+        first.credential, first.client = Credential("operator"), call.client
+        reply = await self._to_the_end(self._execute(first))
+        if reply.error is not None:
+            return reply
+        call.loaded = orjson.loads(reply.body)
+        return None
 
     async def _execute(self, call: Call) -> Reply:
         """The shard's reply. More calls than can be answered soon are refused at once, before they

@@ -255,6 +255,10 @@ class Memory(Section, frozen=True):
 
 
 class Auth(Section, frozen=True):
+    registration: Literal["open", "invite", "closed"] = Field(
+        default="open",
+        description="Who may register: anybody, whoever the operator invited, or nobody.",
+    )
     token_seconds: int = Field(
         default=30 * 24 * 3600,
         ge=60,

@@ -78,6 +78,8 @@ PARTS = {
     "internal.cluster.rebalance": "part 1, internal routes",
     "internal.cluster.report": "part 1, internal routes",
     "internal.cluster.undrain": "part 1, internal routes",
+    "internal.invitations.claim": "part 1, internal routes",
+    "internal.invitations.create": "part 1, internal routes",
     "internal.keys.create": "part 1, internal routes",
     "internal.repair": "part 1, internal routes",
     "internal.usage.audit": "part 1, internal routes",

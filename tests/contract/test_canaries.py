@@ -34,7 +34,7 @@ NO_CONTENT = {
     "invoice", "since", "until", "timezone", "language", "date_range_start", "date_range_end",
     "between", "known_at", "valid_at", "timestamp", "recorded_at", "valid_from", "valid_to",
     "source_memory_id", "relationship_id", "keep", "duplicates", "corrects", "memory_ids",
-    "policy_key",
+    "policy_key", "invitation",
 }  # fmt: skip
 FREE_OBJECTS = (
     "metadata", "filters", "record", "chat.completions: messages", "context", "features",
@@ -211,6 +211,11 @@ def live_with_memories(plant: CanaryHarness) -> None:
     plant("auth.api_keys.create", {"name": "*"})
     operator = plant.service.secrets.operator_token
     plant("internal.keys.create", {"email": f"{address}@example.com", "name": "*"}, who=operator)
+    guest = {"email": "*@example.com"}
+    invited = plant("internal.invitations.create", guest, who=operator)
+    claim = {"invitation": invited["invitation"], "email": invited["email"]}
+    plant("internal.invitations.claim", claim, who=operator)
+    plant.places.add("internal.invitations.claim: email")  # planted when it was invited
     collection = plant(
         "collections.create", {"name": "*", "description": "*", "metadata": {"*": "*"}}
     )["id"]

@@ -89,6 +89,7 @@ OPEN_ROWS = {
     "memory_cues.records": "numbers, times and keyed digests",
     "emails": "of the slot: an account's number, by a keyed digest",
     "credentials": "of the slot: key ids, account numbers and scopes, by keyed digests",
+    "invitations": "of the slot: keyed digests",
     "jobs_due": "of the slot: nothing but their keys, times, numbers and ids",
     "erasures": "of the slot: counts and times, by keyed digests",
 }

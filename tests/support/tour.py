@@ -106,6 +106,9 @@ def accounts(call: Tour) -> None:
         {"email": account["email"], "name": "operator", "scopes": ["admin"]},
         who=operator,
     )
+    guest = {"email": "guest@example.com"}
+    invited = call("internal.invitations.create", guest, who=operator)["invitation"]
+    call("internal.invitations.claim", {**guest, "invitation": invited}, who=operator)
     call("internal.repair", {"slot": slot_of_email(account["email"]), "number": 1}, who=operator)
 
 

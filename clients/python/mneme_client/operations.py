@@ -370,22 +370,26 @@ class Auth:
         email: str,
         password: str,
         full_name: str,
+        invitation: str | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.Session:
         """Register an account.
 
         Makes an account and logs it in. The access token is usable at once. A taken e-mail
-        address is 409. A repeated Idempotency-Key repeats the answer for 24 hours.
+        address is 409. Where `auth.registration` is `invite`, it needs an `invitation` of
+        the operator, and where it is `closed`, nobody registers: 403. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
 
-        email      E-mail address; white space around it and letter case do not count.
-        password   The password.
-        full_name  The account holder's name.
+        email       E-mail address; white space around it and letter case do not count.
+        password    The password.
+        full_name   The account holder's name.
+        invitation  Needed where `auth.registration` is `invite`.
         """
         request = Request(
             "POST",
             "/v1/auth/register",
-            body=given(email=email, password=password, full_name=full_name),
+            body=given(email=email, password=password, full_name=full_name, invitation=invitation),
             key=keyed(idempotency_key),
             timeout=timeout,
         )

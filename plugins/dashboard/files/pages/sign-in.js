@@ -11,7 +11,8 @@ export async function render(root, { session, route }) {
   const show = (signingUp) => {
     const next = route.query.get("next") ?? "/";
     const enter = async (values) => {
-      await session.signIn(values);
+      const invitation = route.query.get("invitation");
+      await session.signIn(signingUp && invitation ? { ...values, invitation } : values);
       await route.go(next.startsWith("/") && !next.startsWith("//") ? next : "/", { replaced: true });
     };
     const fields = signingUp
