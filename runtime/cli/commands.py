@@ -5,6 +5,7 @@ that it calls. What is heavy is imported only by the command that needs it.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import secrets
@@ -30,14 +31,19 @@ class CommandFailed(Exception):
 
 
 def serve(parsed: argparse.Namespace) -> int:
-    settings = service_settings(parsed)
+    # What is imported now stays: to look for garbage in it again and again is a sixth of the start.
+    gc.disable()
+    try:
+        settings = service_settings(parsed)
+        from runtime import serve as serving
+    finally:
+        gc.enable()
     if parsed.demo_account and settings.environment == "production":
         raise CommandFailed(
             "--demo-account is for local installations; leave it out where environment is "
             "production."
         )
     configure_logging(settings)
-    from runtime import serve as serving
 
     def announce(base_url: str) -> None:
         # A thread of its own: the caller may be the very event loop that has to answer the calls

@@ -13,6 +13,7 @@ must be to each other, or that an id must exist, a schema does not say.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 import pytest
 import schemathesis
@@ -36,8 +37,10 @@ from runtime.http import openapi
 from tests.support import upstream
 from tests.support.served import Served, served
 
-REQUESTS_PER_OPERATION = 5  # beside those on and beyond each bound
-REFUSED_REQUESTS_PER_OPERATION = 2
+MANY = settings.get_current_profile_name() == "random"  # make test-long
+REQUESTS_PER_OPERATION = 20 if MANY else 3  # beside those on and beyond each bound
+REFUSED_REQUESTS_PER_OPERATION = 5 if MANY else 1
+PATHS_PER_TEST = 6  # a schema is read for each test, which takes as long as ten requests
 SEED = 20
 CHECKS = [
     not_a_server_error,
@@ -72,29 +75,30 @@ REFUSALS = NegativeDataRejectionConfig(
 
 DOCUMENT = openapi.document(serve_app.registry(), "1.2.3")
 PATHS = list(DOCUMENT["paths"])
+GROUPS = [PATHS[at : at + PATHS_PER_TEST] for at in range(0, len(PATHS), PATHS_PER_TEST)]
 
 
-def described(path: str, *, boundaries: bool) -> schemathesis.BaseSchema:
-    """The operations of a path; with the values on and beyond each bound of their schemas, besides
-    random ones, or without.
+def described(paths: list[str], *, boundaries: bool) -> schemathesis.BaseSchema:
+    """The operations of these paths; with the values on and beyond each bound of their schemas,
+    besides random ones, or without.
     """
     phases = PhasesConfig(coverage=CoveragePhaseConfig(enabled=boundaries))
     project = ProjectConfig(
         generation=GENERATION, phases=phases, checks=ChecksConfig(negative_data_rejection=REFUSALS)
     )
     config = SchemathesisConfig(seed=SEED, projects=ProjectsConfig(default=project))
-    document = {**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}}
+    document = {**DOCUMENT, "paths": {path: DOCUMENT["paths"][path] for path in paths}}
     return schemathesis.openapi.from_dict(document, config=config)
 
 
 # Requests are made up when their test runs, which one worker does, and not when every worker lists
 # the tests.
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=GROUPS, ids=itemgetter(0))
 def with_boundaries(request: pytest.FixtureRequest) -> schemathesis.BaseSchema:
     return described(request.param, boundaries=True)
 
 
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=GROUPS, ids=itemgetter(0))
 def without_boundaries(request: pytest.FixtureRequest) -> schemathesis.BaseSchema:
     return described(request.param, boundaries=False)
 
