@@ -6,6 +6,7 @@
     ray_shards        how a gateway reaches actors: batching.py packs the calls, unix_socket.py
                       carries them on the shard's own node
     local             the same shards in this process, for laptops and tests
+    release           what processes tell each other first: which release they run
     supervisor        moves slots from shard to shard; supervisor_actor.py is its process
     node_watch        brings shards to nodes; shard_home.py opens one where it came to live, and
                       nodes.py knows which nodes there are

@@ -30,6 +30,7 @@ from runtime.cluster.process import (
     log_to_file,
     open_shard,
 )
+from runtime.cluster.release import check_release, release_of
 from runtime.limits import START_SECONDS_MAX
 from runtime.placement import PlacementTable
 from runtime.settings import Settings
@@ -52,6 +53,7 @@ class ShardActor:
         self._number = number
         self._node = node
         self._opener = opener
+        self._release = release_of(opener)
         self._shard: ShardLike | None = None
         self._opening = asyncio.Lock()
         self._short_cut: asyncio.Server | None = None
@@ -67,7 +69,7 @@ class ShardActor:
                     await asyncio.to_thread(self._check_home)
                 self._shard = await open_shard(self._settings, self._number, self._opener)
                 self._short_cut = await unix_socket.listen(
-                    short_cut(self._settings, self._number), self.execute
+                    short_cut(self._settings, self._number), self._release, self._execute
                 )
                 self._watching = asyncio.create_task(self._end_when_fenced(self._shard))
 
@@ -87,8 +89,14 @@ class ShardActor:
                 f"Shard {self._number} lives on node {home} by now, not on node {self._node}."
             )
 
-    async def execute(self, message: bytes) -> bytes:
-        """One batch of calls (batching.pack_calls) -> their replies (batching.pack_replies)."""
+    async def execute(self, message: bytes, release: str = "") -> bytes:
+        """One batch of calls (batching.pack_calls) -> their replies (batching.pack_replies).
+        release: the sender's. Raises OtherRelease before it reads a call of another one.
+        """
+        check_release(release, self._release, f"Shard {self._number}")
+        return await self._execute(message)
+
+    async def _execute(self, message: bytes) -> bytes:
         shard = await self._opened()
         try:
             return pack_replies(await shard.execute_many(unpack_calls(message)))
@@ -97,7 +105,7 @@ class ShardActor:
 
     async def status(self) -> dict[str, Any]:
         shard = await self._opened()
-        return {**await shard.status(), "pid": os.getpid()}
+        return {**await shard.status(), "pid": os.getpid(), "release": self._release}
 
     async def order(self, step: str, *given: Any) -> Any:
         """One step of a slot's move (runtime/shard/slot_moves.py)."""

@@ -16,9 +16,10 @@ a queue per class of call:
                            alone, and many are under way
 
 The queue knows nothing of Ray: it is given `send(bytes) -> bytes`, which raises ShardLost when it
-cannot say what happened, and `wait_until_up()`. Invariant: a write is sent at most once. When the
-shard is lost with a write under way, the outcome is unknown and the caller hears Unavailable; a
-read is sent a second time; calls not yet sent wait for the shard's return.
+cannot say what happened and OtherRelease when nothing was sent for that reason, and
+`wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with a write
+under way, the outcome is unknown and the caller hears Unavailable; a read is sent a second time;
+calls not yet sent wait for the shard's return.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from runtime.api.operation import Call, Kind, Operation, Reply
+from runtime.cluster.release import OtherRelease
 from runtime.errors import Unavailable
 from runtime.limits import (
     BATCH_BYTES_MAX,
@@ -216,6 +218,11 @@ class BatchingQueue:
             return  # each caller's own timeout, which began earlier, has already told it
         except ShardLost:
             self._lost(batch)
+            return
+        except OtherRelease as other:  # nothing was sent
+            for waiting in batch:
+                if not waiting.reply.done():
+                    waiting.reply.set_exception(Unavailable(str(other)))
             return
         for waiting, reply in zip(batch, replies, strict=True):
             if not waiting.reply.done():

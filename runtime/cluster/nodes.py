@@ -4,9 +4,9 @@ A node's name is its label `mneme-node`, which it keeps when it comes back (`ray
 mneme-node=a`). Where no node has the label, all nodes take part under Ray's own ids, and one that
 comes back is known by the directories it brings.
 
-A node is inspected once when it is seen: that its data directory is its own and belongs to this
-installation, that no secret of its environment differs from that of the settings, and which shards
-it has directories of.
+A node is inspected once when it is seen: that its release is the service's, that its data directory
+is its own and belongs to this installation, that no secret of its environment differs from that of
+the settings, and which shards it has directories of.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.cluster.release import OtherRelease, check_release, release_of
 from runtime.cluster.shard_home import set_strangers_aside
 from runtime.installation import (
     SECRET_NAMES,
@@ -80,14 +81,32 @@ def alive(placement: Placement) -> set[str]:
     return {each[_RAYS_LABEL] for each in labels}
 
 
-async def inspected(settings: Settings, node: str, others: Container[str]) -> Inspection:
-    """What the node says. others: the nodes that are there."""
+def _run_there(node: str, function: Callable[..., Any], *given: Any) -> Awaitable[Any]:
+    """Run a function of the release that is installed on the node."""
+    import ray
+
+    there: Any = ray.remote(function)
+    return there.options(num_cpus=0, max_retries=0, label_selector=selector(node)).remote(*given)
+
+
+async def inspected(
+    settings: Settings,
+    opener: str,
+    node: str,
+    others: Container[str],
+    run_there: Callable[..., Awaitable[Any]] = _run_there,
+) -> Inspection:
+    """What the node says. opener: of the shards; others: the nodes that are there."""
     import ray.exceptions
 
-    look = ray.remote(look_around).options(num_cpus=0, max_retries=0, label_selector=selector(node))
     try:
         async with asyncio.timeout(NODE_INSPECTION_SECONDS_MAX):
-            return await look.remote(settings.core(), node, others)
+            # first, because another release may not even read the settings
+            found = await run_there(node, release_of, opener)
+            check_release(release_of(opener), found, f"Node {node}")
+            return await run_there(node, look_around, settings.core(), node, others)
+    except OtherRelease as other:
+        return Inspection(problem=str(other))
     except (ray.exceptions.RayError, TimeoutError) as failed:
         reason = str(failed).strip().splitlines()[-1:] or ["no answer"]
         return Inspection(problem=f"Node {node} cannot be inspected: {reason[0]}")

@@ -16,6 +16,7 @@ from runtime.api.operation import Call, Reply
 from runtime.api.plugin import Registry
 from runtime.cluster import actors, nodes, unix_socket
 from runtime.cluster.batching import BatchingQueue, ShardLost, queue_of
+from runtime.cluster.release import OtherRelease, check_release, release_of
 from runtime.cluster.supervisor_actor import start_supervisor
 from runtime.errors import Unavailable
 from runtime.limits import CALL_SECONDS_MAX, SHARD_PROBE_SECONDS_MAX, SHARD_STATUS_SECONDS_MAX
@@ -29,8 +30,11 @@ log = logging.getLogger("mneme.cluster")
 class _RayShard:
     """One shard seen from a gateway: its actor, its queues and whether it is up."""
 
-    def __init__(self, settings: Settings, number: int, slots: SlotMap, own_node: str):
+    def __init__(
+        self, settings: Settings, number: int, slots: SlotMap, own_node: str, release: str
+    ):
         self._settings = settings
+        self._release = release
         self._number = number
         self._slots = slots
         self._own_node = own_node
@@ -45,7 +49,9 @@ class _RayShard:
         self._handle: Any = None
         path = actors.short_cut(self._settings, self._number)
         self._short_cut = (
-            unix_socket.ShardSocket(path) if self._node in ("", self._own_node) else None
+            unix_socket.ShardSocket(path, self._release)
+            if self._node in ("", self._own_node)
+            else None
         )
 
     def _actor(self) -> Any:
@@ -78,8 +84,12 @@ class _RayShard:
                 log.warning("shard %d is lost: its connection ended", self._number)
                 raise ShardLost from lost
         try:
-            return await self._actor().execute.remote(message)
+            return await self._actor().execute.remote(message, self._release)
         except ray.exceptions.RayError as lost:
+            if isinstance(lost, ray.exceptions.RayTaskError) and isinstance(
+                lost.cause, OtherRelease
+            ):
+                raise lost.cause from None
             self._handle = None
             # An actor that died, one that restarts, or one whose store did not open again: in each
             # case no reply will come.
@@ -129,8 +139,10 @@ class _RayShard:
 
         try:
             async with asyncio.timeout(seconds):
-                return await self._actor().status.remote()
-        except (ray.exceptions.RayError, ShardLost, TimeoutError) as lost:
+                figures = await self._actor().status.remote()
+                check_release(self._release, figures.pop("release", ""), f"Shard {self._number}")
+                return figures
+        except (OtherRelease, ray.exceptions.RayError, ShardLost, TimeoutError) as lost:
             self._handle = None
             reason = str(lost).strip().splitlines()[-1:] or ["no answer"]
             is_fenced = isinstance(lost, ray.exceptions.RayTaskError) and isinstance(
@@ -153,6 +165,7 @@ class RayShards:
         table = PlacementTable.of(settings)
         self._settings = settings
         self._opener = opener
+        self._release = release_of(opener)
         self._own_node = "" if settings.cluster.name is None else nodes.own_name()
         self._map = SlotMap(table.load(), table)
         self._shards = {
@@ -175,7 +188,7 @@ class RayShards:
         return await shard.queue(queue_of(self._operations[call.operation], call)).execute(call)
 
     def _found(self, number: int) -> _RayShard:
-        return _RayShard(self._settings, number, self._map, self._own_node)
+        return _RayShard(self._settings, number, self._map, self._own_node, self._release)
 
     async def supervise(self, name: str, **given: Any) -> dict[str, Any]:
         """As Supervisor.order. Raises PlacementError, Unavailable."""

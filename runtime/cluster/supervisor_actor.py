@@ -184,7 +184,7 @@ class _RayNodes:
             return {}
 
     async def inspect(self, node: str, others: set[str]) -> Inspection:
-        return await nodes.inspected(self._settings, node, others)
+        return await nodes.inspected(self._settings, self._opener, node, others)
 
     def _handle(self, home: Home) -> Any:
         import ray

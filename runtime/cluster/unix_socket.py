@@ -3,11 +3,12 @@ through Ray.
 
 Carries the messages of a batching queue, each as its length and its bytes, and knows nothing of
 what is in them. A connection carries one message at a time and its answer; a gateway keeps as many
-as it has batches under way.
+as it has batches under way. The first message each way is the sender's release
+(runtime/cluster/release.py); where they differ, nothing else is read.
 
 Who may connect may have any code run, since messages are pickles: the sockets lie in a directory of
-this user's with mode 0700, and one that is not so is not used. Invariant: NotConnected means that
-nothing was sent; any other failure may come after the shard did its work.
+this user's with mode 0700, and one that is not so is not used. Invariant: NotConnected and
+OtherRelease mean that nothing was sent; any other failure may come after the shard did its work.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
+from runtime.cluster.release import check_release
 from runtime.limits import BATCH_BYTES_MAX
 
 log = logging.getLogger("mneme.shard_socket")
@@ -52,9 +54,11 @@ def _is_private(directory: Path) -> bool:
     )
 
 
-async def listen(path: Path, execute: Callable[[bytes], Awaitable[bytes]]) -> asyncio.Server | None:
-    """Answer messages on the socket. None where there is no directory for it that is this user's
-    alone.
+async def listen(
+    path: Path, release: str, execute: Callable[[bytes], Awaitable[bytes]]
+) -> asyncio.Server | None:
+    """Answer messages of this release on the socket. None where there is no directory for it that
+    is this user's alone.
     """
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -67,6 +71,12 @@ async def listen(path: Path, execute: Callable[[bytes], Awaitable[bytes]]) -> as
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            other = await _receive(reader)
+            _send(writer, release.encode())
+            await writer.drain()
+            if other != release.encode():
+                log.error("a gateway of another release was refused: %r", other[:100])
+                return
             while True:
                 message = await _receive(reader)
                 _send(writer, await execute(message))
@@ -89,12 +99,12 @@ def remove(path: Path) -> None:
 class ShardSocket:
     """The gateway's end: its connections to one shard. Lives on one event loop."""
 
-    def __init__(self, path: Path):
-        self._path = path
+    def __init__(self, path: Path, release: str):
+        self._path, self._release = path, release
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def send(self, message: bytes) -> bytes:
-        """The answer to the message. Raises NotConnected, ConnectionError,
+        """The answer to the message. Raises NotConnected, OtherRelease, ConnectionError,
         asyncio.IncompleteReadError.
         """
         reader, writer = await self._connection()
@@ -116,9 +126,20 @@ class ShardSocket:
         if not _is_private(self._path.parent):
             raise NotConnected
         try:
-            return await asyncio.open_unix_connection(self._path, limit=BATCH_BYTES_MAX)
+            reader, writer = await asyncio.open_unix_connection(self._path, limit=BATCH_BYTES_MAX)
         except OSError:
             raise NotConnected from None
+        try:
+            _send(writer, self._release.encode())
+            other = await _receive(reader)
+            check_release(self._release, other.decode(errors="replace"), "This account's shard")
+        except (OSError, asyncio.IncompleteReadError):
+            writer.close()
+            raise NotConnected from None
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
 
 
 def _send(writer: asyncio.StreamWriter, message: bytes) -> None:

@@ -23,7 +23,7 @@ Invariants:
 The rooms, each of which imports those before it:
 
     keycode, directory, reader_gate, cursor   keys as bytes; the files; readers counted; ranges
-    schema, keyring, sealed_file              what is declared, as data; rows and files sealed
+    schema, shape, keyring, sealed_file       what is declared, as data; rows and files sealed
     environment                               LMDB: opened, and its faults in our words
     bound_table, commit_log, resident         tables in a reader; the log; what is kept in memory
     transaction                               snapshots and transactions
@@ -59,6 +59,7 @@ from storage.store.keyring import KEYS_FILE, Keyring, KeyShredded, shredded_scop
 from storage.store.resident import ResidentCache
 from storage.store.schema import Changes, Committed, Identity, Migration, Rebuild, Row, Scope, Table
 from storage.store.sealed_file import seal_file, unseal_file
+from storage.store.shape import shape_of
 from storage.store.slot_rows import Comparison, Digest, Piece, Span
 from storage.store.store import Store
 from storage.store.transaction import OpenStore, Reader, Snapshot, Transaction
@@ -117,6 +118,7 @@ __all__ = [
     "prefix_end",
     "publish",
     "seal_file",
+    "shape_of",
     "short",
     "shredded_scope",
     "slot_rows",

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import serve_app
-from storage.store import Table
-from tests.upgrade.shape import shape_of
+from storage.store import Table, shape_of
 
 KEPT = Path(__file__).with_name("shapes.tsv")
 Shapes = Mapping[str, tuple[int, str]]  # table -> its version, and what its rows look like in it

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 import serve_app
-from storage.store import Table
-from tests.upgrade.shape import shape_of
+from storage.store import Table, shape_of
 from tests.upgrade.shapes import changed, declared, kept
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from runtime.cluster.unix_socket import NotConnected, ShardSocket, listen, remove
 
+RELEASE = "1.0.0 (schema 0123456789abcdef)"
+
 
 @pytest.fixture
 def path() -> Iterator[Path]:
@@ -29,8 +31,8 @@ async def echo(message: bytes) -> bytes:
 
 def test_each_message_gets_its_own_answer(path: Path) -> None:
     async def work() -> None:
-        async with await listen(path, echo):
-            shard = ShardSocket(path)
+        async with await listen(path, RELEASE, echo):
+            shard = ShardSocket(path, RELEASE)
             messages = [bytes([number]) * (number + 1) for number in range(50)] + [
                 b"",
                 b"x" * 5_000_000,
@@ -43,30 +45,30 @@ def test_each_message_gets_its_own_answer(path: Path) -> None:
 
 def test_only_a_directory_of_ones_own_is_used(path: Path) -> None:
     async def work() -> None:
-        async with await listen(path, echo):
+        async with await listen(path, RELEASE, echo):
             path.parent.chmod(0o750)
             with pytest.raises(NotConnected):
-                await ShardSocket(path).send(b"secret")
-            assert await listen(path.with_name("shard-1"), echo) is None
+                await ShardSocket(path, RELEASE).send(b"secret")
+            assert await listen(path.with_name("shard-1"), RELEASE, echo) is None
 
     asyncio.run(work())
 
 
 def test_a_shard_that_is_gone_is_told_from_one_that_goes_under_a_message(path: Path) -> None:
     async def work() -> None:
-        shard = ShardSocket(path)
+        shard = ShardSocket(path, RELEASE)
         with pytest.raises(NotConnected):
             await shard.send(b"nobody has listened yet")
 
         async def leave(_: bytes) -> bytes:
             raise ConnectionError
 
-        async with await listen(path, leave):
+        async with await listen(path, RELEASE, leave):
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await shard.send(b"the outcome is unknown")
         with pytest.raises(NotConnected):
             await shard.send(b"nobody listens any more")
-        async with await listen(path, echo):
+        async with await listen(path, RELEASE, echo):
             assert await shard.send(b"it is back") == b"it is back"
 
     asyncio.run(work())
@@ -74,8 +76,8 @@ def test_a_shard_that_is_gone_is_told_from_one_that_goes_under_a_message(path: P
 
 def test_a_connection_of_a_call_that_was_given_up_is_not_used_again(path: Path) -> None:
     async def work() -> None:
-        async with await listen(path, echo):
-            shard = ShardSocket(path)
+        async with await listen(path, RELEASE, echo):
+            shard = ShardSocket(path, RELEASE)
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.001):
                     await shard.send(b"0123456789")
@@ -86,7 +88,10 @@ def test_a_connection_of_a_call_that_was_given_up_is_not_used_again(path: Path) 
 
 def test_the_last_socket_takes_the_directory_with_it(path: Path) -> None:
     async def work() -> None:
-        async with await listen(path, echo), await listen(path.with_name("shard-1"), echo):
+        async with (
+            await listen(path, RELEASE, echo),
+            await listen(path.with_name("shard-1"), RELEASE, echo),
+        ):
             remove(path)
             assert path.parent.exists()
             remove(path.with_name("shard-1"))

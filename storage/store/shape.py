@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec.inspect
 
-from storage.store import Table
+from storage.store.schema import Table
 
 _DIGEST_CHARS = 16
 
