@@ -43,11 +43,13 @@ class ApiError(Exception):
     details  422 only: [{"loc": [...], "msg": str, "type": str}]
     retry_after_seconds   becomes the Retry-After header
     headers  further headers of the answer
+    guess    whether the caller guessed at a secret of an account, and wrong: that is counted
     """
 
     status = 500
     type = "server_error"
     code: str | None = None
+    guess = False
 
     def __init__(
         self,

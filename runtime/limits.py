@@ -38,6 +38,11 @@ DESCRIPTION_CHARS_MAX = 2_000
 ID_CHARS_MAX = 255
 EMAIL_CHARS_MAX = 254
 AGENT_CHARS_MAX = 255
+
+# --- accounts -------------------------------------------------------------------------------------
+GUESSES_AT_ONCE = 10  # at a secret of an account from one network, before the first wait
+GUESSES_FORGOTTEN_SECONDS = 3_600
+GUESSED_AT_ACCOUNTS_MAX = 100_000
 SESSIONS_PER_TENANT_MAX = 1_000
 
 # --- signatures -----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from plugins.accounts.models import (
     Registration,
     Session,
 )
-from plugins.accounts.passwords import fits, hasher_of, in_pool
+from plugins.accounts.passwords import WrongPassword, fits, hasher_of, in_pool
 from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, tenants
@@ -38,7 +38,6 @@ from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import (
     BadRequest,
     Conflict,
-    Unauthenticated,
 )
 from runtime.inference import Models
 from runtime.tenancy import slot_of_email
@@ -110,7 +109,7 @@ def login(ctx: SlotWriteContext, body: Login) -> Session:
     # The account is read again: it may have gone, or changed its password, while the hash was
     # computed.
     if account is None or ctx.prepared != account.password_hash:
-        raise Unauthenticated("The e-mail address or the password is wrong.")
+        raise WrongPassword("The e-mail address or the password is wrong.")
     return _begun(ctx, account)
 
 
@@ -244,10 +243,13 @@ OPERATIONS = (
         accounts=True,
         slot_of=lambda body: slot_of_email(body.email),
         rate="login",
+        guarded=True,
         summary="Log in",
         description=(
             "Trades the e-mail address and password for a new access token, and begins a session "
-            "with it. A wrong one of either is 401. A repeated request begins another session."
+            "with it. A wrong one of either is 401, and after ten of them from one network (IPv6: "
+            "/64) it is 429 for a while, which doubles up to a minute. A repeated request begins "
+            "another session."
         ),
         example=_CREDENTIALS_EXAMPLE,
         example_reply=_SESSION_EXAMPLE,

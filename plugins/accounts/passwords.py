@@ -13,7 +13,16 @@ import argon2
 
 from plugins.accounts import limits
 from runtime.api.context import ReadContext
-from runtime.errors import Unavailable, ValidationFailed
+from runtime.errors import PermissionDenied, Unauthenticated, Unavailable, ValidationFailed
+
+
+class WrongPassword(Unauthenticated):
+    guess = True
+
+
+class WrongCurrentPassword(PermissionDenied):
+    guess = True
+
 
 # Those of the commonest passwords that are long enough to get here.
 _COMMONEST = """

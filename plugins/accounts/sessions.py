@@ -14,13 +14,20 @@ import argon2
 from pydantic import Field
 
 from plugins.accounts import limits
-from plugins.accounts.passwords import check_new, check_other, fits, hasher_of, in_pool
+from plugins.accounts.passwords import (
+    WrongCurrentPassword,
+    check_new,
+    check_other,
+    fits,
+    hasher_of,
+    in_pool,
+)
 from runtime.api import access_tokens, tenants
 from runtime.api.access_tokens import SESSION_PREFIX, SESSIONS, SessionRow
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Idempotency, Read, Reply, View, Write
 from runtime.api.pagination import Page, PageQuery, envelope, position
-from runtime.errors import NotFound, PermissionDenied
+from runtime.errors import NotFound
 from runtime.inference import Models
 from runtime.timestamps import iso
 
@@ -73,17 +80,17 @@ def load_password(ctx: ReadContext, body: NewPassword) -> tuple[argon2.PasswordH
 async def try_password(
     call: Call, loaded: tuple[argon2.PasswordHasher, str], models: Models
 ) -> tuple[str, str]:
-    """(the hash that the current password fits, the new one's). Raises PermissionDenied."""
+    """(the hash that the current password fits, the new one's). Raises WrongCurrentPassword."""
     hasher, password_hash = loaded
     if not await in_pool(fits, hasher, password_hash, call.body.current_password):
-        raise PermissionDenied("The current password is wrong.", param="current_password")
+        raise WrongCurrentPassword("The current password is wrong.", param="current_password")
     return password_hash, await in_pool(hasher.hash, call.body.new_password)
 
 
 def change_password(ctx: WriteContext, body: NewPassword) -> SessionsEnded:
     fitted, new = ctx.prepared
     if tenants.own_account(ctx).password_hash != fitted:  # changed while the hashes were computed
-        raise PermissionDenied("The current password is wrong.", param="current_password")
+        raise WrongCurrentPassword("The current password is wrong.", param="current_password")
     tenants.set_password(ctx, new)
     return SessionsEnded(ended=access_tokens.end_sessions(ctx))
 
@@ -158,6 +165,7 @@ OPERATIONS = (
         handler=change_password,
         load=load_password,
         prepare=try_password,
+        guarded=True,
         body=NewPassword,
         response=SessionsEnded,
         scope="admin",
@@ -166,7 +174,7 @@ OPERATIONS = (
         summary="Change the password",
         description=(
             "Ends every session but the one that asks. API keys keep working; delete those that "
-            "somebody else may have. A wrong current password is 403."
+            "somebody else may have. A wrong current password is 403, and counts as a failed login."
         ),
         example={
             "current_password": "correct horse battery staple",

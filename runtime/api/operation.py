@@ -276,6 +276,7 @@ class Operation:
     reserves: ClassVar[Callable[[Any, Settings], int] | None] = None
     idempotency: ClassVar[Idempotency] = Idempotency.NONE
     resource: ClassVar[Resource | None] = None
+    guarded: ClassVar[bool] = False
     before: ClassVar[Before | None] = None
     upload: ClassVar[Upload | None] = None
     remote: ClassVar[Callable[[Call], bool] | None] = None
@@ -333,6 +334,8 @@ class Write(Operation):
     resource     for CANONICAL: (ctx: ReadContext, body, resource_id, call) -> Reply, the replay of
                  a finished write
     before       of a public write: what has to be done in another slot first; it can be repeated
+    guarded      whether it takes a secret of the caller's account, or of the one whose e-mail
+                 address is in its body: errors that are a `guess` then hold up whoever makes them
     upload       set where the body is a form with a file
     remote       (call) -> whether it waits for somebody else's server before its transaction; it
                  then travels apart from the others
@@ -347,6 +350,7 @@ class Write(Operation):
     idempotency: Idempotency = Idempotency.NONE
     resource: Resource | None = None
     before: Before | None = None
+    guarded: bool = False
     upload: Upload | None = None
     remote: Callable[[Call], bool] | None = None
     signed_by: str | None = None

@@ -11,15 +11,12 @@ A network of IPv6 addresses that one caller is given (/64) counts as one address
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections import Counter
 from collections.abc import Hashable
-from functools import lru_cache
 
 from runtime.errors import OVERLOADED_HEADER, Unavailable
-from runtime.limits import BODIES_ARRIVING_BYTES_MAX, KEYS_READ_MAX
-
-_IPV6_PREFIX = 64
+from runtime.limits import BODIES_ARRIVING_BYTES_MAX
+from runtime.networks import network_of
 
 
 class Arrival:
@@ -28,7 +25,7 @@ class Arrival:
     __slots__ = ("address", "refused", "size", "slot", "waiting")
 
     def __init__(self, address: str, slot: int | None):
-        self.address, self.slot = _network(address), slot
+        self.address, self.slot = network_of(address), slot
         self.size = 0
         self.refused = False
         self.waiting: asyncio.Timeout | None = None  # for its next piece
@@ -79,7 +76,7 @@ class Arriving:
         where the given one has fewer: the newest of them; -> whether there was one.
         """
         most = max(self._bodies.values(), default=0)
-        if most <= self._bodies[_network(address)] + 1:
+        if most <= self._bodies[network_of(address)] + 1:
             return False
         for arrival in reversed(self._arrivals):
             if self._bodies[arrival.address] == most and arrival.waiting is not None:
@@ -129,14 +126,3 @@ def refused() -> Unavailable:
         "More is being sent at once than the service can hold. Retry in a moment.",
         headers={OVERLOADED_HEADER: "1"},
     )
-
-
-@lru_cache(KEYS_READ_MAX)
-def _network(address: str) -> str:
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if parsed.version == 6 and parsed.ipv4_mapped is None:
-        return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False))
-    return address

@@ -269,13 +269,26 @@ class Auth(Section, frozen=True):
         default=30,
         ge=0,
         description=(
-            "Registrations from one client address to one shard in 60 seconds; 0 lifts the limit."
+            "Registrations from one client address (IPv6: /64) to one shard in 60 seconds; 0 lifts "
+            "the limit."
         ),
     )
     login_per_minute: int = Field(
         default=30,
         ge=0,
-        description="Logins from one client address to one shard in 60 seconds; 0 lifts the limit.",
+        description=(
+            "Logins from one client address (IPv6: /64) to one shard in 60 seconds; 0 lifts the "
+            "limit."
+        ),
+    )
+    failed_login_wait_seconds_max: float = Field(
+        default=60.0,
+        ge=0,
+        le=3_600,
+        description=(
+            "Seconds of the longest wait after failed logins to one account from one network; 0 "
+            "lets it guess on."
+        ),
     )
     argon2_time_cost: int = Field(
         default=3, ge=1, le=100, description="Passes of the password hash."

@@ -16,8 +16,9 @@ the shard's event loop touches quotas, so the thousandth credit is given out onc
 for it. A flow's reservation is suspended between its beginning and its end, which are two calls;
 that of a flow whose gateway died is reaped after RESERVATION_SECONDS_MAX, and costs nothing.
 
-Public operations have no tenant; they are throttled by the caller's address, and by the account
-they name, so that neither one address can try many accounts nor many addresses one account.
+Public operations have no tenant; they are throttled by the caller's address, so that nobody tries
+many accounts. Whoever guesses at one account is held up by what has failed, and nobody else is
+(runtime/shard/guesses.py).
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from types import MappingProxyType
 from runtime.api import metering
 from runtime.api.operation import Call, Operation, Principal
 from runtime.api.tiers import NO_OFFER, Feature, Offer, credits_limit, require_feature
-from runtime.errors import RateLimited
+from runtime.errors import ApiError, RateLimited
 from runtime.limits import QUOTAS_MAX, RESERVATION_SECONDS_MAX, TIERS, WINDOW_SECONDS
+from runtime.networks import network_of
 from runtime.settings import Settings
+from runtime.shard.guesses import Guess, Guesses
 from runtime.tenancy import normalise_email
 from storage.store import Reader, Scope
 
@@ -59,12 +62,19 @@ class Reservation:
     are reserved in; None before `Admission.reserve` and after `release`.
 
     account  of a flow that has begun: whose it is
+    guess    at a secret of an account, until it is known what it was
     """
 
     logs: list[deque[float]] = field(default_factory=list)
     credits: int = 0
     quota: Quota | None = None
     account: tuple[Principal, Scope] | None = None
+    guess: Guess | None = None
+
+    def judge(self, failed: BaseException) -> None:
+        """Let a wrong guess count."""
+        if isinstance(failed, ApiError) and failed.guess:
+            self.guess = None
 
     def withdraw(self) -> None:
         """Take the count back; only before anything else was admitted."""
@@ -75,6 +85,9 @@ class Reservation:
         """Give back what the call reserved; doing so twice is harmless. used: it cost that much,
         which no commit will tell.
         """
+        if self.guess is not None:
+            self.guess.take_back()
+            self.guess = None
         if self.quota is not None:
             self.quota.reserved -= self.credits
             self.quota.used += self.credits if used else 0
@@ -105,6 +118,7 @@ class Admission:
         self._tiers = {name: settings.tiers.terms(name) for name in TIERS}
         self._logs: OrderedDict[tuple, deque[float]] = OrderedDict()
         self._quotas: OrderedDict[tuple[int, int], Quota] = OrderedDict()
+        self._guesses = Guesses(lambda: self.clock(), settings.auth.failed_login_wait_seconds_max)
         self._suspended: dict[bytes, tuple[Reservation, float]] = {}
 
     def admit(self, principal: Principal | None, operation: Operation, call: Call) -> Reservation:
@@ -123,9 +137,18 @@ class Admission:
         reservation = Reservation()
         if readable and principal is not None:
             reservation.credits = operation.reserved_for(call.body, self._settings)
-        ceilings = self._ceilings(principal, operation, call)
-        if not ceilings:
-            return reservation
+        if operation.guarded and readable:
+            account = _account_of(principal, call)
+            reservation.guess = self._guesses.begin((*account, network_of(call.client)))
+        try:
+            self._count(reservation, self._ceilings(principal, operation, call))
+        except RateLimited:
+            reservation.release()
+            raise
+        return reservation
+
+    def _count(self, reservation: Reservation, ceilings: list[tuple[tuple, int]]) -> None:
+        """Count the request in these logs, or raise RateLimited and count it in none."""
         now = self.clock()
         logs = [(self._log(key, now), ceiling) for key, ceiling in ceilings]
         for log, ceiling in logs:
@@ -139,7 +162,6 @@ class Admission:
         for log, _ in logs:
             log.append(now)
             reservation.logs.append(log)
-        return reservation
 
     def reserve(
         self,
@@ -238,10 +260,7 @@ class Admission:
             if operation.internal:
                 return []
             ceiling = getattr(self._settings.auth, f"{operation.rate}_per_minute", 0)
-            callers = [("address", call.client)]
-            if getattr(call.body, "email", None) is not None:
-                callers.append(("email", normalise_email(call.body.email)))
-            return [((operation.rate, *caller), ceiling) for caller in callers] if ceiling else []
+            return [((operation.rate, network_of(call.client)), ceiling)] if ceiling else []
         found = []
         override = self._settings.limits.requests_per_minute
         ceiling = (
@@ -270,3 +289,10 @@ class Admission:
         while log and log[0] <= now - WINDOW_SECONDS:
             log.popleft()
         return log
+
+
+def _account_of(principal: Principal | None, call: Call) -> tuple[object, ...]:
+    """Whose secret a call may be guessing at: the caller's own, or that of the address it names."""
+    if principal is not None:
+        return principal.slot, principal.tenant_number
+    return (normalise_email(call.body.email),)

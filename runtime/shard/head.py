@@ -186,6 +186,9 @@ class Head:
         """
 
         def ended(outcome: Outcome | None) -> None:
+            if outcome is not None and reservation.guess is not None:
+                reservation.guess.right()
+                reservation.guess = None
             reservation.release()
             if outcome is not None and outcome.metered:
                 self._parts.admission.metered(scope, outcome.metered, outcome.sequence)

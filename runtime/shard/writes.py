@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from runtime.api import tenants
 from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Reply, Write
+from runtime.errors import ApiError
 from runtime.inference import remembered_for
 from runtime.shard import idempotency
 from runtime.shard.head import Head, Parts, close, formed
@@ -31,6 +32,7 @@ class Writes:
         with parts.store.snapshot() as snapshot:
             entered = self._head.enter(snapshot, operation, call)
         if entered.replayed is not None:
+            entered.reservation.release()
             return entered.replayed
         reservation, prepared = entered.reservation, entered.ctx.prepared
         try:
@@ -45,7 +47,11 @@ class Writes:
                 if replayed is not None:
                     return Outcome(formed(operation, replayed))
                 ctx.credits = reservation.credits
-                reply = formed(operation, operation.handler(ctx, call.body))
+                try:
+                    reply = formed(operation, operation.handler(ctx, call.body))
+                except ApiError as refused:
+                    reservation.judge(refused)
+                    raise
                 close(ctx, operation, call, reply)
                 return Outcome(reply, ctx.due, ctx.metered)
 
@@ -53,8 +59,9 @@ class Writes:
             return await parts.writer.submit(
                 work, operation.name, self._head.ended(reservation, entered.ctx.scope)
             )
-        except BaseException:
+        except BaseException as failed:
             if not submitted:
+                reservation.judge(failed)
                 reservation.release()
             raise
         finally:

@@ -32,6 +32,7 @@ CHEAP = {
         "argon2_memory_kib": 64,
         "register_per_minute": 0,
         "login_per_minute": 0,
+        "failed_login_wait_seconds_max": 0,
     },
     "limits": {"requests_per_minute": 0, "endpoint_caps": False},
 }

@@ -303,7 +303,9 @@ class Auth:
         """Log in.
 
         Trades the e-mail address and password for a new access token, and begins a session
-        with it. A wrong one of either is 401. A repeated request begins another session.
+        with it. A wrong one of either is 401, and after ten of them from one network (IPv6:
+        /64) it is 429 for a while, which doubles up to a minute. A repeated request begins
+        another session.
 
         email     E-mail address; white space around it and letter case do not count.
         password  The password.
@@ -348,8 +350,9 @@ class Auth:
         """Change the password.
 
         Ends every session but the one that asks. API keys keep working; delete those that
-        somebody else may have. A wrong current password is 403. Needs the scope `admin`. A
-        repeated Idempotency-Key repeats the answer for 24 hours.
+        somebody else may have. A wrong current password is 403, and counts as a failed
+        login. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24
+        hours.
 
         current_password  The password until now.
         new_password      The password from now on. Neither the e-mail address nor the old

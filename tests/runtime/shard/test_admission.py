@@ -119,6 +119,19 @@ def test_public_operations_are_throttled_by_address() -> None:
         admission.admit(None, operation("login", "public"), CALL)
 
 
+def test_a_network_of_ipv6_is_one_address() -> None:
+    admission, _ = make(auth__login_per_minute=5)
+    addresses = [f"2001:db8:0:{n // 6}::{n}" for n in range(12)]
+    refused = 0
+    for address in addresses:
+        call = dataclasses.replace(CALL, client=address)
+        try:
+            admission.admit(None, operation("login", "public"), call)
+        except RateLimited:
+            refused += 1
+    assert refused == 2
+
+
 def test_a_call_after_its_preflight_is_counted_once_and_its_body_names_the_bucket() -> None:
     admission, _ = make(limits__requests_per_minute=10, limits__endpoint_caps=True)
     uploads = dataclasses.replace(operation(), rate_of=lambda body: body)
