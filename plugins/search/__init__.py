@@ -14,18 +14,21 @@ They are hydrated from the same snapshot. The query's embedding is made before, 
 snapshot; when it is late or its backend is down, the search goes on lexically and says `degraded`.
 
 Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it or
-a session neighbour shares a word with the query, or when it is near enough in meaning; the others
-are dropped, and when nothing stands the answer is `no_match`. A caller may ask for the weak ones
-too; they then come flagged. Confidence is a logistic curve over the best score; it falls when what
-is asked of one speaker fits another one better, and abstaining is recommended from a certain
-conflict on.
+a session neighbour shares a word with the query, or when it is near enough in meaning, as a whole
+or word by word; the others are dropped, and when nothing stands the answer is `no_match`. A caller
+may ask for the weak ones too; they then come flagged. Confidence is a logistic curve over the best
+score, how rare the words are that the best result shares with the query, and how many memories were
+searched; it falls when what is asked of one speaker fits another one better. Abstaining is
+recommended where there is little of it (plugins/search/judging.py).
 
     search.py           the plain search, and memories similar to one
     advanced.py         the same with what a caller adds to it: boosts.py, facets.py, diversity.py
     context.py          what is found as one block for a prompt; layout.py writes it
     models.py           what requests and responses look like
-    question.py         what a query asks apart from its embedding; dates.py finds its dates
+    question.py         what a query asks apart from its embedding; dates.py finds its dates, and
+                        days.py the memories that tell them in other spellings
     ranking.py          features and their weights
+    judging.py          which results stand, confidence, abstaining
     learned_weights.py  what feedback added to the weights
     events.py           the event of a search
 """

@@ -33,6 +33,7 @@ from plugins.search.boosts import Boosts, boosted
 from plugins.search.diversity import Arrangement
 from plugins.search.events import completed
 from plugins.search.facets import counted
+from plugins.search.judging import Doubt, Ranked, above_threshold, judged
 from plugins.search.limits import DIVERSIFIED_RESULTS_MAX, FACETS_MAX, RERANKED_RESULTS_MAX
 from plugins.search.models import (
     EXAMPLE_QUERY,
@@ -46,10 +47,6 @@ from plugins.search.models import (
 from plugins.search.question import Question, ask
 from plugins.search.search import (
     Prepared,
-    Ranked,
-    above_threshold,
-    confidence,
-    conflicting,
     hydrate,
     load,
     prepare,
@@ -178,8 +175,7 @@ def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     fields = {
         "total": len(ranked.ordinals),
         "search_type": body.search_type,
-        "confidence": _confidence(ctx, plain, ranked),
-        "conflicting": conflicting(ctx, plain),
+        "judged": _judged(ctx, plain, ranked),
         "profile": ranked.profile if body.explained else None,
         "names": prepared.named.words,
         "degraded": prepared.degraded,
@@ -260,15 +256,10 @@ def _universe(ctx: ReadContext, body: AdvancedBody) -> BitMap:
     return within_times(ctx, allowed, "occurred_at", body.date_range_start, body.date_range_end)
 
 
-def _confidence(ctx: ReadContext, plain: Ranked, ranked: Ranked) -> float:
-    """query_confidence of the best result by the search itself, whatever boosts made of its
-    score.
-    """
-    return (
-        confidence(ctx, plain, int(np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))[0]))
-        if len(ranked.ordinals)
-        else 0.0
-    )
+def _judged(ctx: ReadContext, plain: Ranked, ranked: Ranked) -> tuple[float, Doubt | None]:
+    """What the search itself thinks of its best result, whatever boosts made of its score."""
+    shown = np.flatnonzero(np.isin(plain.ordinals, ranked.ordinals))
+    return judged(ctx, plain, int(shown[0]) if len(shown) else None)
 
 
 def _diversified(ctx: ReadContext, ranked: Ranked, space: str, diversity: float) -> Ranked:

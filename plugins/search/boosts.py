@@ -26,8 +26,8 @@ from pydantic import Field
 from plugins.collections import METADATA_BYTES_MAX
 from plugins.memories import MEMORY_FEATURES, MEMORY_FIELDS, Tag, metadata_value, rows_at
 from plugins.search import ranking
+from plugins.search.judging import Ranked
 from plugins.search.limits import BOOST_WEIGHT_MAX, BOOSTS_MAX
-from plugins.search.search import Ranked
 from plugins.search.settings import ranking_profile
 from runtime.api.context import ReadContext
 from runtime.api.operation import Body

@@ -21,6 +21,7 @@ from plugins.memories import MemoryRow, note_accesses, rows_at
 from plugins.search import search
 from plugins.search.dates import reference_day
 from plugins.search.events import completed
+from plugins.search.judging import above_threshold, judged
 from plugins.search.layout import (
     NOTICE,
     Line,
@@ -163,7 +164,7 @@ def context(ctx: ReadContext, body: ContextBody) -> dict[str, Any]:
     asked, prepared = body.searched, ctx.prepared
     question: Question = ctx.ahead or ask(ctx, asked, prepared.named, universe(ctx, asked))
     ranked = search.ranked_among(ctx, question, prepared, asked)
-    places = search.above_threshold(ctx, ranked, asked)
+    places = above_threshold(ctx, ranked, asked)
     found = ranked.ordinals[places[:MEMORIES_READ_MAX]]
     rarity = dict(zip(question.terms, question.measure.idf.tolist(), strict=True))
     chosen = choose(ctx, found, rarity, body.token_budget)
@@ -174,9 +175,8 @@ def context(ctx: ReadContext, body: ContextBody) -> dict[str, Any]:
         hits=[],
         total=len(places),
         search_type=asked.search_type,
-        confidence=search.confidence(ctx, ranked, places[0]) if len(places) else 0.0,
+        judged=judged(ctx, ranked, int(places[0]) if len(places) else None),
         grounded=bool(len(places)) and bool(ranked.is_relevant[places[0]]),
-        conflicting=search.conflicting(ctx, ranked),
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,

@@ -157,6 +157,16 @@ def relative_dates(text: str, reference: date) -> list[tuple[int, Stretch]]:
     return list(islice(found, STRETCHES_MAX))
 
 
+def named_days(query: str, reference: date) -> list[tuple[str, date]]:
+    """(its words, the day) of each whole date in the query, at most STRETCHES_MAX, in order."""
+    found = (
+        (match[0], stretch.first)
+        for kind, match, stretch in _expressions(query, reference)
+        if kind in _WHOLE and stretch.first == stretch.last and not stretch.yearly
+    )
+    return list(islice(found, STRETCHES_MAX))
+
+
 def _expressions(text: str, reference: date) -> Iterator[tuple[str, re.Match[str], Stretch]]:
     """(kind, match, meaning) of each expression that means a time."""
     for match in _EXPRESSION.finditer(text[:READ_CHARS_MAX]):
@@ -349,6 +359,9 @@ _READERS: dict[str, Callable[[re.Match[str], date], Stretch | None]] = {
     "ago": _ago, "past": _past, "period": _one_period, "weekday": _weekday, "season": _season,
     "feast": _feast, "near": _near_today, "year": _year_alone,
 }  # fmt: skip
+
+# Those that may be a whole date.
+_WHOLE = frozenset(["iso", "slash", "dmy", "mdy"])
 
 # Those that count from a day always; others where they say last, this or next.
 _RELATIVE = frozenset(["ago", "past", "period", "weekday", "near"])

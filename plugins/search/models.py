@@ -352,9 +352,8 @@ def reply_of(
     hits: list[dict[str, Any]],
     total: int,
     search_type: str,
-    confidence: float,
+    judged: tuple[float, str | None],
     grounded: bool,
-    conflicting: bool,
     names: list[str],
     degraded: list[str],
     took_ms: float,
@@ -362,19 +361,11 @@ def reply_of(
     reranked: bool = False,
 ) -> dict[str, Any]:
     """The envelope around one page of results. `total` 0 means no_match; `grounded`: whether the
-    best result is relevant; `conflicting`: whether what is asked of one speaker fits another one
-    better;
+    best result is relevant; `judged`: query_confidence, and why one had better not answer;
     `reranked`: whether a reranker ordered it."""
-    no_match = total == 0
-    doubt = (
-        "no_match"
-        if no_match
-        else "weak_evidence"
-        if not grounded
-        else "subject_conflict"
-        if conflicting
-        else None
-    )
+    no_match, (confidence, doubt) = total == 0, judged
+    if not grounded:
+        doubt = "no_match" if no_match else "weak_evidence"
     status = "no_grounded_match" if no_match else "grounded" if grounded else "weak"
     return {
         "query": query,

@@ -12,6 +12,7 @@ from pyroaring import BitMap
 from plugins.memories import MEMORY_FIELDS, MEMORY_TEXT
 from plugins.search import ranking
 from plugins.search.dates import Stretch, find_dates, reference_day
+from plugins.search.days import ToldDay, told_days
 from plugins.search.models import SearchBody
 from plugins.search.names import Named
 from plugins.search.settings import SearchSettings
@@ -29,6 +30,7 @@ class Question:
     by_words  (n,) uint32, candidates of the lexical channel
     measure   what ranking needs to know of the query
     dates     the times that the query names
+    days      those of them that memories tell in other words
     """
 
     terms: list[str]
@@ -38,6 +40,7 @@ class Question:
     by_words: np.ndarray
     measure: ranking.Query
     dates: list[Stretch]
+    days: list[ToldDay]
 
 
 def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Question:
@@ -65,6 +68,7 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
     )
     now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
     archived = ctx.index(MEMORY_FIELDS).of("tier", "archived")
+    today = reference_day(now)
     return Question(
         terms,
         allowed,
@@ -72,7 +76,8 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
         ordinals_of(archived),
         by_words,
         measure,
-        find_dates(body.query, reference_day(now)),
+        find_dates(body.query, today),
+        told_days(ctx, body.query, today) if terms else [],
     )
 
 

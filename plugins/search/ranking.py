@@ -89,6 +89,8 @@ SCORE_DIGITS = 5  # what float32 adds up to surely
 FEATURE_WORDS = 30  # search terms up to which what a text shows counts in full
 WORDS_MET_MIDDLE = 0.55  # more than one of two words that are equally rare
 WORDS_MET_SLOPE = 8.0
+WORDS_LEAD = 0.08  # by which the words of one memory are clearly nearer than those of the next
+SAID = 0.85  # of what is asked, by words in any form, from which a memory says it
 CONFLICT_BEST = 3  # matches of each side that are compared
 CONFLICT_DECAY = 0.7  # what each of them counts, of the one before
 
@@ -227,12 +229,12 @@ def logistic(x: float) -> float:
     return 0.5 + 0.5 * math.tanh(x / 2)
 
 
-def words_met(frequencies: np.ndarray, idf: np.ndarray) -> np.ndarray:
-    """(n,) the share of the query's words that each memory has itself, rare words counting more.
+def rarity_met(frequencies: np.ndarray, idf: np.ndarray) -> np.ndarray:
+    """(n,) Σ idf, in nats, of the query's words that each memory has itself.
 
     frequencies  (t, n) of the query's terms
     """
-    return idf @ (frequencies > 0) / max(float(idf.sum()), 1e-9)
+    return idf @ (frequencies > 0)
 
 
 def sure_of_words(met: float) -> float:
@@ -240,6 +242,18 @@ def sure_of_words(met: float) -> float:
     can tell: it passes one half when more than half of what is asked, by rarity, is met.
     """
     return logistic(WORDS_MET_SLOPE * (met - WORDS_MET_MIDDLE))
+
+
+def clear_best(words: np.ndarray) -> np.ndarray:
+    """(n,) bool: the one memory whose words come nearer to the query than all others' by
+    WORDS_LEAD, if there is one.
+
+    words  (n,) of late interaction
+    """
+    best = int(words.argmax())
+    clear = np.zeros(len(words), bool)
+    clear[best] = words[best] - np.delete(words, best).max(initial=0.0) >= WORDS_LEAD
+    return clear
 
 
 def narrowed(weights: Mapping[str, float]) -> dict[str, float]:
@@ -251,18 +265,22 @@ def narrowed(weights: Mapping[str, float]) -> dict[str, float]:
     return own
 
 
-def subject_conflict(found: Features, weights: Mapping[str, float]) -> float:
+def subject_conflict(found: Features, weights: Mapping[str, float], met: np.ndarray) -> float:
     """How much better the named speaker's best memories match than other speakers', judged without
     the preference for the named, and by what each memory says itself.
 
     Below 0, what is asked of one person fits another better. 0 when the query names nobody, or only
-    one side has memories.
+    one side has memories, or the named has said it too: another one may have as well.
+
+    met  (n,) the share of the query's words, by rarity, that each memory has itself
     """
     theirs, others = found["speaker"] > 0, found["speaker"] < 0
     if not theirs.any() or not others.any():
         return 0.0
     impartial = score(found, {**narrowed(weights), **dict.fromkeys(SIGNED, 0.0)})
-    return _best(impartial[theirs]) - _best(impartial[others])
+    conflict = _best(impartial[theirs]) - _best(impartial[others])
+    has_said = (np.maximum(found["words"], met)[theirs] >= SAID).any()
+    return max(conflict, 0.0) if has_said else conflict
 
 
 def _best(scores: np.ndarray) -> float:

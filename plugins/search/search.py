@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,9 @@ from plugins.memories import (
 )
 from plugins.search import ranking
 from plugins.search.dates import nearness
+from plugins.search.days import as_asked
 from plugins.search.events import completed
+from plugins.search.judging import Ranked, above_threshold, judged, stands
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (
     EXAMPLE_QUERY,
@@ -77,37 +79,10 @@ class Prepared:
     foreign: bool = False
     degraded: list[str] = field(default_factory=list)
 
-
-@dataclass(slots=True)
-class Ranked:
-    """n candidates by score, descending, with what each feature contributed and which are
-    relevant: near enough to the query by themselves.
-
-    words_met: how much of the query each one's words are, where the embedder was not taught the
-    query's language; unread: or not even its script, so that words alone tell
-    """
-
-    ordinals: np.ndarray
-    scores: np.ndarray
-    normalized: np.ndarray
-    contributions: dict[str, np.ndarray]
-    is_relevant: np.ndarray
-    conflict: float = 0.0
-    profile: str = "ranking_fast"
-    words_met: np.ndarray | None = None
-    unread: bool = False
-
-    def at(self, places: np.ndarray) -> Ranked:
-        """The candidates at these places, in this order."""
-        return replace(
-            self,
-            ordinals=self.ordinals[places],
-            scores=self.scores[places],
-            normalized=self.normalized[places],
-            contributions={name: values[places] for name, values in self.contributions.items()},
-            is_relevant=self.is_relevant[places],
-            words_met=None if self.words_met is None else self.words_met[places],
-        )
+    @property
+    def reads_meaning(self) -> bool:
+        """Whether the embedder read the query, in a language that it was taught."""
+        return self.vector is not None and not self.foreign and not self.unread
 
 
 # --- before the snapshot --------------------------------------------------------------------------
@@ -198,9 +173,8 @@ def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
         hits=packed(hydrate(ctx, ranked, page, body, question.terms), body.token_budget),
         total=len(places),
         search_type=body.search_type,
-        confidence=confidence(ctx, ranked, places[0]) if len(places) else 0.0,
+        judged=judged(ctx, ranked, int(places[0]) if len(places) else None),
         grounded=bool(len(places)) and bool(ranked.is_relevant[places[0]]),
-        conflicting=conflicting(ctx, ranked),
         names=prepared.named.words,
         degraded=prepared.degraded,
         took_ms=(time.perf_counter() - prepared.started) * 1000,
@@ -256,16 +230,15 @@ def reply_with(
     names    who or what the query names
     """
     shares = np.clip(scores, 0, 1)
-    ranked = Ranked(ordinals, scores, shares, {}, np.ones(len(ordinals), bool))
+    ranked = Ranked(ordinals, scores, shares, {}, np.ones(len(ordinals), bool), shares)
     page = range(min(limit, len(ordinals)))
     return reply_of(
         query,
         hits=hydrate(ctx, ranked, page, SearchBody(query="other"), list(terms)),
         total=len(ordinals),
         search_type=search_type,
-        confidence=float(shares[0]) if len(shares) else 0.0,
+        judged=(float(shares[0]) if len(shares) else 0.0, None),
         grounded=bool(len(ordinals)),
-        conflicting=False,
         names=list(names),
         degraded=list(degraded),
         took_ms=(time.perf_counter() - started) * 1000,
@@ -285,6 +258,7 @@ def propose(
     """The union of every channel's candidates, as ascending ordinals."""
     count, allowed = SearchSettings.of(ctx.settings).candidates, question.allowed
     found = [question.by_words]
+    found += [day.ordinals[among(question.members, day.ordinals)] for day in question.days]
     if prepared.scan is not None:
         found.append(prepared.scan.best(count, allowed)[0])
     if prepared.chunks is not None:
@@ -323,7 +297,7 @@ def rank(
     """Order the candidates by the weighted sum of their features."""
     if not len(candidates):
         nothing = np.zeros(0, np.float32)
-        return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool))
+        return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool), nothing)
     pool, columns = gather(ctx, candidates, question, prepared)
     found = ranking.features(question.measure, pool, columns)
     profile = interact(
@@ -331,7 +305,7 @@ def rank(
         candidates,
         columns,
         found,
-        dict(zip(question.terms, question.measure.idf, strict=True)),
+        question,
         prepared,
     )
     weights = ranking_profile(ctx.settings, profile).weights
@@ -340,11 +314,7 @@ def rank(
         _set_back(ctx, candidates, question.archived, weights),
     )
     scores = ranking.score(found, weights) + learned + set_back
-    # A model gives random letters a meaning too: what it never met as a word has to come much
-    # nearer.
-    settings = SearchSettings.of(ctx.settings)
-    near = settings.strange_cosine_min if prepared.out_of_vocabulary else settings.cosine_min
-    is_relevant = (found["lexical"] > 0) | (found["exact"] >= near)
+    is_relevant = stands(ctx, found, strange=prepared.out_of_vocabulary)
     order = np.argsort(scores, kind="stable")[
         ::-1
     ]  # candidates ascend, so of equal ones the newer comes first
@@ -358,19 +328,25 @@ def rank(
     if body.keeps_parts and isinstance(set_back, np.ndarray):
         contributions["archived"] = set_back[order]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
-    conflict = ranking.subject_conflict(found, weights) if prepared.named.people else 0.0
+    asked, frequencies = question.measure.idf, pool.frequencies[:, : len(candidates)]
+    rarities, rarity = ranking.rarity_met(frequencies, asked), float(asked.sum())
+    conflict = 0.0
+    if prepared.named.people:
+        conflict = ranking.subject_conflict(found, weights, rarities / max(rarity, 1e-9))
     return Ranked(
         candidates[order],
         scores[order],
         normalized[order],
         contributions,
         is_relevant[order],
-        conflict,
-        profile,
-        ranking.words_met(pool.frequencies[:, order], question.measure.idf)
-        if prepared.unread or prepared.foreign
-        else None,
-        prepared.unread,
+        rarities[order],
+        rarity=rarity,
+        searched=len(question.members),
+        conflict=conflict,
+        profile=profile,
+        is_whole=prepared.reads_meaning and body.search_type == "hybrid",
+        foreign=prepared.foreign,
+        unread=prepared.unread,
     )
 
 
@@ -391,7 +367,7 @@ def interact(
     candidates: np.ndarray,
     columns: ranking.Columns,
     found: ranking.Features,
-    idf: Mapping[str, float],
+    question: Question,
     prepared: Prepared,
 ) -> str:
     """Add late interaction to the features of the most promising candidates; -> the settings
@@ -412,9 +388,13 @@ def interact(
         (near, features.field("previous", near), features.field("following", near))
     )
     nearest = ctx.index(MEMORY_WORDS).nearest(prepared.space, sides, prepared.word_vectors)
+    idf = dict(zip(question.terms, question.measure.idf, strict=True))
     rarity = np.array(
         [max(idf.get(term, 0.0) for term in word.terms) for word in prepared.words], np.float32
     )
+    for day in question.days:
+        told = np.array([day.terms.issuperset(word.terms) for word in prepared.words], bool)
+        nearest[np.ix_(among(day.ordinals, sides), told)] = 1
     own, previous, following = nearest.reshape(3, len(near), len(rarity))
     for name, values in zip(
         ("words", "nearby"), ranking.interaction(own, previous, following, rarity), strict=True
@@ -422,25 +402,6 @@ def interact(
         found[name][promising] = values
     has_context = bool(columns.text_features["session"].any()) or bool(columns.speaker.any())
     return "ranking" if has_context else "ranking_notes"
-
-
-def confidence(ctx: ReadContext, ranked: Ranked, best: int) -> float:
-    """query_confidence of an answer whose first result is at place `best`."""
-    by_words = 1.0
-    if ranked.words_met is not None:
-        by_words = ranking.sure_of_words(float(ranked.words_met[best]))
-    if ranked.unread:
-        return by_words
-    profile = ranking_profile(ctx.settings, ranked.profile)
-    evidence = float(ranked.scores[best]) + profile.conflict_weight * min(ranked.conflict, 0.0)
-    sure = ranking.logistic(profile.confidence_slope * (evidence - profile.confidence_middle))
-    # In a language that the embedder was not taught, meaning alone makes nobody sure.
-    return min(sure, max(by_words, 0.5))
-
-
-def conflicting(ctx: ReadContext, ranked: Ranked) -> bool:
-    """Whether what is asked of one speaker fits another one better."""
-    return ranked.conflict < ranking_profile(ctx.settings, ranked.profile).conflict_min
 
 
 def gather(
@@ -464,7 +425,10 @@ def gather(
             np.maximum(cosines, further),
             np.maximum(blended, further[: len(candidates)]),
         )
-    pool = ranking.Pool(text.frequencies(question.terms, ordinals), text.lengths(ordinals), cosines)
+    frequencies = text.frequencies(question.terms, ordinals)
+    for told in as_asked(question.days, question.terms, ordinals):
+        frequencies[told] = np.maximum(frequencies[told], 1)
+    pool = ranking.Pool(frequencies, text.lengths(ordinals), cosines)
     before = features.field("flags", text_features["previous"])
     columns = ranking.Columns(
         previous=previous,
@@ -482,20 +446,6 @@ def ascending(*ordinals: np.ndarray) -> np.ndarray:
     """Every ordinal of these arrays once, in order."""
     found = np.sort(np.concatenate(ordinals))
     return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
-
-
-def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.ndarray:
-    """Places of the results that may be shown, best first: relevant, and not too far below the best
-    of them.
-    """
-    # As a float32, what the scores are, a small threshold would be zero.
-    reached = ranked.normalized >= np.float64(body.score_min)
-    shown = (ranked.is_relevant | body.include_low_confidence) & reached
-    if not shown.any() or body.include_low_confidence:
-        return np.flatnonzero(shown)
-    asked = body.relevance_or(SearchSettings.of(ctx.settings).relevance)
-    gap = ranking.SCORE_GAPS[asked]
-    return np.flatnonzero(shown & (ranked.scores >= ranked.scores[shown].max() - gap))
 
 
 def hydrate(

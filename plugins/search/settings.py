@@ -55,6 +55,27 @@ class SearchSettings(Section, frozen=True):
         le=1,
         description="Cosine from which a result without any of the query's words stands.",
     )
+    words_min: float = Field(
+        default=0.6,
+        ge=0,
+        le=1,
+        description=(
+            "How near its words come to the query's, by late interaction, from which a result "
+            "without any of them stands."
+        ),
+    )
+    clear_words_min: float = Field(
+        default=0.42,
+        ge=0,
+        le=1,
+        description="The same for the one result whose words clearly come nearest.",
+    )
+    abstain_below: float = Field(
+        default=0.07,
+        ge=0,
+        le=1,
+        description="query_confidence below which abstaining is recommended.",
+    )
     relevance: Literal["strict", "balanced", "all"] = Field(
         default="balanced",
         description=(
@@ -82,7 +103,8 @@ class RankingSettings(Section, frozen=True):
 
     Learned on questions with known answers about conversations between two people, with the former
     weights as a prior (loadtests/learn_ranking.py). What confidence and conflict mean is learned on
-    other conversations, the project's own (loadtests/calibrate.py).
+    other texts: the project's own conversations and notes, and chats with an assistant
+    (loadtests/calibrate.py).
     """
 
     follows = "memory"
@@ -141,25 +163,28 @@ class RankingSettings(Section, frozen=True):
         default=0.03, description="Weight of a time expression in the memory, whatever is asked."
     )
     confidence_middle: float = Field(
-        default=0.85, description="Best score at which query_confidence is one half."
+        default=0.72, description="Evidence at which query_confidence is one half."
     )
     confidence_slope: float = Field(
-        default=4.1, gt=0, description="How steeply query_confidence rises with the score."
+        default=3.9, gt=0, description="How steeply query_confidence rises with the evidence."
     )
-    conflict_weight: float = Field(
-        default=2.5,
+    confidence_rarity: float = Field(
+        default=0.025,
         ge=0,
         description=(
-            "By how much of a conflict of subjects the score that confidence looks at falls."
+            "What the best score becomes evidence by: added for each nat of rarity of the query's "
+            "words that the best result has itself."
         ),
     )
-    conflict_min: float = Field(
-        default=-0.11,
-        le=0,
-        description=(
-            "Conflict of subjects below which abstaining is recommended; it keeps 95 % of the "
-            "answerable questions."
-        ),
+    confidence_searched: float = Field(
+        default=0.11,
+        ge=0,
+        description="Taken off for each e-fold of memories that were searched.",
+    )
+    conflict_weight: float = Field(
+        default=4.0,
+        ge=0,
+        description=("By how much of a conflict of subjects the evidence falls."),
     )
 
     @property
@@ -210,10 +235,10 @@ class RankingFastSettings(
         address=-0.1,
         names=0.08,
         dated=0.04,
-        confidence_middle=0.95,
+        confidence_middle=0.72,
         confidence_slope=3.0,
-        conflict_weight=2.9,
-        conflict_min=-0.05,
+        confidence_rarity=0.03,
+        confidence_searched=0.15,
     ),
     frozen=True,
 ):
@@ -239,8 +264,10 @@ class RankingNotesSettings(
         question=-0.1,
         address=-0.16,
         dated=0.02,
-        confidence_middle=0.67,
-        confidence_slope=8.3,
+        confidence_middle=0.42,
+        confidence_slope=6.5,
+        confidence_rarity=0.014,
+        confidence_searched=0.09,
     ),
     frozen=True,
 ):

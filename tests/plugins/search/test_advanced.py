@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from plugins.search import advanced
 from plugins.search.advanced import AdvancedBody
+from plugins.search.judging import Ranked
 from plugins.search.limits import FACET_VALUES_MAX, FACETS_MAX, RERANKED_RESULTS_MAX
-from plugins.search.search import Ranked
 from runtime.errors import ValidationFailed
 from runtime.timestamps import iso
 from tests.support.receivers import receiver
@@ -58,11 +58,19 @@ def test_without_anything_to_add_it_is_the_search_itself(archive: AdvancedSearch
 def test_the_ranked_in_another_order_keep_all_that_is_known_of_them() -> None:
     one = np.arange(3, dtype=np.float32)
     ranked = Ranked(
-        one.astype(np.uint32), one, one, {"words": one}, one > 0, -0.5, "ranking", one, True
+        one.astype(np.uint32),
+        one,
+        one,
+        {"words": one},
+        one > 0,
+        one,
+        conflict=-0.5,
+        profile="ranking",
+        unread=True,
     )
     found = ranked.at(np.array([2, 0]))
-    for values in (found.ordinals, found.scores, found.normalized, found.words_met):
-        assert values is not None and values.tolist() == [2, 0]
+    for values in (found.ordinals, found.scores, found.normalized, found.rarities):
+        assert values.tolist() == [2, 0]
     assert found.contributions["words"].tolist() == [2, 0]
     assert found.is_relevant.tolist() == [True, False]
     assert (found.conflict, found.profile, found.unread) == (-0.5, "ranking", True)
@@ -191,7 +199,7 @@ def test_channels_weigh_groups_of_features(archive: AdvancedSearchHarness) -> No
 
 
 def test_a_boost_makes_nothing_stand_and_no_answer_surer(tmp_path: Path) -> None:
-    archive = AdvancedSearchHarness(tmp_path, search={"cosine_min": 0.99})
+    archive = AdvancedSearchHarness(tmp_path, search={"cosine_min": 0.99, "clear_words_min": 0.99})
     archive.add("The soup needs more salt.", tags=["x"], importance=1)
     assert archive.ask("qwxyzzy flurbl", boosts={"importance": 10, "tags": {"x": 10}})["no_match"]
     sure = archive.ask("soup salt")["query_confidence"]

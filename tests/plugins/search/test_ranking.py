@@ -12,6 +12,7 @@ from plugins.search.ranking import Columns, Pool, Query
 from serve_app import Settings
 
 WEIGHTS = Settings.load().ranking.weights
+NOTHING_MET = np.zeros(4, np.float32)
 
 
 def columns(n: int, **fields) -> Columns:
@@ -145,9 +146,31 @@ def test_subjects_conflict_when_another_speaker_fits_better() -> None:
     told = columns(4, speaker=np.array([1, 1, -1, -1]))
     for frequencies, conflicting in (([[0, 0, 1, 0]], True), ([[1, 0, 0, 0]], False)):
         found = ranking.features(query(), pool(frequencies), told)
-        assert (ranking.subject_conflict(found, WEIGHTS) < 0) == conflicting
+        assert (
+            ranking.subject_conflict(found, WEIGHTS, NOTHING_MET[: len(found["words"])]) < 0
+        ) == conflicting
     alone = ranking.features(query(), pool([[1, 1]]), columns(2, speaker=np.array([1, 1])))
-    assert ranking.subject_conflict(alone, WEIGHTS) == 0
+    assert ranking.subject_conflict(alone, WEIGHTS, NOTHING_MET[:2]) == 0
+
+
+def test_subjects_do_not_conflict_where_the_named_has_said_it_too() -> None:
+    told = columns(4, speaker=np.array([1, 1, -1, -1]))
+    found = ranking.features(query(), pool([[0, 0, 1, 1]]), told)
+    assert ranking.subject_conflict(found, WEIGHTS, NOTHING_MET) < 0
+    met = np.array([0, 1, 1, 1], np.float32)
+    assert ranking.subject_conflict(found, WEIGHTS, met) == 0
+    found["words"][:] = [0.9, 0, 1, 1]
+    assert ranking.subject_conflict(found, WEIGHTS, NOTHING_MET) == 0
+
+
+def test_the_clear_best_is_one_that_leads() -> None:
+    assert ranking.clear_best(np.array([0.3, 0.5, 0.1], np.float32)).tolist() == [
+        False,
+        True,
+        False,
+    ]
+    assert not ranking.clear_best(np.array([0.46, 0.5], np.float32)).any()
+    assert ranking.clear_best(np.array([0.5], np.float32)).all()
 
 
 def test_words_beside_those_of_another_speaker_are_no_evidence_about_the_named() -> None:
@@ -160,8 +183,8 @@ def test_words_beside_those_of_another_speaker_are_no_evidence_about_the_named()
     for features, speaker in ((found, [0.5, -0.5]), (swapped, [-0.5, 0.5])):
         for name, values in {**beside, **itself, "speaker": speaker}.items():
             features[name][:] = values
-    assert ranking.subject_conflict(found, WEIGHTS) < -0.3
-    assert ranking.subject_conflict(swapped, WEIGHTS) > 0.3
+    assert ranking.subject_conflict(found, WEIGHTS, NOTHING_MET[: len(found["words"])]) < -0.3
+    assert ranking.subject_conflict(swapped, WEIGHTS, NOTHING_MET[:2]) > 0.3
 
 
 def test_narrowed_weights_give_a_perfect_memory_the_same() -> None:

@@ -54,7 +54,7 @@ def test_a_changed_memory_is_found_by_its_new_words_only(library: SearchHarness)
 
 
 def test_nothing_is_padded_unless_asked_for_and_then_it_is_flagged(tmp_path: Path) -> None:
-    library = SearchHarness(tmp_path, search={"cosine_min": 0.99})
+    library = SearchHarness(tmp_path, search={"cosine_min": 0.99, "clear_words_min": 0.99})
     library.add("The soup needs more salt.")
     answer = library.find("qwxyzzy flurbl")
     assert answer["no_match"] and answer["total"] == 0

@@ -1,0 +1,136 @@
+"""What a ranking is worth: which of its results stand, how sure the best one makes us, and when it
+is better not to answer.
+
+`query_confidence` is a logistic curve over four things, whose weights are settings of the ranking's
+profile, learned from questions with and without an answer (loadtests/calibrate.py):
+
+    score      of the best result
+    conflict   how much better what is asked of one speaker fits another one
+    rarity     Σ idf, in nats, of the words of the query that the best result has itself: that a
+               memory has them all by chance is as unlikely as e to the power of −rarity
+    searched   ln of the number of memories: among more of them one fits better by chance
+
+In a script that the embedder was not taught, the share of the words alone tells, and in a language
+that it was not taught, meaning alone makes nobody sure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from plugins.search import ranking
+from plugins.search.models import SearchBody
+from plugins.search.settings import SearchSettings, ranking_profile
+from runtime.api.context import ReadContext
+
+SEARCHED_MIN = 20  # of fewer memories it is not known what they make sure
+LIKELY = 0.7  # without a conflict; one that makes the opposite of it as likely is told
+
+Doubt = Literal["weak_evidence", "subject_conflict"]
+
+
+@dataclass(slots=True)
+class Ranked:
+    """n candidates by score, descending, with what each feature contributed and which are
+    relevant: near enough to the query by themselves.
+
+    rarities   (n,) nats, how rare together the words of the query are that each one has
+    rarity     the same of all words of the query
+    searched   memories that were searched
+    is_whole   whether it is a ranking by words and meaning, of a query that the embedder can read
+    foreign    whether the embedder was not taught the query's language; unread: nor its script
+    """
+
+    ordinals: np.ndarray
+    scores: np.ndarray
+    normalized: np.ndarray
+    contributions: dict[str, np.ndarray]
+    is_relevant: np.ndarray
+    rarities: np.ndarray
+    rarity: float = 0.0
+    searched: int = 0
+    conflict: float = 0.0
+    profile: str = "ranking_fast"
+    is_whole: bool = False
+    foreign: bool = False
+    unread: bool = False
+
+    def at(self, places: np.ndarray) -> Ranked:
+        """The candidates at these places, in this order."""
+        return replace(
+            self,
+            ordinals=self.ordinals[places],
+            scores=self.scores[places],
+            normalized=self.normalized[places],
+            contributions={name: values[places] for name, values in self.contributions.items()},
+            is_relevant=self.is_relevant[places],
+            rarities=self.rarities[places],
+        )
+
+
+def judged(ctx: ReadContext, ranked: Ranked, best: int | None) -> tuple[float, Doubt | None]:
+    """query_confidence of an answer whose first result is at place `best`, and why one had better
+    not give it; (0, None) where there is no result.
+
+    A search of one channel alone is never sure, so that little confidence says nothing there; a
+    conflict of subjects does.
+    """
+    if best is None:
+        return 0.0, None
+    sure, agreed = (_confidence(ctx, ranked, best, conflict) for conflict in (ranked.conflict, 0.0))
+    least = SearchSettings.of(ctx.settings).abstain_below
+    if (agreed >= LIKELY and sure <= 1 - LIKELY) or agreed >= least > sure:
+        return sure, "subject_conflict"
+    return sure, "weak_evidence" if ranked.is_whole and sure < least else None
+
+
+def _confidence(ctx: ReadContext, ranked: Ranked, best: int, conflict: float) -> float:
+    rarity = float(ranked.rarities[best])
+    by_words = 1.0
+    if ranked.foreign or ranked.unread:
+        by_words = ranking.sure_of_words(rarity / max(ranked.rarity, 1e-9))
+    if ranked.unread:
+        return by_words
+    profile = ranking_profile(ctx.settings, ranked.profile)
+    evidence = (
+        float(ranked.scores[best])
+        + profile.conflict_weight * min(conflict, 0.0)
+        + profile.confidence_rarity * rarity
+        - profile.confidence_searched * math.log(max(ranked.searched, SEARCHED_MIN))
+    )
+    sure = ranking.logistic(profile.confidence_slope * (evidence - profile.confidence_middle))
+    # In a language that the embedder was not taught, meaning alone makes nobody sure.
+    return min(sure, max(by_words, 0.5))
+
+
+def stands(ctx: ReadContext, found: ranking.Features, *, strange: bool) -> np.ndarray:
+    """(n,) bool: which candidates are near enough to the query by themselves: by a word in common,
+    here or beside it in the session, by meaning as a whole, or by the meaning of single words.
+
+    strange  whether the embedder never met any of the query's words. It gives random letters a
+             meaning too: what stands there has to come much nearer
+    """
+    settings, words = SearchSettings.of(ctx.settings), found["words"]
+    near = settings.strange_cosine_min if strange else settings.cosine_min
+    standing = (found["lexical"] > 0) | (found["exact"] >= near) | (words >= settings.words_min)
+    if not strange:
+        standing |= (words >= settings.clear_words_min) & ranking.clear_best(words)
+    return standing
+
+
+def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.ndarray:
+    """Places of the results that may be shown, best first: relevant, and not too far below the best
+    of them.
+    """
+    # As a float32, what the scores are, a small threshold would be zero.
+    reached = ranked.normalized >= np.float64(body.score_min)
+    shown = (ranked.is_relevant | body.include_low_confidence) & reached
+    if not shown.any() or body.include_low_confidence:
+        return np.flatnonzero(shown)
+    asked = body.relevance_or(SearchSettings.of(ctx.settings).relevance)
+    gap = ranking.SCORE_GAPS[asked]
+    return np.flatnonzero(shown & (ranked.scores >= ranked.scores[shown].max() - gap))
