@@ -16,9 +16,9 @@ tenant is gone. It takes away, in bounded steps,
     key       the tenant's data key, by overwriting it: copies of rows in freed pages, in crashes
               and in backups become noise
 
-and leaves a receipt for each store. It can be read, with the secret text that the DELETE gave, by
-whoever has that text: there is no account left to log in to. Receipts name stores and numbers and
-nobody, so they are kept for good.
+and leaves a receipt for each store, with a word on every other place that may still have something.
+It can be read, with the secret text that the DELETE gave, by whoever has that text: there is no
+account left to log in to. Receipts name stores and numbers and nobody, so they are kept for good.
 
 Smaller sweeps leave receipts too: `GET /v1/account/receipts` lists the cleanup jobs of an account
 that lives.
@@ -63,6 +63,16 @@ RETAINED = {
     ),
     "logs": "They name operations and request ids, and hold no contents.",
 }
+# The same, of what an installation may use.
+IN_OBJECT_STORE = (
+    "Segments of the log and snapshots of before hold the sealed rows, and the wrapped key, which "
+    "opens them together with the service's secret, until two snapshots have been taken since. A "
+    "state of before that is restored from them has this erasure repeated."
+)
+AT_ENDPOINTS = (
+    "They were sent texts, or recordings and pictures; what they keep is for them to say."
+)
+_ENDPOINTS = ("embedder", "llm", "reranker", "transcriber", "ocr")
 
 
 class EraseQuery(Query):
@@ -137,7 +147,7 @@ def read_erasure(ctx: SlotReadContext, body: ReceiptText) -> Erasure:
     receipts = _receipts(row.erased)
     receipts += [
         StoreReceipt(store=store, outcome="retained", count=None, reason=reason)
-        for store, reason in RETAINED.items()
+        for store, reason in _retained(ctx, row.erased).items()
     ]
     return Erasure(
         status="processing" if row.finished_at is None else "completed",
@@ -145,6 +155,20 @@ def read_erasure(ctx: SlotReadContext, body: ReceiptText) -> Erasure:
         finished_at=None if row.finished_at is None else iso(row.finished_at),
         receipts=receipts,
     )
+
+
+def _retained(ctx: SlotReadContext, erased: Mapping[str, int]) -> dict[str, str]:
+    """By place: why something of the account may still be there, in this installation."""
+    found, settings = dict(RETAINED), ctx.settings
+    if settings.object_store.url is not None:
+        found["object store"] = IN_OBJECT_STORE
+    asked = [name for name in _ENDPOINTS if getattr(settings, name).base_url is not None]
+    if asked:
+        found[f"model endpoints ({', '.join(asked)})"] = AT_ENDPOINTS
+    for plugin in ctx.registry.plugins:
+        if plugin.kept_elsewhere is not None:
+            found |= plugin.kept_elsewhere(settings, erased)
+    return found
 
 
 def list_receipts(ctx: ReadContext, body: None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from plugins.billing import periods
 from plugins.billing.collecting import COLLECT
 from plugins.billing.ledger import CHECKS
 from plugins.billing.operations import FOR_CUSTOMERS, FOR_THE_OPERATOR, TABLES, erase, export
-from plugins.billing.settings import BillingSettings, offer
+from plugins.billing.settings import BillingSettings, kept_elsewhere, offer
 from runtime.api import metering
 from runtime.api.plugin import Job, Plugin
 
@@ -31,6 +31,7 @@ plugin = Plugin(
     jobs=(Job(periods.CLOSE_JOB, periods.close_job), COLLECT),
     erase=erase,
     export=export,
+    kept_elsewhere=kept_elsewhere,
     checks=CHECKS,
     settings={"billing": BillingSettings},
     offer=offer,

@@ -4,6 +4,7 @@ of the settings.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, SecretStr, model_validator
@@ -65,3 +66,15 @@ def offer(settings: Settings) -> Offer:
     """What new accounts get, and where customers find other tiers."""
     billing = BillingSettings.of(settings)
     return Offer(billing.default_tier, billing.upgrade_url, billing.pricing_url)
+
+
+def kept_elsewhere(settings: Settings, erased: Mapping[str, int]) -> dict[str, str]:
+    """Where bills of an erased account may still be known."""
+    if BillingSettings.of(settings).provider != "stripe":
+        return {}
+    return {
+        "payment provider": (
+            "Stripe keeps the customer and the invoices that were handed to it; whoever runs this "
+            "service can have the customer deleted there."
+        )
+    }

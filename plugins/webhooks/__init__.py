@@ -17,7 +17,7 @@ a PUT without status enables a disabled webhook, and forgets its failures.
 from __future__ import annotations
 
 from plugins.webhooks.delivery import JOBS, hear, is_awaited
-from plugins.webhooks.operations import OPERATIONS, erase, export
+from plugins.webhooks.operations import OPERATIONS, erase, export, kept_elsewhere
 from plugins.webhooks.settings import WebhooksSettings
 from plugins.webhooks.store import CHECKS, DELIVERY_FIELDS, TABLES
 from runtime.api.plugin import EVERY_EVENT, Plugin
@@ -34,6 +34,7 @@ plugin = Plugin(
     jobs=JOBS,
     erase=erase,
     export=export,
+    kept_elsewhere=kept_elsewhere,
     checks=CHECKS,
     private_networks=lambda settings: WebhooksSettings.of(settings).allow_private_networks,
     settings={"webhooks": WebhooksSettings},

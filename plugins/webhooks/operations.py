@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from plugins.webhooks.models import (
 )
 from plugins.webhooks.store import (
     ACTIVE,
+    DELIVERIES,
     DELIVERY_FIELDS,
     DISABLED,
     STATES,
@@ -42,6 +43,7 @@ from runtime.api.pagination import Page, PageQuery, envelope, position
 from runtime.errors import BadRequest, Conflict, ValidationFailed
 from runtime.inference import Models
 from runtime.outbound import OutboundOfAccount, Refused
+from runtime.settings import Settings
 from runtime.signatures import SECRET_PREFIX
 from runtime.timestamps import iso
 
@@ -177,6 +179,13 @@ def view(ctx: ReadContext, row: WebhookRow) -> dict[str, Any]:
         "last_delivery_at": None if state.last_delivery_at is None else iso(state.last_delivery_at),
         "failure_count": state.failures,
     }
+
+
+def kept_elsewhere(settings: Settings, erased: Mapping[str, int]) -> dict[str, str]:
+    """Who may still have what was delivered."""
+    if not (erased.get(WEBHOOKS.name) or erased.get(DELIVERIES.name)):
+        return {}
+    return {"webhook receivers": "What was delivered is with those who received it."}
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:

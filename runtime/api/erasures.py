@@ -3,7 +3,11 @@
 The account cannot own either, since nobody gets in any more and its rows go. So both are the
 slot's. How an account is swept is the job's business (plugins/accounts/erasure.py).
 
-    erasures  (keyed digest of the receipt's text,)  -> ErasureRow     of the slot
+    erasures         (keyed digest of the receipt's text,)  -> ErasureRow     of the slot
+    erased_accounts  (number,)                              -> ErasedRow      of the slot
+
+The latter are for a restore of a time before: it reads in the log whose erasure was asked for since
+and has each erased again, see `repeat`.
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ from runtime.limits import SLOTS
 from storage.store import Table
 
 if TYPE_CHECKING:
-    from runtime.api.context import WriteContext
+    from runtime.api.call import Call
+    from runtime.api.context import Environment, WriteContext
     from runtime.installation import Secrets
+    from storage.store import Transaction
 
 JOB = "account.erase"
 RECEIPT_PREFIX = "mem_rc_"
@@ -44,7 +50,23 @@ ERASURES: Table[ErasureRow] = Table(
     level="slot",
     doc="what became of erased accounts, without their names",
 )
-TABLES = (ERASURES,)
+
+
+class ErasedRow(msgspec.Struct):
+    """at: when it was asked for, Unix milliseconds; receipt: the keyed digest of its text."""
+
+    at: int
+    receipt: bytes
+
+
+ERASED: Table[ErasedRow] = Table(
+    "erased_accounts",
+    key=("number",),
+    row=ErasedRow,
+    level="slot",
+    doc="numbers of accounts whose erasure was asked for",
+)
+TABLES = (ERASURES, ERASED)
 
 
 def begin(ctx: WriteContext) -> str:
@@ -52,14 +74,34 @@ def begin(ctx: WriteContext) -> str:
     secrets, scope = ctx._environment.secrets, ctx.scope
     random = ctx.random(RECEIPT_RANDOM_BYTES)
     receipt = RECEIPT_PREFIX + (scope.slot.to_bytes(2, "big") + random).hex()
-    digest = _digest(secrets, receipt)
     tenants.close_account(ctx)
     of_slot = ctx._seen_as(SlotWriteContext, *tenants.slot_itself(scope.slot, secrets))
-    of_slot[ERASURES].put((digest,), ErasureRow(ctx.now))
-    of_slot.enqueue(
-        JOB, {"tenant": scope.tenant, "receipt": digest.hex(), "step": "rows", "erased": {}}
-    )
+    _begin(of_slot, scope.tenant, ErasedRow(ctx.now, _digest(secrets, receipt)))
     return receipt
+
+
+def repeat(
+    transaction: Transaction, environment: Environment, call: Call, number: int, asked: ErasedRow
+) -> bool:
+    """Erase an account that is back, although its erasure was asked for: the store is one of
+    before. The receipt of then tells how it goes. -> whether it was there.
+    """
+    principal, scope = tenants.slot_itself(call.slot, environment.secrets)
+    ctx = SlotWriteContext(transaction, scope, call, environment, principal)
+    account = tenants.open_account(transaction, call.slot, number)
+    if account is None or account.created_at > asked.at:
+        return False
+    tenants.close_account(ctx.within(*tenants.identity(call.slot, account)))
+    _begin(ctx, number, asked)
+    return True
+
+
+def _begin(of_slot: SlotWriteContext, number: int, asked: ErasedRow) -> None:
+    of_slot[ERASURES].put((asked.receipt,), ErasureRow(asked.at))
+    of_slot[ERASED].put((number,), asked)
+    of_slot.enqueue(
+        JOB, {"tenant": number, "receipt": asked.receipt.hex(), "step": "rows", "erased": {}}
+    )
 
 
 def find(ctx: SlotReadContext, receipt: str) -> ErasureRow | None:

@@ -37,6 +37,7 @@ from storage.store import Table
 
 EVERY_EVENT = "*"
 Declared = TypeVar("Declared")
+KeptElsewhere = Callable[[Settings, Mapping[str, int]], Mapping[str, str]]
 
 
 class RegistryError(Exception):
@@ -155,6 +156,8 @@ class Plugin:
     erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind,
                     record), or of (kind, record, place) where it can go on behind a place
                     (`ctx.after`) without walking there again
+    kept_elsewhere  (settings, rows erased by store) -> {place: reason} of what is beyond this
+                    service and may still hold something of an erased account
     figures         (ctx: ReadContext) -> {name: count} of what it keeps for the tenant, which are
                     added to those of the others (runtime/api/figures.py)
     swept           those of its tables that grow large and that `erase` does not have to read: they
@@ -190,6 +193,7 @@ class Plugin:
     tools: tuple[Tool, ...] = ()
     erase: Callable[[WriteContext], Mapping[str, int]] | None = None
     export: Callable[[ReadContext], Iterable[tuple[Any, ...]]] | None = None
+    kept_elsewhere: KeptElsewhere | None = None
     figures: Figures | None = None
     swept: tuple[Table, ...] = ()
     restore: Mapping[str, Restore] = field(default_factory=dict)

@@ -62,8 +62,19 @@ def _restore_from_log(parsed: argparse.Namespace, settings: Settings) -> int:
             flush=True,
         )
 
+    def erased_again(accounts: int) -> None:
+        print(
+            f"{accounts} accounts whose erasure was asked for since are closed, and are swept when "
+            "the directory is served"
+        )
+
     layout = recovery.restore_installation(
-        settings, cluster_id=parsed.cluster, at=parsed.at, take_over=parsed.take_over, told=told
+        settings,
+        cluster_id=parsed.cluster,
+        at=parsed.at,
+        take_over=parsed.take_over,
+        told=told,
+        erased_again=erased_again,
     )
     print(
         f"{layout.shards} shards of {settings.object_store.url} are in {settings.data_dir}; every "
@@ -159,6 +170,7 @@ COMMANDS: tuple[Command, ...] = (
         "make a new data directory from a backup, or from the log in object storage",
         _restore_arguments,
         restore,
+        of_service=True,
     ),
     Command(
         "verify",

@@ -75,7 +75,7 @@ Not sealed, because indexes must compare and add it up:
   capitals, whether it asks, quotes, or has a number or a time. Of passages, to which memory they belong;
 - words of ours, such as the status of a job, the role of a speaker or the type of a source; days and hours;
 - **numbers in metadata**, which filters compare, and importances: as they are, under keyed hashes of their names;
-- **`credentials` and `emails`**: keyed digests, key ids, scopes; and **`erasures`**: counts;
+- **`credentials` and `emails`**: keyed digests, key ids, scopes; **`erasures`**: counts; and **`erased_accounts`**: numbers, times;
 - sizes of rows, and when they were written.
 
 Not there at all: the text of passwords, API keys and Idempotency-Keys, of which a slow hash or keyed digests are kept. (`demo.json`

@@ -14,6 +14,9 @@ The secrets are not there: whoever could read them beside the log could read the
 the settings, or are put into `secrets/` of the new data directory beforehand, from wherever the
 operator keeps them.
 
+An account whose erasure was asked for after the moment of a restore is not brought back: what the
+log says of it later is read too (runtime/cli/erased_again.py).
+
 Shards are independent: nothing spans two stores, so each as of the same moment is a state the
 service was in, together with the placement of that moment (Placement.at): it decides which of two
 shards has a slot that was on its way. Moves that were under way go on, or back, when the
@@ -30,11 +33,12 @@ import bisect
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from runtime.api.erasures import ERASED, ErasedRow
 from runtime.installation import (
     LAYOUT_FILE,
     LOCK_FILE,
@@ -48,8 +52,8 @@ from runtime.installation import (
 from runtime.placement import PLACEMENT_DIRECTORY, Placement, version_name
 from runtime.settings import Settings
 from storage.blobs import BLOBS
-from storage.replication import ObjectStore, Restored, RestoreFailed, restore
-from storage.store import KEYS_FILE, Keyring
+from storage.replication import LeftOut, ObjectStore, Restored, RestoreFailed, restore
+from storage.store import KEYS_FILE, Key, Keyring, Scope
 
 SHARDS_RESTORED_AT_ONCE = 8
 
@@ -63,9 +67,11 @@ def restore_installation(
     at: int | None,
     take_over: bool,
     told: Callable[[int, Restored], None],
+    erased_again: Callable[[int], None] = lambda _: None,
 ) -> Layout:
     """Make the data directory of the settings, which holds nothing but `secrets`. at: Unix
-    milliseconds; told: after each shard.
+    milliseconds; told: after each shard; erased_again: how many accounts were back that had been
+    erased since.
 
     layout.json comes last: without it no service takes the directory for its own. Raises
     RestoreFailed, LayoutError, SecretsError, ObjectStoreFailed, and what
@@ -85,11 +91,17 @@ def restore_installation(
     secrets = Secrets.of(settings)
     layout = _layout(objects, cluster_id)
     with held(data_dir):
+        erased: dict[tuple[int, int], ErasedRow] = {}
+
+        def erased_since(scope: Scope, key: Key, raw: bytes) -> None:
+            erased[scope.slot, key[0]] = ERASED.decode(raw)
+
+        left_out = LeftOut(ERASED.name, erased_since)
         placements = _Placements(objects.below(layout.cluster_id), layout, at)
         before, made = placements.read(), 0
 
         def make(number: int) -> Restored:
-            return _shard(settings, secrets, objects, layout, number, at, take_over)
+            return _shard(settings, secrets, objects, layout, number, at, take_over, left_out)
 
         while made < len((placement := placements.read()).shards):
             due = range(made, len(placement.shards))
@@ -109,6 +121,9 @@ def restore_installation(
             objects.below(layout.cluster_id).put_new(
                 f"{PLACEMENT_DIRECTORY}/{version_name(placement.version)}", placement.encode()
             )
+        again = _erase_again(settings, layout, len(placement.shards), erased)
+        if again:
+            erased_again(again)
         layout.restored(data_dir)
     return layout
 
@@ -121,6 +136,7 @@ def _shard(
     number: int,
     at: int | None,
     take_over: bool,
+    left_out: LeftOut,
 ) -> Restored:
     directory = shard_directory(settings.data_dir, number)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,11 +147,23 @@ def _shard(
         take_over=take_over,
         owner=f"restore of {settings.data_dir}",
         map_bytes=settings.storage.map_bytes_max,
+        left_out=left_out,
     )
     if (directory / KEYS_FILE).exists():
         # A wrong service key is told here, not at the first request.
         Keyring.open(directory / KEYS_FILE, secrets.service, create=False, readonly=True).close()
     return found
+
+
+def _erase_again(
+    settings: Settings, layout: Layout, shards: int, erased: Mapping[tuple[int, int], ErasedRow]
+) -> int:
+    """Close the accounts again in whichever restored shard has them; -> how many were back."""
+    if not erased:
+        return 0
+    from runtime.cli.erased_again import erase_again  # with all that a shard stands on
+
+    return sum(erase_again(settings, layout, number, erased) for number in range(shards))
 
 
 class _Placements:

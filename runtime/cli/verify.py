@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from runtime.api import jobs, outbox
 from runtime.api.checks import Account, Finding
 from runtime.api.context import Environment
 from runtime.api.operation import NOBODY
 from runtime.api.slot_context import OperatorWriteContext
 from runtime.cli.client import Client, local_base_url
-from runtime.cluster import held_shards, resolve
-from runtime.installation import Layout, LayoutError, Secrets, held, shard_directory
+from runtime.cli.offline import environment_of
+from runtime.cluster import held_shards
+from runtime.installation import Layout, LayoutError, held, shard_directory
 from runtime.limits import FINDINGS_SHOWN_MAX
 from runtime.placement import Placement, PlacementTable
 from runtime.settings import Settings
@@ -33,7 +33,7 @@ def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
     On several nodes: of this one.
     """
     layout = Layout.load(settings.data_dir)
-    environment = _environment(settings)
+    environment = environment_of(settings)
     wrong: list[tuple[int, Account]] = []
     placement = PlacementTable.of(settings).load()
     numbers = (
@@ -53,19 +53,6 @@ def verify_stores(parsed: argparse.Namespace, settings: Settings) -> int:
             print(f"{_named(account)}: {repaired} repaired, {len(left)} left")
             _show(left)
     return FOUND if remain else OK
-
-
-def _environment(settings: Settings) -> Environment:
-    registry = resolve("serve_app:registry")()
-    return Environment(
-        registry,
-        settings,
-        Secrets.of(settings),
-        registry.outbound(settings),
-        emit=outbox.emit,
-        enqueue=jobs.enqueue,
-        mend=verification.mend,
-    )
 
 
 def _examine(

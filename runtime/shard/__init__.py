@@ -14,7 +14,7 @@ anew.
 
 from runtime.shard import verification
 from runtime.shard.auth import authorise_operator
-from runtime.shard.shard import CORE_INDEXES, CORE_TABLES, Shard
+from runtime.shard.shard import CORE_INDEXES, CORE_TABLES, Shard, open_store
 from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import StorageFailed
 
@@ -26,5 +26,6 @@ __all__ = [
     "Shard",
     "StorageFailed",
     "authorise_operator",
+    "open_store",
     "verification",
 ]

@@ -60,6 +60,24 @@ CORE_TABLES = (
 CORE_INDEXES = (jobs.JOB_FIELDS,)
 
 
+def open_store(
+    directory: Path, environment: Environment, identity: Identity, *, create: bool
+) -> Store:
+    """The store of a shard, brought up to what is installed."""
+    registry = environment.registry
+    return Store.open(
+        directory,
+        registry.tables.values(),
+        identity=identity,
+        create=create,
+        map_bytes=environment.settings.storage.map_bytes_max,
+        migrations=outbox.MIGRATIONS
+        | {key: step for plugin in registry.plugins for key, step in plugin.migrations.items()},
+        rebuild=verification.rebuilding(environment),
+        service_key=environment.secrets.service,
+    )
+
+
 class Shard:
     """One directory, opened by one process. Create it, `await open()`, then `execute`; `await
     close()` at the end.
@@ -113,21 +131,7 @@ class Shard:
     async def open(self, *, create: bool) -> None:
         """Open or create the store, migrate it, and start the writer and the job loop."""
         self._gate.enter()
-        self.store = Store.open(
-            self.directory,
-            self.registry.tables.values(),
-            identity=self.identity,
-            create=create,
-            map_bytes=self.settings.storage.map_bytes_max,
-            migrations=outbox.MIGRATIONS
-            | {
-                key: step
-                for plugin in self.registry.plugins
-                for key, step in plugin.migrations.items()
-            },
-            rebuild=verification.rebuilding(self.environment),
-            service_key=self.environment.secrets.service,
-        )
+        self.store = open_store(self.directory, self.environment, self.identity, create=create)
         self.store.log.not_before(self._gate.placed_at)
         try:
             self._durability = await Durability.begin(self.store, self.settings)

@@ -12,12 +12,13 @@ restore        a directory made again from a snapshot and what was shipped since
 from storage.replication.epochs import newest_epoch, take_epoch, taken_by
 from storage.replication.lease import Lease
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed, ObjectStoreUnfit
-from storage.replication.restore import Restored, RestoreFailed, restore
+from storage.replication.restore import LeftOut, Restored, RestoreFailed, restore
 from storage.replication.shipper import LogShipper, Superseded, backoff
 from storage.replication.snapshots import SnapshotTaker
 
 __all__ = [
     "Lease",
+    "LeftOut",
     "LogShipper",
     "ObjectStore",
     "ObjectStoreFailed",

@@ -15,6 +15,8 @@ continue, ends the restore with an error that says how far one can get.
               log, so that no commit of an earlier owner can come after those that were restored.
               Without it the directory is for looking at, and is refused as soon as it were to ship
               its log to the same place
+    left_out  is told of what later commits put into one table, up to the log's end: what must hold
+              for every state from then on, such as that somebody is forgotten
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import logging
 import os
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,11 +53,17 @@ from storage.store import (
     KEYS_FILE,
     MAP_BYTES,
     SEQUENCE,
+    Key,
+    Record,
+    Scope,
     ShippingState,
     StoreError,
     check_data_file,
+    code_in,
+    code_of,
     decode_record,
     fault,
+    placed,
     publish,
     shredded_scope,
     write_records,
@@ -70,6 +79,16 @@ _BUILDING = ".restoring"
 
 class RestoreFailed(StoreError):
     """Object storage does not hold what this restore needs; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows that commits after the moment of a restore put into `table`. told: (scope, key, stored
+    bytes).
+    """
+
+    table: str
+    told: Callable[[Scope, Key, bytes], None]
 
 
 @dataclass(frozen=True)
@@ -93,6 +112,7 @@ def restore(
     take_over: bool = False,
     owner: str = "",
     map_bytes: int = MAP_BYTES,
+    left_out: LeftOut | None = None,
 ) -> Restored:
     """Make the store of the shard at `objects` in `directory`, where there must be none. at: Unix
     milliseconds.
@@ -117,7 +137,7 @@ def restore(
     building.mkdir(mode=0o700, parents=True)
     try:
         has_ring = _download(objects, place, manifest, building)
-        replay = _Replay(objects, building, manifest, at, has_ring, take_over, map_bytes)
+        replay = _Replay(objects, building, manifest, at, has_ring, take_over, map_bytes, left_out)
         try:
             replay.run()
             if take_over:
@@ -182,12 +202,14 @@ class _Replay:
         has_ring: bool,
         take_over: bool,
         map_bytes: int,
+        left_out: LeftOut | None,
     ):
         self._objects, self._folder, self._at, self._has_ring = objects, folder, at, has_ring
         self._take_over = take_over
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._state = manifest.state
         self._cut = False
+        self._left_out, self._watched = left_out, b""
         self._torn: bytes | None = None  # what lies where the next segment will
         self.sequence, self.reached_at, self.segments = manifest.sequence, manifest.at, 0
         try:
@@ -201,6 +223,8 @@ class _Replay:
             records = self._env.open_db(b"log")
             with self._env.begin(write=True) as transaction:
                 found = int.from_bytes(transaction.get(SEQUENCE, b"", db=self._meta), "big")
+                if left_out is not None:
+                    self._watched = code_of(left_out.table, transaction, self._meta)
                 transaction.drop(
                     records, delete=False
                 )  # what the copy had not shipped yet comes from the segments
@@ -215,29 +239,54 @@ class _Replay:
         """Apply what follows the snapshot."""
         self._torn = None
         with ThreadPoolExecutor(SEGMENTS_AHEAD) as pool:
-            while (
-                self._take_over or not self._cut
-            ):  # an owner goes on to the log's end, whatever it leaves out
-                content = self._next(pool)
-                if content is None:
-                    if self._is_at_end():
-                        break
-                    continue
-                try:
-                    segment, digest = unpacked(
-                        content, self._state.number + 1, self._state.hash or NO_HASH
-                    )
-                except SegmentDamaged as damaged:
-                    self._end_at(content, damaged)
-                    break
-                if not self._cut:
-                    self._follow(segment)
-                self._step(segment, digest)
+            more = True  # an owner goes on to the log's end, whatever it leaves out
+            while more and (self._take_over or not self._cut):
+                more = self._follow_next(pool)
+            if more and self._watched:
+                self._look_on(pool)
         self._save(
             msgspec.structs.replace(
                 self._state, sequence=self.sequence, broken=self._cut, token="", former=""
             )
         )
+
+    def _follow_next(self, pool: ThreadPoolExecutor) -> bool:
+        """Apply the next segment, or what of it is to be; -> whether there was one."""
+        while (content := self._next(pool)) is None:
+            if self._is_at_end():
+                return False
+        try:
+            segment, digest = unpacked(content, self._state.number + 1, self._state.hash or NO_HASH)
+        except SegmentDamaged as damaged:
+            self._end_at(content, damaged)
+            return False
+        self._leave_out(segment) if self._cut else self._follow(segment)
+        self._step(segment, digest)
+        return True
+
+    def _look_on(self, pool: ThreadPoolExecutor) -> None:
+        """Learn what else was left out, up to the log's end or as far as it can be read; the
+        restored state stays as it is.
+        """
+        state, segments = self._state, self.segments
+        try:
+            while self._follow_next(pool):
+                pass
+        except SegmentDamaged as damaged:
+            log.warning("%s What was erased after it is not known.", damaged)
+        self._state, self.segments = state, segments
+
+    def _leave_out(self, segment: Segment) -> None:
+        """Tell of a segment that comes too late."""
+        if self._watched:
+            for record in map(decode_record, segment.records):
+                self._tell(record)
+
+    def _tell(self, record: Record) -> None:
+        if self._left_out is not None and self._watched:
+            for key, value in record.changes:
+                if value is not None and code_in(key) == self._watched:
+                    self._left_out.told(*placed(key), value)
 
     def end_earlier_epochs(self, epoch: int, token: str) -> None:
         """Put this epoch's first segment at the end of the log; commits of the owner before that
@@ -323,6 +372,7 @@ class _Replay:
         if not segment.continues:
             if self._at is not None and segment.at > self._at:
                 self._cut = True
+                self._leave_out(segment)
                 return
             raise RestoreFailed(
                 f"the log does not continue at segment {segment.number}, and no snapshot was "
@@ -337,9 +387,10 @@ class _Replay:
         try:
             with self._env.begin(db=self._main, write=True) as transaction:
                 for record in records:
-                    if self._at is not None and record.at > self._at:
+                    if self._cut or (self._at is not None and record.at > self._at):
                         self._cut = True
-                        break
+                        self._tell(record)
+                        continue
                     if record.sequence != self.sequence + 1:
                         raise SegmentDamaged(
                             f"segment {segment.number} has commit {record.sequence} where "

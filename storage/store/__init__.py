@@ -32,7 +32,7 @@ The rooms, each of which imports those before it:
 """
 
 from storage.store import slot_rows
-from storage.store.bound_table import BoundTable, Key
+from storage.store.bound_table import BoundTable, Key, code_in, placed
 from storage.store.commit_log import Hold, LogGap, Record, ShippingState, decode_record
 from storage.store.directory import (
     DATA_FILE,
@@ -63,6 +63,7 @@ from storage.store.shape import shape_of
 from storage.store.slot_rows import Comparison, Digest, Piece, Span
 from storage.store.store import Store
 from storage.store.transaction import OpenStore, Reader, Snapshot, Transaction
+from storage.store.upgrade import code_of
 
 __all__ = [
     "DATABASES_MAX",
@@ -108,6 +109,8 @@ __all__ = [
     "Table",
     "Transaction",
     "check_data_file",
+    "code_in",
+    "code_of",
     "copy_data",
     "decode_count",
     "decode_key",
@@ -115,6 +118,7 @@ __all__ = [
     "encode_key",
     "fault",
     "figures",
+    "placed",
     "prefix_end",
     "publish",
     "seal_file",

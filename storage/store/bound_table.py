@@ -18,11 +18,22 @@ from storage.store.keycode import decode as decode_key
 from storage.store.keycode import encode as encode_key
 from storage.store.keycode import range_end
 from storage.store.keyring import Keyring
-from storage.store.schema import Changes, Row, Table
+from storage.store.schema import Changes, Row, Scope, Table
 
 SCOPE_BYTES, PREFIX_BYTES = 6, 8
 
 Key = tuple[Any, ...]
+
+
+def code_in(physical: bytes) -> bytes:
+    """The table's code in a physical key."""
+    return physical[SCOPE_BYTES:PREFIX_BYTES]
+
+
+def placed(physical: bytes) -> tuple[Scope, Key]:
+    """Whose row a physical key is, and its key in the table."""
+    scope = Scope(int.from_bytes(physical[:2], "big"), int.from_bytes(physical[2:6], "big"))
+    return scope, decode_key(physical[PREFIX_BYTES:])
 
 
 class Source(Protocol):

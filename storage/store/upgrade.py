@@ -22,6 +22,7 @@ import logging
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -60,6 +61,14 @@ def stored_tables(environment: Environment) -> dict[str, StoredTable]:
         # No other key of `meta` sorts above these.
         rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()
         return {key.removeprefix(_TABLE_PREFIX).decode(): _decode_table(raw) for key, raw in rows}
+
+
+def code_of(name: str, transaction: Any, meta: Any) -> bytes:
+    """(LMDB's transaction, its database `meta`) -> what the table's keys have for it; b"" where
+    there is no such table.
+    """
+    raw = transaction.get(_TABLE_PREFIX + name.encode(), db=meta)
+    return b"" if raw is None else _place(_decode_table(raw))[0]
 
 
 def places(
