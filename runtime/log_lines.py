@@ -24,7 +24,8 @@ from runtime.settings import Settings
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 
 _SECRETS = re.compile(
-    # API keys, the operator token, webhook signing secrets
+    # API keys, the operator token, webhook signing secrets; not tickets, which are logged where no
+    # mail is sent
     r"(mem_sk_|mem_op_|whsec_)[A-Za-z0-9_\-]+"
     # whatever follows an authorization scheme
     r"|(\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?\w+\s+)[^\s\"',}]+"

@@ -198,9 +198,10 @@ SLOT_CONTEXTS_IN = (
     *("runtime/api/tenants.py", "runtime/cli/verify.py"),
     *("runtime/shard/", "plugins/operator/"),
     *(
-        "plugins/accounts/api_keys.py",
         "plugins/accounts/erasure.py",
         "plugins/accounts/invitations.py",
+        "plugins/accounts/mail.py",
+        "plugins/accounts/recovery.py",
         "plugins/accounts/tickets.py",
         "plugins/accounts/operations.py",
         "plugins/billing/operations.py",

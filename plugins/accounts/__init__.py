@@ -10,9 +10,9 @@ a directory. Registration and login are public: their context is bound to the sl
 the tenant there.
 
 operations.py has registration and login, passwords.py and api_keys.py what they need;
-invitations.py says who may register; sessions.py lists and ends what they began, and changes the
-password; transfer.py takes an account along, and erasure.py ends it. The last two go by what
-the other plugins declare.
+invitations.py says who may register; recovery.py trusts what mail.py sends; sessions.py lists and
+ends what they began, and changes the password; transfer.py takes an account along, and erasure.py
+ends it. The last two go by what the other plugins declare.
 
 Passwords are hashed with argon2id, which is slow on purpose. That happens in `prepare`, on a few
 threads of its own and outside any transaction; a login with an unknown address costs one hash as
@@ -25,15 +25,17 @@ change in one transaction, so a deleted key is refused from the next request on.
     tenants, emails, credentials, revoked_tokens, key_usage     see runtime/api/tenants.py
     sessions                                                    see runtime/api/access_tokens.py
     invitations     (ticket id,)-> InvitationRow                 of the slot; see invitations.py
+    mail_counts, verified_addresses                             see mail.py and recovery.py
     api_keys        (ordinal,)  -> ApiKeyRow                    in the order they were minted
     api_key_ids     (key id,)   -> ordinal, 4 bytes big endian
 """
 
 from __future__ import annotations
 
-from plugins.accounts import erasure, invitations, sessions, transfer
+from plugins.accounts import erasure, invitations, mail, recovery, sessions, transfer
 from plugins.accounts.api_keys import API_KEY_IDS, API_KEYS, CHECKS
 from plugins.accounts.operations import OPERATIONS, erase, export
+from plugins.accounts.settings import MailSettings
 from runtime.api.plugin import Plugin
 
 __all__ = ["plugin"]
@@ -43,12 +45,14 @@ plugin = Plugin(
     operations=(
         *OPERATIONS,
         *invitations.OPERATIONS,
+        *recovery.OPERATIONS,
         *sessions.OPERATIONS,
         *erasure.OPERATIONS,
         *transfer.OPERATIONS,
     ),
-    tables=(API_KEYS, API_KEY_IDS, invitations.INVITATIONS),
-    jobs=(erasure.ERASE_JOB,),
+    tables=(API_KEYS, API_KEY_IDS, invitations.INVITATIONS, mail.MAIL_COUNTS, recovery.VERIFIED),
+    jobs=(erasure.ERASE_JOB, mail.MAIL_JOB),
+    settings={"mail": MailSettings},
     erase=erase,
     export=export,
     checks=CHECKS,

@@ -14,7 +14,6 @@ from plugins.accounts.models import (
     ListedApiKey,
     MintedApiKey,
     NewApiKey,
-    NewApiKeyOf,
 )
 from runtime import ids
 from runtime.api import tenants
@@ -22,7 +21,6 @@ from runtime.api.checks import Counter, Derived, Finding, delete, last_ordinal, 
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Reply
 from runtime.api.pagination import envelope, position
-from runtime.api.slot_context import OperatorWriteContext
 from runtime.errors import (
     BadRequest,
     NotFound,
@@ -57,21 +55,10 @@ API_KEY_IDS: Table[bytes] = Table(
 def create_api_key(ctx: WriteContext, body: NewApiKey) -> Reply:
     if body.expires_at is not None and body.expires_at <= ctx.now:
         raise ValidationFailed.at(("body", "expires_at"), "Must lie in the future.")
-    return _mint(ctx, body.name, body.scopes, body.expires_at)
+    return mint(ctx, body.name, body.scopes, body.expires_at)
 
 
-def create_api_key_of(ctx: OperatorWriteContext, body: NewApiKeyOf) -> Reply:
-    account = tenants.by_email(ctx, body.email)
-    if account is None:
-        raise NotFound(
-            "There is no account with this e-mail address; register it first.", param="email"
-        )
-    principal, scope = tenants.identity(ctx.scope.slot, account, "operator")
-    ctx.answer_for(scope)
-    return _mint(ctx.within(principal, scope), body.name, body.scopes, None)
-
-
-def _mint(ctx: WriteContext, name: str, scopes: Sequence[str], expires_at: int | None) -> Reply:
+def mint(ctx: WriteContext, name: str, scopes: Sequence[str], expires_at: int | None) -> Reply:
     if ctx[API_KEYS].count() >= limits.API_KEYS_PER_TENANT_MAX:
         raise BadRequest(
             f"An account has at most {limits.API_KEYS_PER_TENANT_MAX} API keys; delete one first."
@@ -109,12 +96,21 @@ def delete_api_key(ctx: WriteContext, body: None) -> Reply:
     if ordinal is None:
         raise missing
     number = int.from_bytes(ordinal, "big")
-    row = ctx[API_KEYS].row(number)
-    tenants.revoke(ctx, row.digest)
-    ctx[tenants.KEY_USAGE].delete(key_id)
-    ctx[API_KEYS].delete(number)
-    ctx[API_KEY_IDS].delete(key_id)
+    _delete(ctx, number, ctx[API_KEYS].row(number))
     return Reply(204)
+
+
+def delete_all_keys(ctx: WriteContext) -> None:
+    """Refuse every key of the account from now on."""
+    for (ordinal,), row in list(ctx[API_KEYS].scan()):
+        _delete(ctx, ordinal, row)
+
+
+def _delete(ctx: WriteContext, ordinal: int, row: ApiKeyRow) -> None:
+    tenants.revoke(ctx, row.digest)
+    ctx[tenants.KEY_USAGE].delete(row.id)
+    ctx[API_KEYS].delete(ordinal)
+    ctx[API_KEY_IDS].delete(row.id)
 
 
 def _shown(row: ApiKeyRow) -> dict[str, Any]:

@@ -120,6 +120,9 @@ class Account(View):
     full_name: str = Field(description="The account holder's name.")
     tier: str = Field(description="The tier of the account's plan.")
     created_at: str = Field(description="When it was registered (ISO 8601).")
+    email_verified: bool = Field(
+        description="Whether a mail proved that its holder has the e-mail address."
+    )
 
 
 class KeyUsage(View):

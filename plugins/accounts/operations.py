@@ -7,14 +7,15 @@ from typing import Any
 
 import argon2
 
+from plugins.accounts import mail
 from plugins.accounts.api_keys import (
     API_KEY_IDS,
     API_KEYS,
     create_api_key,
-    create_api_key_of,
     delete_api_key,
     list_api_keys,
     listed_key,
+    mint,
 )
 from plugins.accounts.invitations import CLAIM, check_may_register, to_claim, use_up
 from plugins.accounts.models import (
@@ -28,16 +29,19 @@ from plugins.accounts.models import (
     Session,
 )
 from plugins.accounts.passwords import WrongPassword, fits, hasher_of, in_pool
+from plugins.accounts.recovery import VERIFIED, is_verified
 from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Before, Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery
-from runtime.api.slot_context import SlotReadContext, SlotWriteContext
+from runtime.api.slot_context import OperatorWriteContext, SlotReadContext, SlotWriteContext
 from runtime.errors import (
     BadRequest,
     Conflict,
+    NotFound,
+    PermissionDenied,
 )
 from runtime.inference import Models
 from runtime.tenancy import slot_of_email
@@ -83,6 +87,8 @@ def register(ctx: SlotWriteContext, body: Registration) -> Reply:
         created_at=ctx.now,
     )
     ctx.answer_for(tenants.scope_of(ctx.scope.slot, account))
+    if ctx.settings.auth.verify_email and mail.is_sent(ctx.settings):
+        mail.ask(ctx, mail.VERIFY, body.email)
     ctx[tenants.TENANTS].put((account.number,), account)
     ctx[tenants.EMAILS].put(
         (tenants.email_digest(ctx.secrets, body.email),), tenants.TenantNumber(account.number)
@@ -130,6 +136,25 @@ def _begun(ctx: SlotWriteContext, account: tenants.TenantRow) -> Session:
     )
 
 
+def create_api_key_of(ctx: OperatorWriteContext, body: NewApiKeyOf) -> Reply:
+    """Mint a key as the operator, into an account whose holder is known to be who it says."""
+    account = tenants.by_email(ctx, body.email)
+    if account is None:
+        raise NotFound(
+            "There is no account with this e-mail address; register it first.", param="email"
+        )
+    principal, scope = tenants.identity(ctx.scope.slot, account, "operator")
+    of_account = ctx.within(principal, scope)
+    if ctx.settings.auth.verify_email and not is_verified(of_account):
+        raise PermissionDenied(
+            "Nobody has proved yet to be the holder of this e-mail address. Have the holder set a "
+            "password with POST /v1/auth/password-reset.",
+            param="email",
+        )
+    ctx.answer_for(scope)
+    return mint(of_account, body.name, body.scopes, None)
+
+
 def logout(ctx: WriteContext, body: None) -> Reply:
     credential = ctx.call.credential
     if credential is None or not ctx.principal.is_session:
@@ -149,6 +174,7 @@ def me(ctx: ReadContext, body: None) -> Account:
         full_name=account.full_name,
         tier=account.tier,
         created_at=iso(account.created_at),
+        email_verified=is_verified(ctx),
     )
 
 
@@ -158,6 +184,7 @@ _OF_KEYS: tuple[Table, ...] = (
     tenants.KEY_USAGE,
     tenants.REVOKED_TOKENS,
     access_tokens.SESSIONS,
+    VERIFIED,
 )
 
 
@@ -282,6 +309,7 @@ OPERATIONS = (
             "full_name": "Ada Lovelace",
             "tier": "free",
             "created_at": "2026-05-08T13:56:00.000Z",
+            "email_verified": True,
         },
     ),
     Write(

@@ -9,6 +9,7 @@ Nothing is stored of a ticket but its id, from which nobody without the service'
 from __future__ import annotations
 
 import hmac
+import os
 
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, SLOTS
@@ -17,6 +18,7 @@ from storage.store import Table
 PREFIX = "mem_tk_"
 TEXT_CHARS_MAX = 100
 _TIME_BYTES, _RANDOM_BYTES, _MAC_BYTES = 6, 10, 16
+_NUMBER_BYTES = 4
 _ID_BYTES = _TIME_BYTES + _RANDOM_BYTES
 
 
@@ -25,6 +27,21 @@ def new_id(ctx: SlotWriteContext, lifetime_seconds: int) -> bytes:
     return expires_after(ctx, lifetime_seconds).to_bytes(_TIME_BYTES, "big") + ctx.random(
         _RANDOM_BYTES
     )
+
+
+def id_about(ctx: SlotReadContext, lifetime_seconds: int, number: int) -> bytes:
+    """The id of a ticket about the account of this number in the slot. It is no row's key."""
+    random = os.urandom(_RANDOM_BYTES - _NUMBER_BYTES)
+    expires_at = expires_after(ctx, lifetime_seconds)
+    return expires_at.to_bytes(_TIME_BYTES, "big") + number.to_bytes(_NUMBER_BYTES, "big") + random
+
+
+def about(text: str) -> int:
+    """The number of the account that a ticket is about; 0, which no account has, where it is
+    none.
+    """
+    ticket_id = id_of(text) or bytes(_ID_BYTES)
+    return int.from_bytes(ticket_id[_TIME_BYTES : _TIME_BYTES + _NUMBER_BYTES], "big")
 
 
 def expires_after(ctx: SlotReadContext, lifetime_seconds: int) -> int:

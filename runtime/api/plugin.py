@@ -27,7 +27,7 @@ from runtime.api.context import (
 )
 from runtime.api.mount import Mount
 from runtime.api.operation import Event, Flow, Idempotency, Kind, Operation, Read, Write
-from runtime.api.slot_context import SlotWriteContext
+from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.api.steps import JobSteps
 from runtime.api.tiers import NO_OFFER, Feature, Offer
 from runtime.api.tools import Tool
@@ -82,8 +82,8 @@ class Job:
     failed(ctx: WriteContext, payload, reason)         optional; runs when the last attempt failed
     keep      whether a completed job can be looked at for a week; off where its effect is its
               record
-    accounts  whether it is a slot's work on its accounts, which outlives them: its handler is given
-              a slot's context, and no tenant can enqueue it
+    accounts  whether it is a slot's work on its accounts, which outlives them: its handler
+              and its `load` are given a slot's contexts, and no tenant can enqueue it
     cleanup   whether it removes what somebody has deleted: its result counts what went, and is
               shown to the account as a receipt
     listed    whether the account finds it among the jobs of its memories
@@ -91,7 +91,7 @@ class Job:
 
     name: str
     handler: Callable[[SlotWriteContext, Any], Any]
-    load: Callable[[ReadContext, Any], Any] | None = None
+    load: Callable[[SlotReadContext, Any], Any] | None = None
     prepare: Callable[[JobSteps, Any, Any, Any], Awaitable[Any]] | None = None
     failed: Callable[[WriteContext, Any, str], None] | None = None
     retry: RetryStrategy = RetryStrategy()

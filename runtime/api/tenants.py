@@ -36,7 +36,7 @@ from storage.store import Scope, Table
 
 if TYPE_CHECKING:
     from runtime.api.context import ReadContext, WriteContext
-    from runtime.api.slot_context import SlotReadContext
+    from runtime.api.slot_context import SlotReadContext, SlotWriteContext
     from runtime.installation import Secrets
     from storage.store import Reader
 
@@ -214,6 +214,11 @@ def own_credentials(ctx: ReadContext) -> Iterator[tuple[bytes, CredentialRow]]:
     for (digest,), row in ctx._of_slot(CREDENTIALS).scan():
         if row.tenant_number == ctx.scope.tenant:
             yield digest, row
+
+
+def as_slot(ctx: SlotWriteContext) -> SlotWriteContext:
+    """The context of whoever acts for the slot, in the same transaction: for jobs that it has."""
+    return ctx._seen_as(type(ctx), *slot_itself(ctx.scope.slot, ctx.secrets))
 
 
 # --- accounts of a slot ---------------------------------------------------------------------------

@@ -259,6 +259,13 @@ class Auth(Section, frozen=True):
         default="open",
         description="Who may register: anybody, whoever the operator invited, or nobody.",
     )
+    verify_email: bool = Field(
+        default=False,
+        description=(
+            "Mail a ticket to whoever registers, and mint no keys as the operator into accounts "
+            "whose address nobody has proved."
+        ),
+    )
     token_seconds: int = Field(
         default=30 * 24 * 3600,
         ge=60,

@@ -37,10 +37,15 @@ class Background:
         return tenants.slot_itself(slot, self._parts.environment.secrets)
 
     def context(
-        self, reader: Reader, scope: Scope, principal: Principal, call: Call
+        self,
+        reader: Reader,
+        scope: Scope,
+        principal: Principal,
+        call: Call,
+        kind: type[ReadContext] = ReadContext,
     ) -> ReadContext:
-        """What a job's `load` is given."""
-        return ReadContext(reader, scope, call, self._parts.environment, principal)
+        """What a job's `load` is given: a context of this kind."""
+        return kind(reader, scope, call, self._parts.environment, principal)
 
     def steps(self, principal: Principal, scope: Scope, call: Call) -> JobSteps:
         """What a job's `prepare` is given to run reads with."""

@@ -24,12 +24,13 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Collection
+from typing import Any
 
 from runtime.api import jobs
 from runtime.api.call import Due
-from runtime.api.context import WriteContext
+from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Principal
-from runtime.api.slot_context import SlotWriteContext
+from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import ApiError, Unavailable
 from runtime.limits import (
     GROUP_STOP_SECONDS,
@@ -258,9 +259,9 @@ class JobLoop:
         prepared = None
         if job.load is not None:
             with self._parts.store.snapshot() as snapshot:
-                prepared = job.load(
-                    self._background.context(snapshot, scope, principal, call), row.payload
-                )
+                reads = SlotReadContext if job.accounts else ReadContext
+                ctx: Any = self._background.context(snapshot, scope, principal, call, reads)
+                prepared = job.load(ctx, row.payload)
         if job.prepare is not None:
             async with asyncio.timeout(JOB_PREPARE_SECONDS_MAX):
                 steps = self._background.steps(principal, scope, call)

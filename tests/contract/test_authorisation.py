@@ -20,6 +20,9 @@ from tests.support.in_process import PASSWORD, InProcess, in_process
 PUBLIC = {
     "auth.register",
     "auth.login",
+    "auth.password_reset.confirm",
+    "auth.password_reset.request",
+    "auth.verify_email",
     "account.erasure",
     "billing.tiers",
     "billing.stripe_events",

@@ -25,6 +25,7 @@ from plugins.memories import MEMORY_VECTORS
 from storage.store import KEYS_FILE, Scope
 from tests.support import upstream
 from tests.support.in_process import InProcess, in_process
+from tests.support.mailbox import Mailbox, mailbox
 
 OPERATIONS = serve_app.registry().operations
 # Texts of requests that are no content: they name something of ours, or choose among words of ours.
@@ -34,7 +35,7 @@ NO_CONTENT = {
     "invoice", "since", "until", "timezone", "language", "date_range_start", "date_range_end",
     "between", "known_at", "valid_at", "timestamp", "recorded_at", "valid_from", "valid_to",
     "source_memory_id", "relationship_id", "keep", "duplicates", "corrects", "memory_ids",
-    "policy_key", "invitation",
+    "policy_key", "invitation", "token",
 }  # fmt: skip
 FREE_OBJECTS = (
     "metadata", "filters", "record", "chat.completions: messages", "context", "features",
@@ -79,8 +80,8 @@ def wanted() -> set[str]:
 class CanaryHarness:
     """Plants words that occur nowhere else, and remembers where."""
 
-    def __init__(self, service: InProcess):
-        self.service = service
+    def __init__(self, service: InProcess, box: Mailbox):
+        self.service, self.box = service, box
         self.planted: dict[str, str] = {}  # word -> "operation: field" where it was first used
         self.places: set[str] = set()  # every "operation: field" that carried a word
         self.token = ""
@@ -205,6 +206,16 @@ def live_with_memories(plant: CanaryHarness) -> None:
     plant(
         "auth.login", {"email": f"{address}@example.com", "password": f"{secret}-and-long-enough"}
     )
+    lost = f"{address}@example.com"
+    plant("auth.password_reset.request", {"email": lost})
+    plant.places.add("auth.password_reset.request: email")  # planted when it was registered
+    plant.service.until(lambda: plant.box.tickets(lost))
+    set_anew = {"token": plant.box.tickets(lost)[0], "new_password": "*-and-long-enough"}
+    plant("auth.password_reset.confirm", set_anew)
+    place = "auth.password_reset.confirm: new_password"
+    secret = next(word for word, where in plant.planted.items() if where == place)
+    renewed = {"email": lost, "password": f"{secret}-and-long-enough"}
+    plant.token = plant("auth.login", renewed)["access_token"]
     passwords = {"current_password": f"{secret}-and-long-enough", "new_password": "*-and-longer"}
     plant("auth.password", passwords)
     plant.places.add("auth.password: current_password")  # planted when it was new
@@ -523,14 +534,16 @@ def aviary(tmp_path_factory: pytest.TempPathFactory, logged: list[str]) -> Itera
     directory = tmp_path_factory.mktemp("aviary") / "store"
     with (
         upstream.upstream() as endpoint,
+        mailbox() as box,
         in_process(
             directory,
+            **box.settings,
             llm__base_url=endpoint.url,
             chat__models_allowed=["*"],
             webhooks__allow_private_networks=True,
         ) as service,
     ):
-        plant = CanaryHarness(service)
+        plant = CanaryHarness(service, box)
         live(plant)
         yield plant
 

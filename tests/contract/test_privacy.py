@@ -85,6 +85,7 @@ OPEN_ROWS = {
     "emails": "of the slot: an account's number, by a keyed digest",
     "credentials": "of the slot: key ids, account numbers and scopes, by keyed digests",
     "invitations": "of the slot: keyed digests",
+    "mail_counts": "of the slot: counts by hours and keyed digests",
     "jobs_due": "of the slot: nothing but their keys, times, numbers and ids",
     "erasures": "of the slot: counts and times, by keyed digests",
     "erased_accounts": "of the slot: times and keyed digests, by numbers of accounts that are gone",

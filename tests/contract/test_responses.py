@@ -22,6 +22,7 @@ from runtime.errors import RateLimited
 from tests.contract.schemas import ERROR_ENVELOPE, strict_schema
 from tests.support import upstream
 from tests.support.in_process import in_process
+from tests.support.mailbox import mailbox
 from tests.support.stripe_endpoint import stripe_endpoint
 from tests.support.tour import (
     FULL,
@@ -85,6 +86,7 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
     with (
         stripe_endpoint() as stripe,
         upstream.upstream() as endpoint,
+        mailbox() as box,
         in_process(
             tmp_path_factory.mktemp("tour"),
             webhooks__allow_private_networks=True,
@@ -94,9 +96,11 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
             billing__stripe_api_key="sk_test",
             billing__stripe_signing_secret=STRIPE_SECRET,
             billing__stripe_api_base=stripe.url,
+            auth__verify_email=True,
+            **box.settings,
         ) as service,
     ):
-        whole = Tour(service)
+        whole = Tour(service, box)
         for part in TOURS:
             part(whole)
         yield whole

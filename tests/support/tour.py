@@ -11,6 +11,7 @@ import httpx
 
 from runtime.tenancy import slot_of_email
 from tests.support.in_process import PASSWORD, InProcess
+from tests.support.mailbox import Mailbox
 from tests.support.stripe_endpoint import report, signature
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -45,8 +46,8 @@ IDS = {
 class Tour:
     """Calls by the operation's name, and every answer they got."""
 
-    def __init__(self, service: InProcess):
-        self.service = service
+    def __init__(self, service: InProcess, box: Mailbox):
+        self.service, self.box = service, box
         self.answers: dict[str, list[httpx.Response]] = defaultdict(list)
         self.token = ""
 
@@ -77,6 +78,15 @@ class Tour:
 def accounts(call: Tour) -> None:
     account = {"email": "Ada@Example.com", "password": PASSWORD, "full_name": "Ada Lovelace"}
     call.token = call("auth.register", account)["access_token"]
+    address = "ada@example.com"
+    call.service.until(lambda: call.box.tickets(address, "verify-email"))
+    call("auth.verify_email", {"token": call.box.tickets(address, "verify-email")[0]})
+    call("auth.password_reset.request", {"email": address})
+    call.service.until(lambda: call.box.tickets(address))
+    renewed = {"token": call.box.tickets(address)[0], "new_password": PASSWORD}
+    call("auth.password_reset.confirm", renewed)
+    again = {"email": address, "password": PASSWORD}
+    call.token = call("auth.login", again)["access_token"]
     spare = call("auth.login", {"email": account["email"], "password": PASSWORD})["access_token"]
     call("auth.me")
     call("auth.logout", who=spare)

@@ -28,6 +28,8 @@ class Account(TypedDict):
     """The tier of the account's plan."""
     created_at: str
     """When it was registered (ISO 8601)."""
+    email_verified: bool
+    """Whether a mail proved that its holder has the e-mail address."""
 
 
 class ActionInsight(TypedDict):
@@ -2095,6 +2097,11 @@ class Requests(TypedDict):
     """Requests that a limit refused; they cost nothing and count nowhere else."""
 
 
+class ResetAsked(TypedDict):
+    status: Literal["accepted"]
+    """If the address has an account, it is sent a ticket."""
+
+
 class Resolution(TypedDict):
     kept: str
     """Id of the relationship to go by."""
@@ -2516,6 +2523,13 @@ class Usage(TypedDict):
     by_api_key: list[KeyShare]
     """By API key, the costliest first."""
     storage: Stored
+
+
+class Verified(TypedDict):
+    email: str
+    """The address that is proved."""
+    email_verified: Literal[True]
+    """Always true."""
 
 
 class Version(TypedDict):

@@ -234,6 +234,67 @@ class AuthApiKeys:
         return Listing(self._transport, request)
 
 
+class AuthPasswordReset:
+    """Operations named `auth.password_reset.…`."""
+
+    def __init__(self, transport: Transport):
+        self._transport = transport
+
+    def confirm(
+        self,
+        *,
+        token: str,
+        new_password: str,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.SessionsEnded:
+        """Set a new password with a ticket.
+
+        Ends every session and proves the e-mail address. API keys keep working, unless it
+        is the first proof: until then they may be anybody's, and are deleted. A ticket that
+        was used, has expired, or is older than the password is 403. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
+
+        token         The ticket that was mailed.
+        new_password  The password from now on; none of those that are guessed first.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/password-reset/confirm",
+            body=given(token=token, new_password=new_password),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+    def request(
+        self,
+        email: str,
+        *,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
+    ) -> models.ResetAsked:
+        """Ask for a new password.
+
+        If the address has an account, it is sent a ticket that sets a new password once,
+        within an hour; at most five an hour. The answer is always the same. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
+
+        email   E-mail address; white space around it and letter case do not count.
+        prefer  `respond-async`, or `wait=N` to wait up to N seconds for a job.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/password-reset",
+            body=given(email=email),
+            key=keyed(idempotency_key),
+            prefer=prefer,
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+
 class AuthSessions:
     """Operations named `auth.sessions.…`."""
 
@@ -297,6 +358,7 @@ class Auth:
     def __init__(self, transport: Transport):
         self._transport = transport
         self.api_keys = AuthApiKeys(transport)
+        self.password_reset = AuthPasswordReset(transport)
         self.sessions = AuthSessions(transport)
 
     def login(self, *, email: str, password: str, timeout: float | None = None) -> models.Session:
@@ -393,6 +455,26 @@ class Auth:
             "POST",
             "/v1/auth/register",
             body=given(email=email, password=password, full_name=full_name, invitation=invitation),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+    def verify_email(
+        self, token: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Verified:
+        """Confirm an e-mail address with a ticket.
+
+        With the ticket that a registration mails where `auth.verify_email` is on. It works
+        once; another proof is a new password (POST /v1/auth/password-reset). A repeated
+        Idempotency-Key repeats the answer for 24 hours.
+
+        token  The ticket that was mailed.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/verify-email",
+            body=given(token=token),
             key=keyed(idempotency_key),
             timeout=timeout,
         )

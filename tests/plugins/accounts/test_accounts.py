@@ -60,6 +60,7 @@ def test_registration_answers_with_a_token_that_works_at_once(harness: ShardHarn
         "email": "ada@example.com",
         "full_name": "Ada Lovelace",
         "tier": "enterprise",
+        "email_verified": False,
     }
 
 
@@ -369,6 +370,7 @@ def test_erasing_leaves_no_row_and_no_way_in(harness: ShardHarness) -> None:
         "key_usage": 1,
         "revoked_tokens": 0,
         "sessions": 1,
+        "verified_addresses": 0,
         "emails": 1,
         "tenants": 1,
     }

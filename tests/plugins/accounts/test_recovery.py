@@ -1,0 +1,188 @@
+"""What is mailed works once, for the account it is of, and tells nobody who has one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from plugins.accounts import limits, mail
+from runtime.api.plugin import RetryStrategy
+from runtime.errors import Unavailable
+from serve_app import Settings
+from tests.support.in_process import PASSWORD, InProcess, in_process
+from tests.support.mailbox import TICKET, Mailbox, mailbox
+
+NEW = "four bronze lanterns hum"
+NOBODY = "nobody@example.com"
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[Mailbox]:
+    with mailbox() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, box: Mailbox) -> Iterator[InProcess]:
+    with in_process(
+        tmp_path_factory.mktemp("mailed"), auth__verify_email=True, **box.settings
+    ) as opened:
+        yield opened
+
+
+def post(service: InProcess, path: str, who: str | None = None, **body: Any) -> httpx.Response:
+    return service.request("POST", f"/v1/auth/{path}", body, who=who)
+
+
+def ask(service: InProcess, email: str) -> httpx.Response:
+    answer = post(service, "password-reset", email=email)
+    service.settle()
+    return answer
+
+
+def confirm(service: InProcess, ticket: str, password: str = NEW) -> httpx.Response:
+    return post(service, "password-reset/confirm", token=ticket, new_password=password)
+
+
+def login(service: InProcess, email: str, password: str) -> int:
+    return post(service, "login", email=email, password=password).status_code
+
+
+def is_verified(service: InProcess, who: str) -> bool:
+    return service.request("GET", "/v1/auth/me", who=who).json()["email_verified"]
+
+
+def assert_not_good(answer: httpx.Response) -> None:
+    assert (answer.status_code, answer.json()["error"]["param"]) == (403, "token"), answer.text
+    assert "password-reset" in answer.json()["error"]["message"]
+
+
+# --- a forgotten password -------------------------------------------------------------------------
+
+
+def test_a_forgotten_password_is_set_anew_once(service: InProcess, box: Mailbox) -> None:
+    email = "ada@example.com"
+    token = service.register(email)
+    assert ask(service, "Ada@Example.com").status_code == 202
+    first = box.tickets(email)[-1]
+    ask(service, email)
+    second = box.tickets(email)[-1]
+    assert first != second
+    assert confirm(service, first).json() == {"ended": 1}
+    assert (login(service, email, PASSWORD), login(service, email, NEW)) == (401, 200)
+    assert service.request("GET", "/v1/auth/me", who=token).status_code == 401
+    for ticket in (first, second):  # the other one set a password that is not that any more
+        assert_not_good(confirm(service, ticket))
+
+
+def test_what_is_no_ticket_sets_nothing(service: InProcess, box: Mailbox) -> None:
+    email = "bea@example.com"
+    service.register(email)
+    service.settle()
+    (verifying,) = box.tickets(email, "verify-email")
+    ask(service, email)
+    ticket = box.tickets(email)[-1]
+    forged = ticket[:-1] + ("0" if ticket[-1] != "0" else "1")
+    for wrong in ("nonsense", "mem_tk_" + "0" * 68, forged, verifying):
+        assert_not_good(confirm(service, wrong))
+    weak = confirm(service, ticket, "password1234")
+    assert (weak.status_code, weak.json()["error"]["param"]) == (422, "body.new_password")
+    assert confirm(service, ticket).status_code == 200
+
+
+def test_nobody_learns_who_has_an_account(service: InProcess, box: Mailbox) -> None:
+    email = "cem@example.com"
+    service.register(email)
+    known, unknown = ask(service, email), ask(service, NOBODY)
+    assert known.status_code == unknown.status_code == 202
+    assert known.content == unknown.content
+    assert not box.tickets(NOBODY)
+
+
+def test_an_address_gets_few_mails_an_hour(service: InProcess, box: Mailbox) -> None:
+    email = "dan@example.com"
+    service.register(email)
+    for _ in range(limits.MAILS_PER_ADDRESS_AND_HOUR_MESSAGES_MAX + 2):
+        assert ask(service, email).status_code == 202
+    mails = sum(to == email for to, _ in box.letters)
+    assert mails == limits.MAILS_PER_ADDRESS_AND_HOUR_MESSAGES_MAX
+
+
+# --- whose address it is --------------------------------------------------------------------------
+
+
+def test_a_registration_mails_a_ticket_that_proves_the_address_once(
+    service: InProcess, box: Mailbox
+) -> None:
+    email = "eva@example.com"
+    token = service.register(email)
+    service.settle()
+    assert not is_verified(service, token)
+    (ticket,) = box.tickets(email, "verify-email")
+    answer = post(service, "verify-email", token=ticket)
+    assert answer.json() == {"email": email, "email_verified": True}
+    assert is_verified(service, token)
+    assert_not_good(post(service, "verify-email", token=ticket))
+
+
+def test_the_operator_mints_no_key_into_an_account_that_anybody_may_have_made(
+    service: InProcess, box: Mailbox
+) -> None:
+    email, operator = "ceo@example.com", service.secrets.operator_token
+    attacker = service.register(email)
+    theirs = service.mint(attacker, "admin")["key"]
+    body = {"email": email, "name": "k"}
+    refused = service.request("POST", "/v1/internal/keys", body, who=operator)
+    assert refused.status_code == 403
+    assert "password-reset" in refused.json()["error"]["message"]
+    ask(service, email)
+    assert confirm(service, box.tickets(email)[-1]).status_code == 200
+    minted = service.request("POST", "/v1/internal/keys", body, who=operator)
+    assert minted.status_code == 201
+    for credential in (attacker, theirs):  # the holder has taken the account
+        assert service.request("GET", "/v1/auth/me", who=credential).status_code == 401
+    ask(service, email)
+    assert confirm(service, box.tickets(email)[-1], NEW + " again").status_code == 200
+    kept = service.request("GET", "/v1/auth/me", who=minted.json()["key"])
+    assert kept.status_code == 200
+
+
+# --- the mail server ------------------------------------------------------------------------------
+
+
+def test_a_mail_that_is_not_taken_is_tried_again_and_one_that_is_refused_is_not(
+    tmp_path: Path, box: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RetryStrategy, "wait_ms", lambda *given: 1)
+    with in_process(tmp_path, **box.settings) as service:
+        service.register("fay@example.com")
+        before = box.tried
+        box.refusals[:] = ["451 later", "421 later"]
+        ask(service, "fay@example.com")
+        assert (box.tried - before, len(box.tickets("fay@example.com"))) == (3, 1)
+        box.refusals[:] = ["550 nobody of this name"]
+        ask(service, "fay@example.com")
+        assert (box.tried - before, len(box.tickets("fay@example.com"))) == (4, 1)
+
+
+def test_without_a_mail_server_the_ticket_is_logged_where_the_service_is_tried_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with in_process(tmp_path) as service, caplog.at_level(logging.WARNING, "mneme.mail"):
+        service.register("gil@example.com")
+        ask(service, "gil@example.com")
+        (said,) = [record.getMessage() for record in caplog.records if record.name == "mneme.mail"]
+        assert "gil@" not in said
+        assert confirm(service, TICKET.search(said)[0]).status_code == 200
+
+
+def test_a_production_without_a_mail_server_says_so() -> None:
+    settings = Settings(environment="production")
+    assert not mail.is_sent(settings)
+    with pytest.raises(Unavailable, match="operator"):
+        mail.check_sent(settings)
