@@ -18,6 +18,8 @@ Choices:
 - the credits of an upload are set aside, and charged with those of its chunks when it is completed;
   one that failed costs the upload alone, one that was deleted before, or found its document there,
   nothing;
+- a file is read by a process that can open nothing and call nobody (parsing/sandbox.py); where this
+  machine cannot see to that, documents fail in production, and `mneme doctor` says why;
 - deleting a document deletes the memories of its chunks; deleting such a memory leaves the document
   as it is.
 """
@@ -26,6 +28,7 @@ from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP
 from plugins.documents.operations import OPERATIONS
+from plugins.documents.parsing.sandbox import missing
 from plugins.documents.privacy import CHECKS, erase, export, figures
 from plugins.documents.processing import PROCESS_JOB
 from plugins.documents.settings import DocumentsSettings
@@ -53,4 +56,8 @@ plugin = Plugin(
     settings={"documents": DocumentsSettings},
     features={"media": Feature("Audio and video documents", tier="starter")},
     rates={"media": lambda settings: settings.limits.media_per_minute},
+    lacks=lambda _: [
+        f"documents: parsers are not confined without {what}; in production no file is read"
+        for what in missing()
+    ],
 )

@@ -37,7 +37,7 @@ from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
 _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
-_FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
+FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
 _READ_BYTES = 1024 * 1024
 _CHILDREN = ThreadPoolExecutor(PARSERS_AT_ONCE_MAX, "parser")
 _running = 0
@@ -71,7 +71,7 @@ class Leash:
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A file to be parsed, and what its parser may take: bytes of memory, seconds on the clock and
-    of the processor.
+    of the processor; confined: nothing at all, where it cannot be confined wholly.
     """
 
     blobs: BlobStore
@@ -81,6 +81,7 @@ class StoredDocument:
     filename: str
     memory_bytes: int
     seconds: float
+    confined: bool = False
 
     async def parse(self, task: str, **further: Any) -> Answer:
         """The child's answer to a task of plugins/documents/parsing/__main__.py. Raises
@@ -89,7 +90,13 @@ class StoredDocument:
         global _running
         if _running >= PARSERS_AT_ONCE_MAX:
             raise NoRoom
-        order = {"task": task, "media_type": self.media_type, "filename": self.filename, **further}
+        order = {
+            "task": task,
+            "media_type": self.media_type,
+            "filename": self.filename,
+            "confined": self.confined,
+            **further,
+        }
         leash = Leash()
         _running += 1
         try:
@@ -125,9 +132,13 @@ def parse_file(
     leash: Leash | None = None,
 ) -> Answer:
     """Run the child on an open file. Blocks, until somebody pulls the leash. Raises ParseFailed."""
-    bounds = {"memory_bytes": memory_bytes, "seconds": max(1, round(seconds))}
+    bounds = {
+        "confined": False,
+        "memory_bytes": memory_bytes,
+        "seconds": max(1, round(seconds)),
+    }
     environment = {
-        "PYTHONPATH": str(_FOLDER),
+        "PYTHONPATH": str(FOLDER),
         "LC_ALL": "C.UTF-8",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
@@ -139,7 +150,7 @@ def parse_file(
             "-s",
             "-m",
             "parsing",
-            json.dumps({**order, **bounds}),
+            json.dumps({**bounds, **order}),
         ],
         stdin=file,
         stdout=subprocess.PIPE,

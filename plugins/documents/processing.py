@@ -153,6 +153,7 @@ def _stored(ctx: ReadContext, row: DocumentRow) -> StoredDocument:
     return StoredDocument(
         blob_store(ctx.settings), ctx.principal.tenant_id, blob_of(ctx, row), row.media_type,
         row.filename, documents.parser_memory_bytes, documents.parser_seconds,
+        ctx.settings.environment == "production",
     )  # fmt: skip
 
 

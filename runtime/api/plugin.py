@@ -172,6 +172,8 @@ class Plugin:
                     feature
     rates           rate bucket of operations, its own and others' -> (settings) -> how many
                     requests of the bucket an account may make in a minute
+    lacks           (settings) -> sentences: what it needs and this machine lacks (`mneme doctor`);
+                    in production that is wrong, elsewhere advice
     offer           (settings) -> what new accounts get and where customers find other tiers; at
                     most one plugin says it
     """
@@ -203,6 +205,7 @@ class Plugin:
     settings: Mapping[str, type[Section]] = field(default_factory=dict)
     features: Mapping[str, Feature] = field(default_factory=dict)
     rates: Mapping[str, Callable[[Settings], int]] = field(default_factory=dict)
+    lacks: Callable[[Settings], Iterable[str]] | None = None
     offer: Callable[[Settings], Offer] | None = None
 
 

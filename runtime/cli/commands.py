@@ -117,7 +117,8 @@ def import_file(parsed: argparse.Namespace) -> int:
 
 def examine(parsed: argparse.Namespace) -> int:
     verdicts = []
-    for finding in doctor.examine(service_settings(parsed)):
+    plugins = importlib.import_module("serve_app").registry().plugins
+    for finding in doctor.examine(service_settings(parsed), plugins):
         print(finding, flush=True)
         verdicts.append(finding.verdict)
     wrong = verdicts.count("wrong")

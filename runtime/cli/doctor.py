@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 import psutil
 from cryptography import x509
 
+from runtime.api.plugin import Plugin
 from runtime.cli.client import CallFailed, Client, local_base_url
 from runtime.installation import (
     FORMAT_VERSION,
@@ -80,10 +81,20 @@ class Finding:
         )
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
-    """Every check in turn, each finding as soon as it is known."""
+def examine(settings: Settings, plugins: Iterable[Plugin] = ()) -> Iterator[Finding]:
+    """Every check in turn, each finding as soon as it is known; then what the plugins lack."""
     for check in CHECKS:
         yield check(settings)
+    for plugin in plugins:
+        if plugin.lacks is not None:
+            yield from _lacking(settings, plugin.name, list(plugin.lacks(settings)))
+
+
+def _lacking(settings: Settings, plugin: str, lacks: list[str]) -> Iterator[Finding]:
+    if not lacks:
+        yield Finding("ok", f"{plugin}: everything is there")
+    for what in lacks:
+        yield Finding("wrong" if settings.environment == "production" else "advice", what)
 
 
 def python_version(settings: Settings) -> Finding:

@@ -14,13 +14,16 @@ to disk.
 production a secret must be given, unless the settings allow one beside the data.
 
 This module does not know what else the secrets protect. Invariant: a Secrets object holds keys of
-the right size, and nothing here puts one into a message or a repr.
+the right size, and nothing here puts one into a message or a repr. A process that holds one leaves no
+core dump, and no other of its user reads its memory or environment (on Linux).
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets as system
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
 
 KEY_BYTES = 32
+_PR_SET_DUMPABLE = 4
 OPERATOR_TOKEN_PREFIX = "mem_op_"
 OPERATOR_TOKEN_CHARS_MIN = 32
 OPERATOR_TOKEN_CHARS_MAX = 255
@@ -68,6 +72,7 @@ class Secrets:
                 f"The secret 'operator_token' must be {OPERATOR_TOKEN_CHARS_MIN} to "
                 f"{OPERATOR_TOKEN_CHARS_MAX} visible ASCII characters."
             )
+        _keep_to_itself()
 
     @classmethod
     def generate(cls) -> Secrets:
@@ -181,3 +186,8 @@ def _write(path: Path, text: str) -> None:
         os.fsync(parent)
     finally:
         os.close(parent)
+
+
+def _keep_to_itself() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

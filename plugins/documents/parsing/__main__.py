@@ -2,10 +2,10 @@
 the end.
 
     python -m parsing '{"task": "read", "media_type": …, "filename": …,
-    "memory_bytes": …, "seconds": …, …}'
+    "memory_bytes": …, "seconds": …, "confined": …, …}'
 
 Tasks: `read` the text, `hear` where in a recording there is speech, `cut` a piece of it, `show`
-pages and pictures.
+pages and pictures. confined: nothing is read where the whole of the confinement cannot be had.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 
 from . import formats as f
 from .extraction import Answer, Failure, ParseFailed
-from .sandbox import confine
+from .sandbox import confine, missing
 
 # media type -> module and function (file, filename) -> Extraction
 READERS = {
@@ -35,8 +35,14 @@ def main() -> None:
     order = json.loads(sys.argv[1])
     work = _work(order)
     file = os.fdopen(0, "rb")
-    confine(order["memory_bytes"], order["seconds"])
     try:
+        if order["confined"] and missing():
+            raise ParseFailed(
+                "parser_not_confined",
+                "This server may not read files, since it cannot confine what reads them; its "
+                "operator finds out more with `mneme doctor`.",
+            )
+        confine(order["memory_bytes"], order["seconds"])
         answer = work(file)
     except ParseFailed as failed:
         answer = Answer(Failure(failed.reason, failed.message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from plugins.documents import parser
 from plugins.documents.parser import StoredDocument, parse_file
 from plugins.documents.parsing import audio, formats, plain
 from plugins.documents.parsing.extraction import ParseFailed
@@ -45,6 +47,79 @@ FORBIDDEN = {
     "removing a file": "import os; os.remove('/tmp/nothing')",
     "much memory": "bytearray(2 * 1024**3)",
 }
+# What code in a decoder would do, without Python; each gives less than 0 where it is refused, and
+# does no harm where it is not. A file of the service lies at {file}, its process is {parent}.
+NATIVE = {
+    "the environment of the service": "libc.open(b'/proc/{parent}/environ', 0)",
+    "the memory of the service": "libc.open(b'/proc/{parent}/mem', 0)",
+    "its own memory as a file": "libc.open(b'/proc/self/mem', 2)",
+    "a file of the service": "libc.open(b'{file}', 0)",
+    "writing a file of the service": "libc.open(b'{file}', 2)",
+    "another file": "libc.open(b'/etc/hostname', 0)",
+    "a list of files": "libc.open(b'/tmp', 0o200000)",
+    "a new file": "libc.open(b'{file}.new', 0o101, 0o600)",
+    "removing a file": "libc.unlink(b'{file}')",
+    "renaming a file": "libc.rename(b'{file}', b'{file}.away')",
+    "cutting a file short": "libc.truncate(b'{file}', ctypes.c_long(0))",
+    "a file in memory": "libc.memfd_create(b'x', 0)",
+    "a map that others see": "-(libc.mmap(None, 4096, 3, 0x21, -1, 0) == -1)",
+    "a process": "libc.fork() or os._exit(0)",
+    "a process by clone": "libc.syscall({clone}, 17, 0, 0, 0, 0) or os._exit(0)",
+    "a process by clone3": "libc.syscall(435, b'\\0' * 88, 88) or os._exit(0)",
+    "a signal to a thread": "libc.syscall({tgkill}, {parent}, {parent}, 0)",
+    "a descriptor of a process": "libc.syscall(434, {parent}, 0)",
+    "the memory of a process": "libc.syscall({process_vm_readv}, {parent}, 0, 0, 0, 0, 0)",
+    "signals by way of a file": "libc.fcntl(1, 8, {parent})",
+    "a name space": "libc.unshare(0x10000000)",
+    "another user": "libc.setuid(0)",
+    "a program in the kernel": "libc.syscall({bpf}, 0, 0, 0)",
+    "rings": "libc.syscall(425, 1, 0)",
+    "keys": "libc.syscall({keyctl}, 0, 0)",
+}
+NUMBERS = {
+    "x86_64": {"clone": 56, "tgkill": 234, "process_vm_readv": 310, "bpf": 321, "keyctl": 250},
+    "aarch64": {"clone": 220, "tgkill": 131, "process_vm_readv": 270, "bpf": 280, "keyctl": 219},
+}
+
+
+def test_nothing_is_left_to_code_in_a_decoder(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("of the service")
+    told = {"file": file, "parent": os.getpid(), **NUMBERS[platform.machine()]}
+    tries = {name: code.format(**told) for name, code in NATIVE.items()}
+    script = f"""
+import ctypes, os
+from parsing.sandbox import confine, missing
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_long
+assert missing() == []
+confine({MEMORY}, 10)
+for name, code in {tries!r}.items():
+    if eval(code) >= 0:
+        print(name)
+print(open(1, "wb", buffering=0, closefd=False).write(b"end "))
+"""
+    ended = run_beside_parsers(script)
+    assert (ended.stdout.split(), ended.stderr) == (["end", "4"], "")
+    assert file.read_text() == "of the service"
+
+
+def test_what_a_parser_needs_later_it_can_have() -> None:
+    """Codecs, formats and libraries that are loaded only when a file asks for them; threads."""
+    script = f"""
+import threading
+from parsing.sandbox import confine
+confine({MEMORY}, 10)
+assert "Grüße".encode("cp437") and "Привет".encode("koi8-r")
+import decimal, sqlite3, xml.dom.minidom
+from PIL import TiffImagePlugin
+import numpy.fft
+thread = threading.Thread(target=print, args=("end",))
+thread.start()
+thread.join()
+"""
+    ended = run_beside_parsers(script)
+    assert (ended.stdout.strip(), ended.stderr) == ("end", "")
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
@@ -61,7 +136,16 @@ except (OSError, MemoryError) as refused:
 else:
     print("allowed")
 """
-    ended = subprocess.run(
+    ended = run_beside_parsers(script)
+    assert ended.stdout.strip() in ("PermissionError", "OSError", "MemoryError"), (
+        ended.stdout,
+        ended.stderr,
+    )
+
+
+def run_beside_parsers(script: str) -> subprocess.CompletedProcess[str]:
+    """A script that finds the package of the parsers, as the child does."""
+    return subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -69,10 +153,26 @@ else:
         timeout=60,
         check=False,
     )
-    assert ended.stdout.strip() in ("PermissionError", "OSError", "MemoryError"), (
-        ended.stdout,
-        ended.stderr,
+
+
+def test_where_nothing_confines_nothing_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A machine without Landlock is played by a child whose sandbox says so."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        f"sys.path.insert(0, {str(ROOT / 'plugins/documents')!r})\n"
+        "import parsing.sandbox\n"
+        "parsing.sandbox.missing = lambda: ['Landlock']\n"
     )
+    monkeypatch.setattr(parser, "FOLDER", tmp_path)
+    order = {"task": "read", "media_type": formats.TXT, "filename": "a.txt"}
+    with opened(b"Hello.") as file:
+        assert parse_file(file, order, MEMORY, 30).extraction is not None
+        with pytest.raises(ParseFailed) as failed:
+            parse_file(file, {**order, "confined": True}, MEMORY, 30)
+    assert failed.value.reason == "parser_not_confined"
+    assert "mneme doctor" in failed.value.message
 
 
 def opened(content: bytes) -> io.BufferedRandom:

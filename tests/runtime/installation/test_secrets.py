@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from runtime.installation import SECRET_NAMES, Secrets, SecretsError
 from runtime.settings import Settings
+from tests.support import ROOT
 
 
 def test_secrets_are_made_once_with_mode_0600_and_read_ever_after(tmp_path: Path) -> None:
@@ -120,3 +123,18 @@ def test_production_wants_its_secrets_given_or_to_be_told_otherwise(tmp_path: Pa
 def test_an_installation_at_home_makes_its_own(tmp_path: Path) -> None:
     settings = Settings.load(None, {"data_dir": str(tmp_path)})
     assert Secrets.of(settings, create=True) == Secrets.of(settings)
+
+
+def test_a_process_with_secrets_is_closed_to_others() -> None:
+    """PR_GET_DUMPABLE is 0: no core dump, and /proc shows its memory and environment to nobody else
+    of its user.
+    """
+    script = (
+        "import ctypes\n"
+        "from runtime.installation import Secrets\n"
+        "dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
+        "before, secrets = dumpable(), Secrets.generate()\n"
+        "print(before, dumpable())\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=ROOT)
+    assert shown.stdout == b"1 0\n"
