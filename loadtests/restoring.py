@@ -83,7 +83,7 @@ def main() -> None:
         timed(objects, root / "from-the-log", asked.memories, "from the log")
         begun = time.monotonic()
         durability._snapshots.take()
-        packed = sum(path.stat().st_size for path in (root / "objects").rglob("data.mdb.zst"))
+        packed = sum(path.stat().st_size for path in (root / "objects").rglob("pages-*"))
         print(
             f"a snapshot             {time.monotonic() - begun:5.1f} s, "
             f"{packed / asked.memories:.0f} bytes a memory"

@@ -5,7 +5,8 @@ segment        a piece of a log as one object, chained to the one before it
 epochs         who has owned a shard, one after the other
 lease          for how long an owner may answer without asking, and whoever takes its shard waits
 shipper        ships the log of an open store, as the one owner of its shard
-snapshots      whole copies, so that a way back need not begin at the first commit
+pages          a copy of a data file as its pages, or as those that changed
+snapshots      copies of a store, so that a way back need not begin at the first commit
 restore        a directory made again from a snapshot and what was shipped since
 """
 

@@ -37,6 +37,7 @@ import msgspec
 from storage.replication.epochs import lease_left_by, newest_epoch, release, take_epoch
 from storage.replication.lease import FormerLease
 from storage.replication.object_store import ObjectStore
+from storage.replication.pages import blank_free_pages, pages_of, unpack
 from storage.replication.segment import (
     NO_HASH,
     Segment,
@@ -46,7 +47,7 @@ from storage.replication.segment import (
     unpacked,
 )
 from storage.replication.shipper import Superseded, newest_number
-from storage.replication.snapshots import PACKED_DATA, Manifest, snapshots, unpack_file
+from storage.replication.snapshots import PACKED_DATA, PAGES, Manifest, snapshots, unpack_file
 from storage.store import (
     DATA_FILE,
     DATABASES_MAX,
@@ -171,21 +172,37 @@ def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, Manifest]:
 
 def _download(objects: ObjectStore, place: str, manifest: Manifest, folder: Path) -> bool:
     """The snapshot's files, checked and unpacked; -> whether it has a key ring."""
+    own = dict(manifest.objects(place))
     for name, digest in manifest.sha256.items():
-        path = folder / name
-        with path.open("wb") as file:
-            if not objects.fetch(f"{place}/{name}", file):
-                raise RestoreFailed(f"{place}/{name} is missing in {objects.url}.")
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                raise RestoreFailed(f"{place}/{name} in {objects.url} is damaged: checksum.")
-    with (folder / PACKED_DATA).open("rb") as packed, (folder / DATA_FILE).open("wb") as plain:
-        unpack_file(packed, plain)
-    (folder / PACKED_DATA).unlink()
+        if f"{place}/{name}" not in own:
+            _fetch(objects, f"{place}/{name}", digest, folder / name)
+    if own:
+        for path, digest in [*manifest.bases, *own.items()]:
+            _fetch(objects, path, digest, folder / PAGES)
+            with (folder / PAGES).open("rb") as packed:
+                unpack(packed, folder / DATA_FILE)
+            (folder / PAGES).unlink()
+        blank_free_pages(folder / DATA_FILE)
+        if pages_of(folder / DATA_FILE).image != manifest.image:
+            raise RestoreFailed(f"{place} in {objects.url} is damaged: its pages do not fit.")
+    else:
+        with (folder / PACKED_DATA).open("rb") as packed, (folder / DATA_FILE).open("wb") as plain:
+            unpack_file(packed, plain)
+        (folder / PACKED_DATA).unlink()
     for name in (DATA_FILE, KEYS_FILE):
         if (folder / name).exists():
             (folder / name).chmod(0o600)
     return KEYS_FILE in manifest.sha256
+
+
+def _fetch(objects: ObjectStore, path: str, digest: str, target: Path) -> None:
+    """Download an object. Raises RestoreFailed unless it is what was stored."""
+    with target.open("wb") as file:
+        if not objects.fetch(path, file):
+            raise RestoreFailed(f"{path} is missing in {objects.url}.")
+    with target.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise RestoreFailed(f"{path} in {objects.url} is damaged: checksum.")
 
 
 class _Replay:

@@ -1,11 +1,17 @@
 """Snapshots of a store in object storage, so that a restore need not read the whole log, and old
 segments can go.
 
-    snapshots/<number>-<sequence>/data.mdb.zst    LMDB's own compacted hot copy, as of commit
-                                                  <sequence>
+    snapshots/<number>-<sequence>/pages-0000 …    pages of LMDB's own hot copy, as of commit
+                                                  <sequence> (storage/replication/pages.py)
     snapshots/<number>-<sequence>/keys.ring       the data keys: those there were before the copy
                                                   was made, and those that came meanwhile
     snapshots/<number>-<sequence>/manifest.json   last; what has none is no snapshot
+
+A snapshot is whole, or it has the pages that changed since the one before it and names those whose
+pages it stands on, the whole one first. It is whole where this directory does not know the pages of
+the one before, where as much changed since the last whole one as half of what there is, and after
+CHANGES_MAX. So what is stored and sent is in proportion to what changed, and a restore reads few
+objects. Earlier releases stored compacted copies (data.mdb.zst), which are read still.
 
 A key that was shredded while the copy was made is still in it: the segment that says so comes
 later, and so may the moment of a restore.
@@ -16,8 +22,8 @@ only when the log up to its sequence is stored by the same owner. So what an own
 fenced meanwhile is never taken for the shard's history.
 
 When two snapshots are there, what is older than both goes: snapshots, and the segments before the
-older one's. Of an ended epoch the last object stays, because it is what ended it (see
-storage/replication/segment.py).
+older one's. Pages on which a later one stands stay. Of an ended epoch the last object stays,
+because it is what ended it (see storage/replication/segment.py).
 """
 
 from __future__ import annotations
@@ -30,33 +36,40 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import zstandard
 
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
+from storage.replication.pages import Pages, changed, pack, pages_of, remember, remembered
 from storage.replication.segment import SEGMENTS, place_of, segment_name
-from storage.replication.shipper import LogShipper
+from storage.replication.shipper import LogShipper, backoff
 from storage.store import DATA_FILE, KEYS_FILE, ShippingState, Store, StoreError, figures
 
 log = logging.getLogger("mneme.log")
 
 SNAPSHOTS = "snapshots"
 SNAPSHOTS_KEPT = 2
+CHANGES_MAX = 8  # snapshots that stand on one that is whole
 MANIFEST = "manifest.json"
-PACKED_DATA = f"{DATA_FILE}.zst"
+PAGES = "pages-"
+PAGES_KNOWN = ".snapshot-pages"  # in the store's directory: of the newest snapshot
+PACKED_DATA = f"{DATA_FILE}.zst"  # of earlier releases
 SCRATCH = ".snapshot"  # in the store's directory, while one is made
 WAIT_SECONDS_MAX = 600
 RETRY_SECONDS_MAX = 30.0
+UPLOAD_SECONDS_MAX = 60
 SEGMENTS_BETWEEN_MAX = 10_000
-
-_LEVEL = 3
 
 
 class Manifest(msgspec.Struct, frozen=True):
     """at: Unix milliseconds, when the copy was done; state: where the log stood when it began;
     sha256: of file name -> as stored.
+
+    bases        (place, SHA-256) of the pages that this one stands on, in their order
+    changed      pages that were stored since the whole one, this snapshot's included
+    image        of all pages (pages.Pages); "" from a release that had compacted copies
     """
 
     sequence: int
@@ -65,6 +78,22 @@ class Manifest(msgspec.Struct, frozen=True):
     state: ShippingState
     sha256: dict[str, str]
     sizes: dict[str, int]
+    bases: list[tuple[str, str]] = []
+    changed: int = 0
+    image: str = ""
+
+    def objects(self, place: str) -> list[tuple[str, str]]:
+        """(place, SHA-256) of its own pages."""
+        return [
+            (f"{place}/{name}", digest)
+            for name, digest in sorted(self.sha256.items())
+            if name.startswith(PAGES)
+        ]
+
+    @property
+    def depth(self) -> int:
+        """How many snapshots it stands on."""
+        return len({path.rpartition("/")[0] for path, _ in self.bases})
 
 
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
@@ -80,6 +109,15 @@ def snapshots(objects: ObjectStore) -> list[tuple[str, Manifest]]:
         ):
             found.append((f"{SNAPSHOTS}/{name.rpartition('/')[0]}", _decode_manifest(raw)))
     return found
+
+
+class _Packed(NamedTuple):
+    """What is to be stored of a copy. bases, changed: as in its manifest."""
+
+    pages: Pages
+    objects: list[Path]
+    bases: list[tuple[str, str]]
+    changed: int
 
 
 class SnapshotTaker:
@@ -167,21 +205,21 @@ class SnapshotTaker:
             return None  # nothing has happened since
         begun_at = time.monotonic()
         with _scratch(self._store.directory / SCRATCH) as folder:
-            files = {PACKED_DATA: folder / PACKED_DATA}
+            files: dict[str, Path] = {}
             if self._store.keys is not None:
                 files[KEYS_FILE] = folder / KEYS_FILE
                 self._store.keys.copy(files[KEYS_FILE])
-            self._store.environment.copy(folder / "copy")
+            self._store.environment.copy(folder / "copy", compact=False)
             at = self._store.log.now()
             if self._store.keys is not None:
                 self._store.keys.extend(files[KEYS_FILE])
             _, sequence, rows = figures(folder / "copy")
-            _pack(folder / "copy" / DATA_FILE, files[PACKED_DATA])
+            packed = self._pack(folder / "copy" / DATA_FILE, folder)
+            files |= {path.name: path for path in packed.objects}
             shutil.rmtree(folder / "copy")
             place = f"{SNAPSHOTS}/{state.number:012d}-{sequence:012d}"
             for name, path in files.items():
-                with path.open("rb") as file:
-                    self._objects.put_file(f"{place}/{name}", file)
+                self._upload(path, f"{place}/{name}")
             if not self._await_shipped(sequence):
                 return None
             manifest = Manifest(
@@ -191,8 +229,13 @@ class SnapshotTaker:
                 msgspec.structs.replace(state, token="", former=""),
                 {name: _digest(path) for name, path in files.items()},
                 {name: path.stat().st_size for name, path in files.items()},
+                packed.bases,
+                packed.changed,
+                packed.pages.image,
             )
-        self._objects.put_new(f"{place}/{MANIFEST}", msgspec.json.encode(manifest))
+        content = msgspec.json.encode(manifest)
+        if self._objects.put_new(f"{place}/{MANIFEST}", content):
+            remember(self._store.directory / PAGES_KNOWN, content, packed.pages)
         self.taken, self.failures, self._newest_at = self.taken + 1, 0, begun_at
         self._shipper.made_complete(state.number)
         try:
@@ -202,6 +245,34 @@ class SnapshotTaker:
                 "what the new snapshot makes superfluous stays until the next one: %s", failed
             )
         return manifest
+
+    def _pack(self, copy: Path, folder: Path) -> _Packed:
+        pages, newest = pages_of(copy), snapshots(self._objects)[-1:]
+        for place, before in newest:
+            raw = self._objects.get(f"{place}/{MANIFEST}") or b""
+            known = remembered(self._store.directory / PAGES_KNOWN, raw)
+            if known is None or before.depth >= CHANGES_MAX:
+                break
+            numbers = changed(pages, known)
+            total = before.changed + len(numbers)
+            if 2 * total < pages.used:
+                bases = [*before.bases, *before.objects(place)]
+                return _Packed(pages, pack(copy, pages, numbers, folder / PAGES), bases, total)
+        numbers = changed(pages, None)
+        return _Packed(pages, pack(copy, pages, numbers, folder / PAGES), [], 0)
+
+    def _upload(self, path: Path, name: str) -> None:
+        """Store a file; one that fails is tried again for a while, and those before it are not
+        sent twice.
+        """
+        deadline = time.monotonic() + UPLOAD_SECONDS_MAX
+        for wait in backoff():
+            try:
+                with path.open("rb") as file:
+                    return self._objects.put_file(name, file)
+            except ObjectStoreFailed:
+                if time.monotonic() > deadline or self._closing.wait(wait):
+                    raise
 
     def _await_shipped(self, sequence: int) -> bool:
         """Wait until the log up to there is stored; False when that will not be."""
@@ -225,8 +296,12 @@ class SnapshotTaker:
         old = [place for place, _ in found[:-SNAPSHOTS_KEPT]]
         # Its manifest first: what is half removed is no snapshot.
         self._objects.delete(f"{place}/{MANIFEST}" for place in old)
+        needed = {path for _, manifest in found[-SNAPSHOTS_KEPT:] for path, _ in manifest.bases}
+        oldest = found[-SNAPSHOTS_KEPT][0]
         self._objects.delete(
-            f"{place}/{name}" for place in old for name in (PACKED_DATA, KEYS_FILE)
+            path
+            for path in (f"{SNAPSHOTS}/{name}" for name in self._objects.names(SNAPSHOTS))
+            if path < oldest and path not in needed
         )
         places = sorted(place_of(name) for name in self._objects.names(SEGMENTS))
         ended_by = {
@@ -248,13 +323,6 @@ def _scratch(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _pack(source: Path, target: Path) -> None:
-    with source.open("rb") as plain, target.open("wb") as packed:
-        zstandard.ZstdCompressor(level=_LEVEL).copy_stream(
-            plain, packed, size=source.stat().st_size
-        )
 
 
 def unpack_file(source: BinaryIO, target: BinaryIO) -> None:

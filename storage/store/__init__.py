@@ -49,6 +49,7 @@ from storage.store.directory import (
     StoreTooNew,
     check_data_file,
     copy_data,
+    geometry,
     publish,
 )
 from storage.store.environment import DATABASES_MAX, SEQUENCE, Figures, fault, figures
@@ -118,6 +119,7 @@ __all__ = [
     "encode_key",
     "fault",
     "figures",
+    "geometry",
     "placed",
     "prefix_end",
     "publish",

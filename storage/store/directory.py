@@ -143,14 +143,9 @@ def check_data_file(path: Path) -> None:
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
-            page_bytes = _read_meta(file.read(_META_AT + _META_BYTES)[_META_AT:]).page_bytes
-            metas = []
-            for number in (0, 1):
-                file.seek(number * page_bytes + _META_AT)
-                metas.append(_read_meta(file.read(_META_BYTES)))
-            newest = max(metas, key=lambda meta: meta.transaction)
-            expected = (newest.last_page + 1) * page_bytes
-            missing = range(size // page_bytes, newest.last_page + 1)
+            newest = _newest_meta(file)
+            expected = (newest.last_page + 1) * newest.page_bytes
+            missing = range(size // newest.page_bytes, newest.last_page + 1)
             if size < expected and not _are_free(file, newest, missing):
                 raise StoreDamaged(
                     f"{path} has {size} bytes where {expected} are expected: it was cut short. "
@@ -160,6 +155,36 @@ def check_data_file(path: Path) -> None:
         raise StoreDamaged(
             f"{path} is not a readable data file: {error}. Restore it from a backup."
         ) from error
+
+
+class Geometry(NamedTuple):
+    """A data file as pages, of which `free` hold nothing."""
+
+    page_bytes: int
+    pages: int
+    free: set[int]
+
+
+def geometry(path: Path) -> Geometry:
+    """The pages of a data file that nobody writes. Raises StoreDamaged."""
+    check_data_file(path)
+    with path.open("rb") as file:
+        newest = _newest_meta(file)
+        try:
+            free = free_from(file, newest.page_bytes, newest.free_root, 0)
+        except Unreadable as senseless:
+            raise StoreDamaged(f"{path} is damaged: {senseless}.") from senseless
+    return Geometry(newest.page_bytes, newest.last_page + 1, free)
+
+
+def _newest_meta(file: BinaryIO) -> _Meta:
+    """Raises ValueError."""
+    page_bytes = _read_meta(file.read(_META_AT + _META_BYTES)[_META_AT:]).page_bytes
+    metas = []
+    for number in (0, 1):
+        file.seek(number * page_bytes + _META_AT)
+        metas.append(_read_meta(file.read(_META_BYTES)))
+    return max(metas, key=lambda meta: meta.transaction)
 
 
 class _Meta(NamedTuple):
@@ -196,9 +221,11 @@ def _read_meta(raw: bytes) -> _Meta:
     return _Meta(page_bytes, free_root, last_page, transaction)
 
 
-def copy_data(source: Path, target: Path, map_bytes: int = MAP_BYTES) -> None:
-    """A compacted copy of the open data file in `source`, as of its last commit, in the new
-    directory `target`.
+def copy_data(
+    source: Path, target: Path, map_bytes: int = MAP_BYTES, *, compact: bool = True
+) -> None:
+    """A copy of the open data file in `source`, as of its last commit, in the new directory
+    `target`; compact: without free pages, those in use numbered anew.
 
     LMDB's own tool makes it in a process of its own, which reads like any other reader: inside this
     process a long copy would hold up every abort. StoreError when it fails; nothing stays under
@@ -207,7 +234,8 @@ def copy_data(source: Path, target: Path, map_bytes: int = MAP_BYTES) -> None:
     building = target.with_name(target.name + ".partial")
     shutil.rmtree(building, ignore_errors=True)
     building.parent.mkdir(parents=True, exist_ok=True)
-    command = [*_tool(source, map_bytes), "--compact", "copy", str(building)]
+    how = ["--compact"] if compact else []
+    command = [*_tool(source, map_bytes), *how, "copy", str(building)]
     try:
         subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=COPY_SECONDS_MAX

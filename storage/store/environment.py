@@ -256,11 +256,11 @@ class Environment:
             return self._lmdb.open_db(name, create=create)
         return None
 
-    def copy(self, target: Path) -> None:
-        """A compacted copy in a new directory, see copy_data."""
+    def copy(self, target: Path, *, compact: bool = True) -> None:
+        """A copy in a new directory, see copy_data."""
         self.forget_dead_readers()
         try:
-            copy_data(self.directory, target, self.map_bytes)
+            copy_data(self.directory, target, self.map_bytes, compact=compact)
         finally:
             self.forget_dead_readers()
 

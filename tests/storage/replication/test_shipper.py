@@ -253,7 +253,7 @@ def test_a_damaged_or_missing_snapshot_is_told(tmp_path: Path, objects: FaultySt
         first.put("a")
         first.await_stored()
     (place, _), *_ = snapshots(objects)
-    path = path_of(objects, f"{place}/data.mdb.zst")
+    path = path_of(objects, f"{place}/pages-0000")
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RestoreFailed, match="checksum"):
         restore(objects, tmp_path / "b")
