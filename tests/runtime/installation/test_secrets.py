@@ -136,5 +136,7 @@ def test_a_process_with_secrets_is_closed_to_others() -> None:
         "before, secrets = dumpable(), Secrets.generate()\n"
         "print(before, dumpable())\n"
     )
-    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=ROOT)
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, cwd=ROOT
+    )
     assert shown.stdout == b"1 0\n"
