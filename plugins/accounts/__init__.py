@@ -11,8 +11,9 @@ the tenant there.
 
 operations.py has registration and login, passwords.py and api_keys.py what they need;
 invitations.py says who may register; recovery.py trusts what mail.py sends; sessions.py lists and
-ends what they began, and changes the password; transfer.py takes an account along, and erasure.py
-ends it. The last two go by what the other plugins declare.
+ends what they began, and changes the password; second_factor.py has codes beside it; transfer.py
+takes an account along, and erasure.py ends it. The last two go by what the other plugins
+declare.
 
 Passwords are hashed with argon2id, which is slow on purpose. That happens in `prepare`, on a few
 threads of its own and outside any transaction; a login with an unknown address costs one hash as
@@ -25,14 +26,23 @@ change in one transaction, so a deleted key is refused from the next request on.
     tenants, emails, credentials, revoked_tokens, key_usage     see runtime/api/tenants.py
     sessions                                                    see runtime/api/access_tokens.py
     invitations     (ticket id,)-> InvitationRow                 of the slot; see invitations.py
-    mail_counts, verified_addresses                             see mail.py and recovery.py
+    mail_counts, verified_addresses, second_factor              see mail.py, recovery.py and
+                                                                second_factor.py
     api_keys        (ordinal,)  -> ApiKeyRow                    in the order they were minted
     api_key_ids     (key id,)   -> ordinal, 4 bytes big endian
 """
 
 from __future__ import annotations
 
-from plugins.accounts import erasure, invitations, mail, recovery, sessions, transfer
+from plugins.accounts import (
+    erasure,
+    invitations,
+    mail,
+    recovery,
+    second_factor,
+    sessions,
+    transfer,
+)
 from plugins.accounts.api_keys import API_KEY_IDS, API_KEYS, CHECKS
 from plugins.accounts.operations import OPERATIONS, erase, export
 from plugins.accounts.settings import MailSettings
@@ -46,11 +56,19 @@ plugin = Plugin(
         *OPERATIONS,
         *invitations.OPERATIONS,
         *recovery.OPERATIONS,
+        *second_factor.OPERATIONS,
         *sessions.OPERATIONS,
         *erasure.OPERATIONS,
         *transfer.OPERATIONS,
     ),
-    tables=(API_KEYS, API_KEY_IDS, invitations.INVITATIONS, mail.MAIL_COUNTS, recovery.VERIFIED),
+    tables=(
+        API_KEYS,
+        API_KEY_IDS,
+        invitations.INVITATIONS,
+        mail.MAIL_COUNTS,
+        recovery.VERIFIED,
+        second_factor.SECOND_FACTOR,
+    ),
     jobs=(erasure.ERASE_JOB, mail.MAIL_JOB),
     settings={"mail": MailSettings},
     erase=erase,

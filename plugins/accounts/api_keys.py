@@ -15,6 +15,7 @@ from plugins.accounts.models import (
     MintedApiKey,
     NewApiKey,
 )
+from plugins.accounts.sessions import check_fresh
 from runtime import ids
 from runtime.api import tenants
 from runtime.api.checks import Counter, Derived, Finding, delete, last_ordinal, named
@@ -53,6 +54,7 @@ API_KEY_IDS: Table[bytes] = Table(
 
 
 def create_api_key(ctx: WriteContext, body: NewApiKey) -> Reply:
+    check_fresh(ctx)
     if body.expires_at is not None and body.expires_at <= ctx.now:
         raise ValidationFailed.at(("body", "expires_at"), "Must lie in the future.")
     return mint(ctx, body.name, body.scopes, body.expires_at)

@@ -37,6 +37,7 @@ import msgspec
 from pydantic import ConfigDict, Field
 
 from plugins.accounts import limits
+from plugins.accounts.sessions import check_fresh
 from runtime.api import erasures, jobs, tenants
 from runtime.api.context import Installed, ReadContext, WriteContext
 from runtime.api.jobs import Again
@@ -137,6 +138,7 @@ def erase_account(ctx: WriteContext, body: None) -> Erased:
             f"This erases the account and all it holds: confirm with ?confirm={CONFIRMATION}.",
             param="confirm",
         )
+    check_fresh(ctx)
     return Erased(deleted=True, receipt=erasures.begin(ctx), status="queued")
 
 

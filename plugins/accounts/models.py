@@ -48,6 +48,14 @@ InvitationText = Annotated[
         description="An invitation that the operator made.",
     ),
 ]
+Code = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=limits.CODE_CHARS_MAX,
+        description="A code of the authenticator app, or a recovery code.",
+    ),
+]
 KeyName = Annotated[
     str,
     Field(
@@ -87,6 +95,9 @@ class Login(Body):
     password: str = Field(
         min_length=1, max_length=limits.PASSWORD_CHARS_MAX, repr=False, description="The password."
     )
+    code: Code | None = Field(
+        default=None, description="Needed where the account has a second factor."
+    )
 
 
 class NewApiKey(Body):
@@ -123,6 +134,7 @@ class Account(View):
     email_verified: bool = Field(
         description="Whether a mail proved that its holder has the e-mail address."
     )
+    second_factor: bool = Field(description="Whether a login needs a code beside the password.")
 
 
 class KeyUsage(View):

@@ -30,6 +30,7 @@ from plugins.accounts.models import (
 )
 from plugins.accounts.passwords import WrongPassword, fits, hasher_of, in_pool
 from plugins.accounts.recovery import VERIFIED, is_verified
+from plugins.accounts.second_factor import SECOND_FACTOR, check_login, is_on
 from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, tenants
@@ -116,6 +117,7 @@ def login(ctx: SlotWriteContext, body: Login) -> Session:
     # computed.
     if account is None or ctx.prepared != account.password_hash:
         raise WrongPassword("The e-mail address or the password is wrong.")
+    check_login(ctx.within(*tenants.identity(ctx.scope.slot, account)), body.code)
     return _begun(ctx, account)
 
 
@@ -175,6 +177,7 @@ def me(ctx: ReadContext, body: None) -> Account:
         tier=account.tier,
         created_at=iso(account.created_at),
         email_verified=is_verified(ctx),
+        second_factor=is_on(ctx),
     )
 
 
@@ -185,6 +188,7 @@ _OF_KEYS: tuple[Table, ...] = (
     tenants.REVOKED_TOKENS,
     access_tokens.SESSIONS,
     VERIFIED,
+    SECOND_FACTOR,
 )
 
 
@@ -275,8 +279,9 @@ OPERATIONS = (
         description=(
             "Trades the e-mail address and password for a new access token, and begins a session "
             "with it. A wrong one of either is 401, and after ten of them from one network (IPv6: "
-            "/64) it is 429 for a while, which doubles up to a minute. A repeated request begins "
-            "another session."
+            "/64) it is 429 for a while, which doubles up to a minute. Where the account has a "
+            "second factor it is 401 with `totp_required` as the `type` in `details`, until a "
+            "`code` comes along. A repeated request begins another session."
         ),
         example=_CREDENTIALS_EXAMPLE,
         example_reply=_SESSION_EXAMPLE,
@@ -310,6 +315,7 @@ OPERATIONS = (
             "tier": "free",
             "created_at": "2026-05-08T13:56:00.000Z",
             "email_verified": True,
+            "second_factor": False,
         },
     ),
     Write(

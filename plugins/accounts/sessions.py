@@ -27,7 +27,7 @@ from runtime.api.access_tokens import SESSION_PREFIX, SESSIONS, SessionRow
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Idempotency, Read, Reply, View, Write
 from runtime.api.pagination import Page, PageQuery, envelope, position
-from runtime.errors import NotFound
+from runtime.errors import NotFound, PermissionDenied
 from runtime.inference import Models
 from runtime.timestamps import iso
 
@@ -62,6 +62,20 @@ class ListedSession(View):
     last_seen_at: str = Field(description="When its last request came (ISO 8601).")
     expires_at: str = Field(description="When it ends by itself (ISO 8601).")
     current: bool = Field(description="Whether it is the one that asks.")
+
+
+def check_fresh(ctx: WriteContext) -> None:
+    """Refuse a session whose login is too long ago for what is hard to undo; keys are never
+    refused.
+    """
+    seconds, credential = ctx.settings.auth.fresh_login_seconds, ctx.call.credential
+    if not seconds or credential is None or not ctx.principal.is_session:
+        return
+    if credential.claims["iat"] + seconds <= ctx.now // 1000:
+        raise PermissionDenied(
+            f"This needs a login of the last {seconds} seconds. Log in again with "
+            "POST /v1/auth/login, and repeat it in that session."
+        )
 
 
 # --- a new password -------------------------------------------------------------------------------

@@ -288,6 +288,15 @@ class Auth(Section, frozen=True):
             "limit."
         ),
     )
+    fresh_login_seconds: int = Field(
+        default=0,
+        ge=0,
+        le=366 * 24 * 3600,
+        description=(
+            "Seconds after its login in which a session may mint API keys and erase the account; 0 "
+            "lets it at any time."
+        ),
+    )
     failed_login_wait_seconds_max: float = Field(
         default=60.0,
         ge=0,

@@ -35,7 +35,7 @@ NO_CONTENT = {
     "invoice", "since", "until", "timezone", "language", "date_range_start", "date_range_end",
     "between", "known_at", "valid_at", "timestamp", "recorded_at", "valid_from", "valid_to",
     "source_memory_id", "relationship_id", "keep", "duplicates", "corrects", "memory_ids",
-    "policy_key", "invitation", "token",
+    "policy_key", "invitation", "token", "code",
 }  # fmt: skip
 FREE_OBJECTS = (
     "metadata", "filters", "record", "chat.completions: messages", "context", "features",

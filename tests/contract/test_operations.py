@@ -174,7 +174,7 @@ READING_FLOWS = {"search.reason", "chat.completions"}
 # A login that is repeated begins another session: its answer is kept for nobody.
 REPEATED_ANEW = {"auth.login"}
 # Who rules over an account's sessions and secrets may rule over all of it.
-RULING = ("/v1/auth/password", "/v1/auth/sessions")
+RULING = ("/v1/auth/password", "/v1/auth/sessions", "/v1/auth/totp")
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 RATES = {"default", "search", "batch", "media", "register", "login"}
 

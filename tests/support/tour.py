@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import time
 from collections import defaultdict
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from runtime.tenancy import slot_of_email
 from tests.support.in_process import PASSWORD, InProcess
@@ -99,6 +103,10 @@ def accounts(call: Tour) -> None:
     call("auth.password", {"current_password": PASSWORD, "new_password": PASSWORD + ", renewed"})
     changed = {"current_password": PASSWORD + ", renewed", "new_password": PASSWORD}
     call("auth.password", changed)
+    secret = base64.b32decode(call("auth.totp.create")["secret"])
+    code = TOTP(secret, 6, SHA1(), 30).generate(int(time.time())).decode()
+    recovery = call("auth.totp.confirm", {"code": code})["recovery_codes"]
+    call("auth.totp.delete", {"code": recovery[0]})
     minted = call("auth.api_keys.create", {"name": "production"})
     call(
         "auth.api_keys.create",

@@ -30,6 +30,8 @@ class Account(TypedDict):
     """When it was registered (ISO 8601)."""
     email_verified: bool
     """Whether a mail proved that its holder has the e-mail address."""
+    second_factor: bool
+    """Whether a login needs a code beside the password."""
 
 
 class ActionInsight(TypedDict):
@@ -365,6 +367,11 @@ class Confidence(TypedDict):
     reasoning: str
     corrections: list[RelevantCorrection]
     """What people have put right about this."""
+
+
+class Confirmed(TypedDict):
+    recovery_codes: list[str]
+    """Each is good once in place of a code. They are shown this once."""
 
 
 class ContextCitation(TypedDict):
@@ -2218,6 +2225,13 @@ class SearchReply(TypedDict):
     """Whether a channel was missing; degraded_reasons says which."""
     degraded_reasons: list[str]
     query_entities: list[str]
+
+
+class Secret(TypedDict):
+    secret: str
+    """The secret, base32. It is shown this once."""
+    otpauth_uri: str
+    """The same for an authenticator app, as a QR code shows it."""
 
 
 class SentRecord(TypedDict):

@@ -352,6 +352,66 @@ class AuthSessions:
         return Listing(self._transport, request)
 
 
+class AuthTotp:
+    """Operations named `auth.totp.…`."""
+
+    def __init__(self, transport: Transport):
+        self._transport = transport
+
+    def confirm(
+        self, code: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Confirmed:
+        """Turn the second factor on.
+
+        From now on a login needs a `code`, or a recovery code; API keys and sessions go on.
+        A wrong code is 403. Needs the scope `admin`. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
+
+        code  A code of the authenticator app, or a recovery code.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/totp/confirm",
+            body=given(code=code),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+    def create(
+        self, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> models.Secret:
+        """Ask for the secret of a second factor.
+
+        For an authenticator app (TOTP, SHA-1, 6 digits, 30 seconds). It counts once a code
+        of it is confirmed; until then another call replaces it. 409 where there is one that
+        counts. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for
+        24 hours.
+        """
+        request = Request("POST", "/v1/auth/totp", key=keyed(idempotency_key), timeout=timeout)
+        return self._transport.json(request)
+
+    def delete(
+        self, code: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> None:
+        """Turn the second factor off.
+
+        With a code of the app or a recovery code. A wrong one is 403. Needs the scope
+        `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+
+        code  A code of the authenticator app, or a recovery code.
+        """
+        request = Request(
+            "DELETE",
+            "/v1/auth/totp",
+            body=given(code=code),
+            key=keyed(idempotency_key),
+            accept="*/*",
+            timeout=timeout,
+        )
+        self._transport.nothing(request)
+
+
 class Auth:
     """Operations named `auth.…`."""
 
@@ -360,22 +420,27 @@ class Auth:
         self.api_keys = AuthApiKeys(transport)
         self.password_reset = AuthPasswordReset(transport)
         self.sessions = AuthSessions(transport)
+        self.totp = AuthTotp(transport)
 
-    def login(self, *, email: str, password: str, timeout: float | None = None) -> models.Session:
+    def login(
+        self, *, email: str, password: str, code: str | None = None, timeout: float | None = None
+    ) -> models.Session:
         """Log in.
 
         Trades the e-mail address and password for a new access token, and begins a session
         with it. A wrong one of either is 401, and after ten of them from one network (IPv6:
-        /64) it is 429 for a while, which doubles up to a minute. A repeated request begins
-        another session.
+        /64) it is 429 for a while, which doubles up to a minute. Where the account has a
+        second factor it is 401 with `totp_required` as the `type` in `details`, until a
+        `code` comes along. A repeated request begins another session.
 
         email     E-mail address; white space around it and letter case do not count.
         password  The password.
+        code      Needed where the account has a second factor.
         """
         request = Request(
             "POST",
             "/v1/auth/login",
-            body=given(email=email, password=password),
+            body=given(email=email, password=password, code=code),
             repeatable=False,
             timeout=timeout,
         )

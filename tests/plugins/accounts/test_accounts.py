@@ -61,6 +61,7 @@ def test_registration_answers_with_a_token_that_works_at_once(harness: ShardHarn
         "full_name": "Ada Lovelace",
         "tier": "enterprise",
         "email_verified": False,
+        "second_factor": False,
     }
 
 
@@ -370,6 +371,7 @@ def test_erasing_leaves_no_row_and_no_way_in(harness: ShardHarness) -> None:
         "key_usage": 1,
         "revoked_tokens": 0,
         "sessions": 1,
+        "second_factor": 0,
         "verified_addresses": 0,
         "emails": 1,
         "tenants": 1,

@@ -5,14 +5,40 @@ import { form, h, replace } from "../kit.js";
 export const title = "Sign in";
 
 const EMAIL = { name: "email", label: "E-mail address", type: "email", required: true, autocomplete: "username" };
+const CODE = {
+  name: "code",
+  label: "Code",
+  required: true,
+  maxlength: 64,
+  autocomplete: "one-time-code",
+  help: "Of your authenticator app, or a recovery code.",
+};
 const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
 
 export async function render(root, { session, route }) {
+  const askForCode = (onsubmit) => {
+    replace(
+      root,
+      h(
+        "section",
+        { class: "card entry-card" },
+        h("h1", { tabindex: "-1" }, "Your second factor"),
+        form([CODE], { submit: "Sign in", onsubmit }),
+      ),
+    );
+    root.querySelector("input").focus();
+  };
   const show = (signingUp) => {
     const next = route.query.get("next") ?? "/";
     const enter = async (values) => {
       const invitation = route.query.get("invitation");
-      await session.signIn(signingUp && invitation ? { ...values, invitation } : values);
+      try {
+        await session.signIn(signingUp && invitation ? { ...values, invitation } : values);
+      } catch (error) {
+        if (values.code || !error.details?.some((detail) => detail.type === "totp_required")) throw error;
+        askForCode((code) => enter({ ...values, ...code }));
+        return;
+      }
       await route.go(next.startsWith("/") && !next.startsWith("//") ? next : "/", { replaced: true });
     };
     const fields = signingUp
