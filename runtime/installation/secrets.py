@@ -14,8 +14,8 @@ to disk.
 production a secret must be given, unless the settings allow one beside the data.
 
 This module does not know what else the secrets protect. Invariant: a Secrets object holds keys of
-the right size, and nothing here puts one into a message or a repr. A process that holds one leaves no
-core dump, and no other of its user reads its memory or environment (on Linux).
+the right size, and nothing here puts one into a message or a repr. A process that holds one leaves
+no core dump, and no other of its user reads its memory or environment (on Linux).
 """
 
 from __future__ import annotations
