@@ -175,7 +175,13 @@ def saw_session(ctx: WriteContext, session_id: str, at: int, address: str) -> No
 
 def signing_key(secrets: Secrets, key_id: str) -> bytes:
     """What tokens of this `kid` are signed with."""
-    return hmac.digest(secrets.service, b"access-token:" + key_id.encode(), "sha256")
+    return signing_keys(secrets, key_id)[0]
+
+
+def signing_keys(secrets: Secrets, key_id: str) -> tuple[bytes, ...]:
+    """What tokens of this `kid` may be signed with: first what new ones are."""
+    said = b"access-token:" + key_id.encode()
+    return tuple(hmac.digest(secret, said, "sha256") for secret in secrets.services)
 
 
 def invalid_credential() -> Unauthenticated:

@@ -65,14 +65,17 @@ NOBODY = cast(Principal, None)
 class Credential:
     """What the gateway could read from the Authorization header: kind "key" (digest), "jwt"
     (claims) or "operator".
+
+    earlier  digests of the key under peppers before the present one
     """
 
     kind: str
     digest: bytes = b""
     claims: dict[str, Any] = field(default_factory=dict)
+    earlier: tuple[bytes, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Credential, (self.kind, self.digest, self.claims)
+        return Credential, (self.kind, self.digest, self.claims, self.earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +102,8 @@ class Call:
              against the ceilings
     admitted its preflight passed: the ceilings have counted it, all but the one that its body
              decides
-    fingerprint  SHA-256 of method, route, path, query and canonical body; b"" without an
-                 Idempotency-Key
+    fingerprint  HMAC of method, route, path, query and canonical body; b"" without an
+                 Idempotency-Key. fingerprint_before: that under the pepper before
     prefer   the parsed Prefer header, such as {"respond-async": ""} or {"wait": "5"}
     stage    of a flow in its shard: "begin", "end" or "abort"; `loaded` is what begin read, `reply`
              what the flow ends with. Of a public write, `loaded` is what its `before` answered
@@ -130,6 +133,7 @@ class Call:
     flow: str = ""
     preflight: bool = False
     admitted: bool = False
+    fingerprint_before: bytes = b""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Call, _fields_of_call(

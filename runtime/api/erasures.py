@@ -25,7 +25,6 @@ from storage.store import Table
 if TYPE_CHECKING:
     from runtime.api.call import Call
     from runtime.api.context import Environment, WriteContext
-    from runtime.installation import Secrets
     from storage.store import Transaction
 
 JOB = "account.erase"
@@ -76,7 +75,7 @@ def begin(ctx: WriteContext) -> str:
     receipt = RECEIPT_PREFIX + (scope.slot.to_bytes(2, "big") + random).hex()
     tenants.close_account(ctx)
     of_slot = ctx._seen_as(SlotWriteContext, *tenants.slot_itself(scope.slot, secrets))
-    _begin(of_slot, scope.tenant, ErasedRow(ctx.now, _digest(secrets, receipt)))
+    _begin(of_slot, scope.tenant, ErasedRow(ctx.now, _digest(secrets.pepper, receipt)))
     return receipt
 
 
@@ -106,7 +105,8 @@ def _begin(of_slot: SlotWriteContext, number: int, asked: ErasedRow) -> None:
 
 def find(ctx: SlotReadContext, receipt: str) -> ErasureRow | None:
     """What became of the erasure with this receipt."""
-    return ctx[ERASURES].get(_digest(ctx.secrets, receipt))
+    found = (ctx[ERASURES].get(_digest(pepper, receipt)) for pepper in ctx.secrets.peppers)
+    return next((row for row in found if row is not None), None)
 
 
 def slot_of(receipt: str) -> int:
@@ -118,5 +118,5 @@ def slot_of(receipt: str) -> int:
     return slot if slot < SLOTS else 0
 
 
-def _digest(secrets: Secrets, receipt: str) -> bytes:
-    return hmac.digest(secrets.pepper, b"receipt:" + receipt.encode(), "sha256")
+def _digest(pepper: bytes, receipt: str) -> bytes:
+    return hmac.digest(pepper, b"receipt:" + receipt.encode(), "sha256")

@@ -157,7 +157,8 @@ def close_account(ctx: WriteContext) -> bool:
     use. The rest is for others to erase.
     """
     account, secrets = own_account(ctx), ctx._environment.secrets
-    was_open = ctx._of_slot(EMAILS).delete(email_digest(secrets, account.email))
+    emails = ctx._of_slot(EMAILS)
+    was_open = any([emails.delete(digest) for digest in email_digests(secrets, account.email)])
     blank = {
         "email": "",
         "full_name": "",
@@ -226,7 +227,8 @@ def as_slot(ctx: SlotWriteContext) -> SlotWriteContext:
 
 def by_email(ctx: SlotReadContext, email: str) -> TenantRow | None:
     """The account of the slot that is registered under this normalised address, or None."""
-    number = ctx[EMAILS].get(email_digest(ctx.secrets, email))
+    found = (ctx[EMAILS].get(digest) for digest in email_digests(ctx.secrets, email))
+    number = next((row for row in found if row is not None), None)
     account = None if number is None else ctx[TENANTS].get(number.number)
     return account if account is not None and account.closed_at is None else None
 
@@ -263,7 +265,12 @@ def open_account(reader: Reader, slot: int, number: int) -> TenantRow | None:
 
 def email_digest(secrets: Secrets, email: str) -> bytes:
     """The 32 bytes under which a normalised address is stored."""
-    return hmac.digest(secrets.pepper, b"email:" + email.encode(), "sha256")
+    return email_digests(secrets, email)[0]
+
+
+def email_digests(secrets: Secrets, email: str) -> list[bytes]:
+    """What it is, and under a pepper before what it may still be, stored under."""
+    return [hmac.digest(pepper, b"email:" + email.encode(), "sha256") for pepper in secrets.peppers]
 
 
 def scope_of(slot: int, account: TenantRow) -> Scope:

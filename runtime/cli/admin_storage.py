@@ -16,11 +16,13 @@ from pathlib import Path
 from runtime.cli import backup, recovery
 from runtime.cli.admin import Command
 from runtime.cli.backup import BackupError
+from runtime.installation import Layout, Secrets
 from runtime.settings import Settings
 from runtime.timestamps import iso
 from storage.replication import Restored
+from storage.store import KEYS_FILE, Keyring
 
-OK = 0
+OK, STILL_NEEDED = 0, 1
 
 
 def back_up(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -97,6 +99,36 @@ def verify(parsed: argparse.Namespace, settings: Settings) -> int:
     return verify_stores(parsed, settings)
 
 
+def secrets(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Say of each shard here whether the service secret before the present one is still needed; 1
+    where it is.
+    """
+    Layout.load(settings.data_dir)  # names a directory without a service's data as such
+    given = Secrets.of(settings)
+    rings = sorted((settings.data_dir / "shards").glob(f"*/{KEYS_FILE}"))
+    left = 0
+    for path in rings:
+        ring = Keyring.open(
+            path,
+            given.service,
+            create=False,
+            readonly=True,
+            earlier_keys=given.earlier_services,
+        )
+        others, count = ring.wrapped_otherwise(), ring.count()
+        ring.close()
+        left += others
+        print(f"shard {int(path.parent.name)}: {count} data keys, {others} by the secret before")
+    if left or not rings:
+        print("Start the service with secrets.service and secrets.service_previous: it wraps them.")
+        return STILL_NEEDED
+    print(
+        f"Nothing that is stored in {settings.data_dir} needs the secret before; API keys that it "
+        "signed, and sessions, do."
+    )
+    return OK
+
+
 def _told(manifest: backup.Manifest) -> str:
     rows = sum(store.rows for store in manifest.stores)
     return (
@@ -171,6 +203,12 @@ COMMANDS: tuple[Command, ...] = (
         _restore_arguments,
         restore,
         of_service=True,
+    ),
+    Command(
+        "secrets",
+        "whether the service secret before the present one is still needed",
+        lambda parser: None,
+        secrets,
     ),
     Command(
         "verify",

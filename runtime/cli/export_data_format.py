@@ -27,7 +27,8 @@ Generated from the declarations by `make docs`; do not edit.
 
     layout.json           cluster id, number of shards and slots, format version; decided at the first start
     serve.lock            held with flock while a service runs; contains its process id
-    secrets/              service, pepper, operator_token: one file each, readable by the owner only
+    secrets/              service, pepper, operator_token: one file each, readable by the owner only; while one is exchanged, the one
+                          before beside it, such as service_previous
     demo.json             e-mail, password and API key of the local demo account, if one was asked for
     logs/                 what shards and gateways have to say (engine ray)
     models/               the embedding model in int8, as this processor runs it; derived from the weights

@@ -151,7 +151,13 @@ def _shard(
     )
     if (directory / KEYS_FILE).exists():
         # A wrong service key is told here, not at the first request.
-        Keyring.open(directory / KEYS_FILE, secrets.service, create=False, readonly=True).close()
+        Keyring.open(
+            directory / KEYS_FILE,
+            secrets.service,
+            create=False,
+            readonly=True,
+            earlier_keys=secrets.earlier_services,
+        ).close()
     return found
 
 

@@ -65,13 +65,14 @@ def _examine(
     passing = {slot for move in placement.moves for slot in move.slots}
     now_ms = _now_ms() + int(settings.clock.offset_seconds * 1000)
     tables = environment.registry.tables.values()
-    directory, key = shard_directory(settings.data_dir, number), environment.secrets.service
+    directory, secrets = shard_directory(settings.data_dir, number), environment.secrets
     store = Store.open_to_read(
         directory,
         tables,
         identity=layout.identity(number),
         map_bytes=settings.storage.map_bytes_max,
-        service_key=key,
+        service_key=secrets.service,
+        earlier_keys=secrets.earlier_services,
     )
     try:
         with store.snapshot() as snapshot:
@@ -143,8 +144,15 @@ def _mend_files(
     starts.
     """
     tables, identity = environment.registry.tables.values(), layout.identity(shard)
-    directory, key = shard_directory(settings.data_dir, shard), environment.secrets.service
-    store = Store.open(directory, tables, identity=identity, create=False, service_key=key)
+    directory, secrets = shard_directory(settings.data_dir, shard), environment.secrets
+    store = Store.open(
+        directory,
+        tables,
+        identity=identity,
+        create=False,
+        service_key=secrets.service,
+        earlier_keys=secrets.earlier_services,
+    )
     try:
         call = verification.verification_call(account)
         scope = Scope.of_slot(account.slot)

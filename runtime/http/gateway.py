@@ -468,9 +468,11 @@ class Gateway:
                 call.body, "idempotency_key", None
             )  # the header wins over the body's own
         if call.idempotency_key is not None:
-            call.fingerprint = validation.fingerprint(
-                self._secrets.pepper, route.operation, call.path, call.query, call.body
+            call.fingerprint, *before = (
+                validation.fingerprint(pepper, route.operation, call.path, call.query, call.body)
+                for pepper in self._secrets.peppers
             )
+            call.fingerprint_before = before[0] if before else b""
 
     async def _whole(self, call: Call, route: _Route, headers: Headers, receive: Receive) -> bytes:
         """The body, whose bytes are counted for the caller's address and account."""

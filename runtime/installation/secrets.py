@@ -10,8 +10,12 @@ is. They are made when a data directory is created and read ever after; losing `
 makes every API key useless. A value given in the settings wins over the file and is never written
 to disk.
 
-`service` also wraps the data keys of accounts: without it nothing that is stored can be read. In
-production a secret must be given, unless the settings allow one beside the data.
+`service` also wraps the data keys of accounts: without it nothing that is stored can be read.
+
+Each can be exchanged: beside the new one the one before is given under the same name with
+`_previous` behind it, as a setting or a file. The new one signs and wraps, and what the one before
+has signed is accepted for as long as it is given. In production a secret must be given, unless the
+settings allow one beside the data.
 
 This module does not know what else the secrets protect. Invariant: a Secrets object holds keys of
 the right size, and nothing here puts one into a message or a repr. A process that holds one leaves
@@ -40,6 +44,8 @@ OPERATOR_TOKEN_CHARS_MAX = 255
 SECRET_FILE_BYTES_MAX = 1024
 
 SECRET_NAMES = ("service", "pepper", "operator_token")
+_BEFORE = "_previous"
+PREVIOUS = tuple(name + _BEFORE for name in SECRET_NAMES)
 
 
 class SecretsError(Exception):
@@ -57,22 +63,47 @@ class Secrets:
     service: bytes = field(repr=False)
     pepper: bytes = field(repr=False)
     operator_token: str = field(repr=False)
+    service_previous: bytes | None = field(default=None, repr=False)
+    pepper_previous: bytes | None = field(default=None, repr=False)
+    operator_token_previous: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("service", "pepper"):
-            size = len(getattr(self, name))
-            if size != KEY_BYTES:
+        for name in ("service", "pepper", "service_previous", "pepper_previous"):
+            key = getattr(self, name)
+            if key is not None and len(key) != KEY_BYTES:
                 raise SecretsError(
-                    f"The secret {name!r} must be {KEY_BYTES} bytes long, not {size}."
+                    f"The secret {name!r} must be {KEY_BYTES} bytes long, not {len(key)}."
                 )
-        token = self.operator_token
-        visible = token.isascii() and token.isprintable() and " " not in token
-        if not (visible and OPERATOR_TOKEN_CHARS_MIN <= len(token) <= OPERATOR_TOKEN_CHARS_MAX):
-            raise SecretsError(
-                f"The secret 'operator_token' must be {OPERATOR_TOKEN_CHARS_MIN} to "
-                f"{OPERATOR_TOKEN_CHARS_MAX} visible ASCII characters."
-            )
+        for name, token in zip(
+            ("operator_token", "operator_token_previous"), self.operator_tokens, strict=False
+        ):
+            visible = token.isascii() and token.isprintable() and " " not in token
+            if not (visible and OPERATOR_TOKEN_CHARS_MIN <= len(token) <= OPERATOR_TOKEN_CHARS_MAX):
+                raise SecretsError(
+                    f"The secret {name!r} must be {OPERATOR_TOKEN_CHARS_MIN} to "
+                    f"{OPERATOR_TOKEN_CHARS_MAX} visible ASCII characters."
+                )
         _keep_to_itself()
+
+    @property
+    def services(self) -> tuple[bytes, ...]:
+        """The service's secrets that are good: what signs, then the one before."""
+        return (self.service, *self.earlier_services)
+
+    @property
+    def earlier_services(self) -> tuple[bytes, ...]:
+        return () if self.service_previous is None else (self.service_previous,)
+
+    @property
+    def peppers(self) -> tuple[bytes, ...]:
+        """The peppers that digests may be keyed with: the present one first."""
+        return (self.pepper, *(() if self.pepper_previous is None else (self.pepper_previous,)))
+
+    @property
+    def operator_tokens(self) -> tuple[str, ...]:
+        """The operator's tokens that are good: the present one first."""
+        before = self.operator_token_previous
+        return (self.operator_token, *(() if before is None else (before,)))
 
     @classmethod
     def generate(cls) -> Secrets:
@@ -88,7 +119,7 @@ class Secrets:
         In production a secret must be given, or the settings must say that one may lie beside the
         data it protects. On several nodes all must be given, since the nodes share no directory.
         """
-        texts = {name: getattr(settings.secrets, name) for name in SECRET_NAMES}
+        texts = {name: getattr(settings.secrets, name) for name in (*SECRET_NAMES, *PREVIOUS)}
         given = {name: text.get_secret_value() for name, text in texts.items() if text is not None}
         kept = [name for name in SECRET_NAMES if name not in given]
         if kept and settings.cluster.name is not None:
@@ -118,7 +149,7 @@ class Secrets:
         SecretsError.
         """
         given = given or {}
-        unknown = sorted(set(given) - set(SECRET_NAMES))
+        unknown = sorted(set(given) - {*SECRET_NAMES, *PREVIOUS})
         if unknown:
             raise SecretsError(
                 f"There is no secret named {unknown[0]!r}; the secrets are "
@@ -133,6 +164,12 @@ class Secrets:
             if create and not path.exists():
                 _write(path, _generated(name))
             values[name] = _parsed(name, _read(name, path), str(path))
+        for name in PREVIOUS:
+            path = directory / name
+            if name in given:
+                values[name] = _parsed(name, given[name], "the settings")
+            elif name.removesuffix(_BEFORE) not in given and path.exists():
+                values[name] = _parsed(name, _read(name, path), str(path))
         return cls(**values)
 
 
@@ -142,7 +179,7 @@ def _generated(name: str) -> str:
 
 
 def _parsed(name: str, text: str, origin: str) -> bytes | str:
-    if name == "operator_token":
+    if name.startswith("operator_token"):
         return text.strip()
     try:
         key = bytes.fromhex(text)

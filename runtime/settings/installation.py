@@ -330,6 +330,19 @@ class SecretsGiven(Section, frozen=True):
         default=None,
         description="Token of internal operations; absent: a file in the data directory.",
     )
+    service_previous: SecretStr | None = Field(
+        default=None,
+        description=(
+            "The service secret before this one: what it signed is accepted, and data keys that it "
+            "wrapped are wrapped anew at the start."
+        ),
+    )
+    pepper_previous: SecretStr | None = Field(
+        default=None, description="The pepper before this one: its digests are found."
+    )
+    operator_token_previous: SecretStr | None = Field(
+        default=None, description="The operator token before this one: it is accepted."
+    )
     allow_generated: bool = Field(
         default=False,
         description=(

@@ -41,7 +41,10 @@ def resolve(
         raise PermissionDenied("The operator token opens internal operations only.")
     of_slot = Scope.of_slot(slot)
     if credential.kind == "key":
-        row = reader.bind(tenants.CREDENTIALS, of_slot).get(credential.digest)
+        table = reader.bind(tenants.CREDENTIALS, of_slot)
+        row = table.get(credential.digest)
+        for digest in credential.earlier:
+            row = row or table.get(digest)
         if row is None:
             raise invalid_credential()
         if row.expires_at is not None and row.expires_at <= now_ms:

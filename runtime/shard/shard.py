@@ -75,6 +75,7 @@ def open_store(
         | {key: step for plugin in registry.plugins for key, step in plugin.migrations.items()},
         rebuild=verification.rebuilding(environment),
         service_key=environment.secrets.service,
+        earlier_keys=environment.secrets.earlier_services,
     )
 
 

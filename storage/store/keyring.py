@@ -13,11 +13,16 @@ sector:
     1 byte kind ‖ 7 bytes name ‖ 40 bytes body ‖ 16 bytes BLAKE2b of what precedes
 
     "H"  the first record. Name: "mneme01"; body: 32 bytes that only the right service key gives
-    "K"  a data key. Name: scope, 6 bytes; body: the key, wrapped (AES key wrap, RFC 3394) by
-         HMAC(service key, scope)
+    "K"  a data key. Name: scope, 6 bytes, and the number of the service key, 1 byte; body: the
+         key, wrapped (AES key wrap, RFC 3394) by HMAC(service key, scope)
+    "V"  a further service key. Name: its number, 1 byte; body: as in "H", whose key is number 0
     "S"  a key that was shredded, for good. Name: scope, 6 bytes; body: zeros
     "E"  one for each process that sealed something. Name: epoch, 4 bytes; body: 32 random bytes,
          its salt
+
+Where the ring is opened with a new service key and with the one before, every data key is wrapped
+anew, in place and before anything else; each record says by which key it is wrapped, so a start
+that is broken off is made up for by the next. From then on the ring opens with the new one alone.
 
 A sealed row is 4 bytes epoch ‖ 8 bytes count ‖ AES-256-GCM ciphertext and tag: the first twelve
 bytes are the nonce, the row's physical key (slot, tenant, table, key) is the associated data, and
@@ -38,7 +43,7 @@ import hmac
 import itertools
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -57,7 +62,9 @@ CIPHERS_MAX = 16_384
 RECENT_BYTES_MAX = 8 << 20
 
 _NAME_BYTES, _BODY_BYTES, _CHECK_BYTES = 7, 40, 16
-_HEAD, _KEY, _SHREDDED, _EPOCH = b"H", b"K", b"S", b"E"
+_HEAD, _KEY, _SHREDDED, _EPOCH, _VERSION = b"H", b"K", b"S", b"E", b"V"
+_VERSIONS_MAX, _REWRAPPED_PER_SYNC = 256, 1_000
+_NONE_YET = -1  # the number of a service key that the owner has not met
 _MAGIC = b"mneme01"
 
 
@@ -76,11 +83,21 @@ class Keyring:
     thread; others may read along.
     """
 
-    def __init__(self, path: Path, descriptor: int, service_key: bytes, readonly: bool):
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        service_key: bytes,
+        earlier_keys: Sequence[bytes],
+        readonly: bool,
+    ):
         self.path = path
         self._fd = descriptor
         self._readonly = readonly
-        self._service_key = service_key
+        self._given = (service_key, *earlier_keys)
+        self._proofs: dict[int, bytes] = {}  # number of a service key -> what proves it
+        self._service_keys: dict[int, bytes] = {}
+        self._number = 0  # of the service key that wraps
         self._places: dict[bytes, int] = {}  # scope -> its record's number
         self._shredded: set[bytes] = set()
         self._salts: dict[bytes, bytes] = {}  # epoch -> salt
@@ -96,9 +113,18 @@ class Keyring:
 
     @classmethod
     def open(
-        cls, path: Path, service_key: bytes, *, create: bool, readonly: bool = False
+        cls,
+        path: Path,
+        service_key: bytes,
+        *,
+        create: bool,
+        readonly: bool = False,
+        earlier_keys: Sequence[bytes] = (),
     ) -> Keyring:
         """readonly: for a process beside the owner, which gives no scope a key and seals nothing.
+
+        earlier_keys  what data keys may still be wrapped by; with `service_key` they are wrapped
+                      anew
 
         Raises StoreDamaged (also where a ring is missing and none is to be created) or
         WrongServiceKey; nothing is changed then.
@@ -112,6 +138,7 @@ class Keyring:
             path,
             os.open(path, os.O_RDONLY if readonly else os.O_RDWR | os.O_CREAT, 0o600),
             service_key,
+            earlier_keys,
             readonly,
         )
         try:
@@ -203,7 +230,7 @@ class Keyring:
         """(place, record) of every record from place `since` on, and of those before it that were
         overwritten and not yet `copied`.
 
-        all_shredded  of those before it every one that was ever overwritten
+        all_shredded  of those before it every one that may ever have been overwritten
         """
         with self._creating:
             known, places = self._records, {place for place in self._overwritten if place < since}
@@ -212,7 +239,7 @@ class Keyring:
             places |= {
                 place
                 for place in range(since)
-                if raw[place * RECORD_BYTES : place * RECORD_BYTES + 1] == _SHREDDED
+                if _was_overwritten(raw[place * RECORD_BYTES : (place + 1) * RECORD_BYTES])
             }
         return [(place, self._record(place)) for place in (*sorted(places), *range(since, known))]
 
@@ -274,7 +301,7 @@ class Keyring:
                     self.shred(scope)
                 with self._creating:
                     number = self._records
-                    self._write(number, _KEY, scope, wrapped)
+                    self._write(number, _KEY, self._named(scope), wrapped)
                     self._forget(scope)
                     self._places[scope] = number
 
@@ -302,9 +329,7 @@ class Keyring:
             if scope in self._shredded:
                 raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
             number = self._records
-            self._write(
-                number, _KEY, scope, aes_key_wrap(self._wrapping_key(scope), os.urandom(KEY_BYTES))
-            )
+            self._write(number, _KEY, self._named(scope), self._wrap(scope, os.urandom(KEY_BYTES)))
             self._places[scope] = number
 
     def _data_key(self, scope: bytes) -> bytes:
@@ -318,19 +343,27 @@ class Keyring:
                 f"{self.path} holds no key for scope {scope.hex()}, which has rows. Restore it "
                 "from a backup."
             )
-        kind, _, body = _parsed(self._record(number), self.path)
+        kind, name, body = _parsed(self._record(number), self.path)
         if kind == _SHREDDED:  # by the owner, while this process reads along
             raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
+        return self._unwrap(scope, name[6], body)
+
+    def _unwrap(self, scope: bytes, number: int, body: bytes) -> bytes:
+        if number not in self._service_keys:  # wrapped anew, while this process reads along
+            raise self._wrong_key()
         try:
-            return aes_key_unwrap(self._wrapping_key(scope), body)
+            return aes_key_unwrap(_wrapping_key(self._service_keys[number], scope), body)
         except InvalidUnwrap:
             raise StoreDamaged(
                 f"{self.path}: the key of scope {scope.hex()} cannot be unwrapped. Restore it from "
                 "a backup."
             ) from None
 
-    def _wrapping_key(self, scope: bytes) -> bytes:
-        return hmac.digest(self._service_key, b"data-key:" + scope, "sha256")
+    def _wrap(self, scope: bytes, data_key: bytes) -> bytes:
+        return aes_key_wrap(_wrapping_key(self._service_keys[self._number], scope), data_key)
+
+    def _named(self, scope: bytes) -> bytes:
+        return scope + bytes((self._number,))
 
     def _cipher(self, scope: bytes, epoch: bytes) -> AESGCM:
         data_key = self._data_key(scope)
@@ -362,17 +395,70 @@ class Keyring:
         while whole and not any(raw[(whole - 1) * RECORD_BYTES : whole * RECORD_BYTES]):
             whole -= 1
         self._records = whole
-        proof = hmac.digest(self._service_key, b"keyring", "sha256")
         if not whole:
-            self._write(0, _HEAD, _MAGIC, proof)
+            self._write(0, _HEAD, _MAGIC, _proof(self._given[0]))
+            raw = self.path.read_bytes()
         elif _parsed(raw[:RECORD_BYTES], self.path)[:2] != (_HEAD, _MAGIC):
             raise StoreDamaged(f"{self.path} is no key file of ours. Restore it from a backup.")
-        elif not hmac.compare_digest(raw[8 : 8 + len(proof)], proof):
-            raise WrongServiceKey(
-                f"{self.path} was made with another service key; give the one that belongs to this "
-                "data directory."
-            )
+        self._proofs[0] = raw[8 : 8 + KEY_BYTES]
         self._learn(raw, 1)
+        self._prove(raw)
+        if not self._readonly:
+            self._wrap_anew(raw)
+
+    def _prove(self, raw: bytes) -> None:
+        """Find out which of the service keys are given. WrongServiceKey unless they open every data
+        key.
+        """
+        for key in self._given:
+            for number, proof in self._proofs.items():
+                if hmac.compare_digest(proof, _proof(key)):
+                    self._service_keys.setdefault(number, key)
+        used = {raw[place * RECORD_BYTES + 7] for place in self._places.values()}
+        if not self._service_keys or used - self._service_keys.keys():
+            raise self._wrong_key()
+        own = [number for number, key in self._service_keys.items() if key == self._given[0]]
+        if own:
+            self._number = own[0]
+        elif self._readonly:
+            self._number = _NONE_YET
+        else:
+            self._number = len(self._proofs)
+            if self._number >= _VERSIONS_MAX:
+                raise StoreError(f"{self.path} knows {_VERSIONS_MAX} service keys, which is most.")
+            self._proofs[self._number] = _proof(self._given[0])
+            self._service_keys[self._number] = self._given[0]
+            self._write(self._records, _VERSION, bytes((self._number,)), _proof(self._given[0]))
+
+    def _wrap_anew(self, raw: bytes) -> None:
+        """Wrap by the present service key what another one has wrapped. In place: of what was
+        overwritten no copy is left in the file.
+        """
+        due = [
+            (scope, place)
+            for scope, place in self._places.items()
+            if raw[place * RECORD_BYTES + 7] != self._number
+        ]
+        for done, (scope, place) in enumerate(due, 1):
+            _, name, body = _parsed(self._record(place), self.path)
+            wrapped = self._wrap(scope, self._unwrap(scope, name[6], body))
+            is_last = done % _REWRAPPED_PER_SYNC == 0 or done == len(due)
+            self._write(place, _KEY, self._named(scope), wrapped, sync=is_last)
+            self._overwritten.add(place)
+
+    def count(self) -> int:
+        """How many data keys there are."""
+        return len(self._places)
+
+    def wrapped_otherwise(self) -> int:
+        """How many data keys another service key than the present one has wrapped."""
+        return sum(self._record(place)[7] != self._number for place in self._places.values())
+
+    def _wrong_key(self) -> WrongServiceKey:
+        return WrongServiceKey(
+            f"{self.path} was made with another service key; give the one that belongs to this "
+            "data directory, or beside the new one the one before, as secrets.service_previous."
+        )
 
     def _learn(self, raw: bytes, first: int) -> None:
         for number in range(first, self._records):
@@ -381,6 +467,8 @@ class Keyring:
             )
             if kind == _EPOCH:
                 self._salts[name[:4]] = body[:KEY_BYTES]
+            elif kind == _VERSION:
+                self._proofs[name[0]] = body[:KEY_BYTES]
             elif kind == _SHREDDED:
                 self._shredded.add(name[:6])
                 self._places.pop(name[:6], None)
@@ -406,7 +494,9 @@ class Keyring:
             self._salts[epoch] = salt
             self._epoch = epoch
 
-    def _write(self, number: int, kind: bytes, name: bytes, body: bytes) -> None:
+    def _write(
+        self, number: int, kind: bytes, name: bytes, body: bytes, *, sync: bool = True
+    ) -> None:
         if self._readonly:
             raise StoreError(f"{self.path} was opened to read only.")
         record = kind + name.ljust(_NAME_BYTES, b"\0") + body.ljust(_BODY_BYTES, b"\0")
@@ -414,10 +504,26 @@ class Keyring:
         try:
             if os.pwrite(self._fd, record, number * RECORD_BYTES) != RECORD_BYTES:
                 raise OSError(errno.ENOSPC, "a short write")
-            os.fsync(self._fd)
+            if sync:
+                os.fsync(self._fd)
         except OSError as error:
             raise write_fault(self.path, error, error.errno) from error
         self._records = max(self._records, number + 1)
+
+
+def _proof(service_key: bytes) -> bytes:
+    return hmac.digest(service_key, b"keyring", "sha256")
+
+
+def _wrapping_key(service_key: bytes, scope: bytes) -> bytes:
+    return hmac.digest(service_key, b"data-key:" + scope, "sha256")
+
+
+def _was_overwritten(record: bytes) -> bool:
+    """Whether a record may not be what was appended at its place: a shredded key, or one that a
+    later service key wraps.
+    """
+    return record[:1] == _SHREDDED or (record[:1] == _KEY and record[7] != 0)
 
 
 def shredded_scope(record: bytes) -> bytes | None:

@@ -6,7 +6,7 @@ What it promises stands in storage/store/__init__.py.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,7 @@ class Store(OpenStore):
         migrations: Mapping[tuple[str, int], Migration] | None = None,
         rebuild: Mapping[str, Rebuild] | None = None,
         service_key: bytes | None = None,
+        earlier_keys: Sequence[bytes] = (),
     ) -> Store:
         """Open the store in `directory`, or create it there when asked to and there is none.
 
@@ -85,6 +86,7 @@ class Store(OpenStore):
                      transaction, when its version was raised
         service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and
                      what is sealed cannot be read
+        earlier_keys service keys that data keys may still be wrapped by
 
         A table whose rows only have to be sealed is taken over in bounded transactions; broken off,
         the next opening goes on. A store whose rows had to be sealed is then rewritten whole, so
@@ -109,7 +111,9 @@ class Store(OpenStore):
             stored = stored_tables(environment)
             if service_key is not None:
                 is_new = not any(entry.sealed for entry in stored.values())
-                store.keys = Keyring.open(directory / KEYS_FILE, service_key, create=is_new)
+                store.keys = Keyring.open(
+                    directory / KEYS_FILE, service_key, create=is_new, earlier_keys=earlier_keys
+                )
             changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
             sealing = [each for each in changed if only_seals(stored.get(each[0].name), *each)]
             whole = [each for each in changed if each not in sealing]
@@ -140,6 +144,7 @@ class Store(OpenStore):
         identity: Identity,
         map_bytes: int = MAP_BYTES,
         service_key: bytes | None = None,
+        earlier_keys: Sequence[bytes] = (),
     ) -> Store:
         """The store for snapshots alone, beside whichever process owns it; of an older release's it
         is StoreMismatch.
@@ -153,7 +158,11 @@ class Store(OpenStore):
             stored = stored_tables(environment)
             if service_key is not None and any(entry.sealed for entry in stored.values()):
                 store.keys = Keyring.open(
-                    directory / KEYS_FILE, service_key, create=False, readonly=True
+                    directory / KEYS_FILE,
+                    service_key,
+                    create=False,
+                    readonly=True,
+                    earlier_keys=earlier_keys,
                 )
             changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
             check_upgraded(directory, stored, changed, found, identity.format_version)
