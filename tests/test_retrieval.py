@@ -4,14 +4,17 @@ a search finds evidence.
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from loadtests.asking import Installation
-from loadtests.calibrate import fitted
+from loadtests.calibrate import Case, Seen, learned, report, shares
+from loadtests.chats import parts, read_histories
 from loadtests.evidence import (
     ANSWERABLE,
     UNANSWERABLE,
@@ -21,7 +24,8 @@ from loadtests.evidence import (
     parse,
     read_set,
 )
-from loadtests.learn_ranking import Example, competition, learned
+from loadtests.learn_ranking import Example, competition
+from loadtests.learn_ranking import learned as learned_weights
 from loadtests.retrieval import abstention, by_kind, narrowed, ranking_of, without_window
 
 TOLD = """
@@ -138,22 +142,78 @@ def test_learning_finds_the_feature_that_tells() -> None:
     prior = np.array([1.0, 0.0, 0.0])
     before, after = (
         np.mean([example.judged(weights)["R@5"] for example in asked])
-        for weights in (prior, learned(asked, prior, 1e-3))
+        for weights in (prior, learned_weights(asked, prior, 1e-3))
     )
     assert before < 0.5 and after > 0.95
 
 
+def seen_by(chance: np.random.Generator, count: int) -> list[Seen]:
+    """Questions of which the chance that they have an answer follows from what is seen of them."""
+    found = []
+    for number in range(count):
+        score, conflict = chance.uniform(0, 2), min(chance.uniform(-0.5, 0.5), 0.0)
+        rarity, searched = chance.uniform(0, 30), chance.uniform(3, 8)
+        evidence = score + 4 * conflict + 0.05 * rarity - 0.2 * searched
+        sure = 1 / (1 + np.exp(-5 * (evidence - 0.4)))
+        kind = "" if chance.random() < sure else "foreign"
+        found.append(Seen(Case("made up", number % 2, kind, 0), score, conflict, rarity, searched))
+    return found
+
+
 def test_the_logistic_curve_that_made_the_answers_is_found_again() -> None:
-    chance = np.random.default_rng(2)
-    evidence = np.stack([chance.uniform(0, 2, 4_000), chance.uniform(-0.5, 0, 4_000)], axis=1)
-    chances = 1 / (1 + np.exp(-5 * (evidence @ (1, 2.5) - 0.6)))
-    answerable = chance.random(4_000) < chances
-    middle, slope, weight = fitted(evidence, answerable, np.full(4_000, 1 / 4_000))
-    assert (middle, slope, weight) == (
-        pytest.approx(0.6, abs=0.05),
-        pytest.approx(5, rel=0.1),
-        pytest.approx(2.5, abs=0.2),
+    found = seen_by(np.random.default_rng(2), 4_000)
+    _, slope, conflict, rarity, searched = learned(found)
+    assert (slope, conflict, rarity, searched) == (
+        pytest.approx(5, rel=0.15),
+        pytest.approx(4, rel=0.1),
+        pytest.approx(0.05, rel=0.15),
+        pytest.approx(0.2, rel=0.15),
     )
+
+
+def test_of_confidence_all_is_reported_that_two_folds_tell() -> None:
+    found = seen_by(np.random.default_rng(3), 600)
+    lines = list(report(found))
+    auroc_told, plain = (float(lines[2].split("|")[column]) for column in (4, 5))
+    assert auroc_told > plain > 0.5
+    bins = [line.split("|") for line in lines[6:]]
+    assert sum(int(cells[2]) for cells in bins) == len(found)
+    full = [cells for cells in bins if int(cells[2]) >= 40]
+    assert full and all(abs(float(cells[3]) - float(cells[4])) < 0.2 for cells in full)
+
+
+def test_both_sides_and_all_sets_weigh_the_same() -> None:
+    kinds = ["", "", "", "unsaid", "wrong_person"]
+    cases = [Case("one", 0, kind, 0) for kind in kinds] + [
+        Case("two", 0, kind, 0) for kind in ("", "foreign")
+    ]
+    counted = shares([Seen(case, 0.0, 0.0, 0.0, 0.0) for case in cases])
+    assert counted.tolist() == pytest.approx([1 / 12] * 3 + [0.1875, 0.0625, 0.25, 0.25])
+
+
+def test_chats_are_asked_what_they_know_and_what_others_do(tmp_path: Path) -> None:
+    records = [
+        {
+            "question_id": f"q{number}" + ("_abs" if number == 3 else ""),
+            "question": "Where is it?",
+            "question_date": "2023/05/30 (Tue) 05:04",
+            "haystack_dates": ["2023/05/28 (Sun) 12:58"],
+            "haystack_session_ids": [f"s{number // 2 if number < 2 else number}"],
+            "haystack_sessions": [[{"role": "user", "content": "There.", "has_answer": True}]],
+        }
+        for number in range(8)
+    ]
+    path = tmp_path / "histories.json"
+    path.write_text(json.dumps(records))
+    halves = read_histories(path)
+    assert [len(half) for half in halves] == [4, 4] and halves == read_histories(path)
+    for size, count in ((1, 8), (2, 4), (None, 2)):
+        made = list(parts(halves, size))
+        assert len(made) == count and {part.fold for part in made} == {0, 1}
+        for part in made:
+            assert all(other.answerable for other in part.strange)
+            assert not {key for other in part.strange for key in other.sessions} & {*part.sessions}
+    assert sum(history.answerable for half in halves for history in half) == 7
 
 
 def test_without_the_window_a_perfect_memory_scores_the_same() -> None:

@@ -7,6 +7,7 @@ that nothing more is indexed. Only whole dates are: "09:30" has the parts of one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -24,6 +25,7 @@ MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
+_DIGIT = re.compile(r"\d")
 ABBREVIATED = {"september": ("sept", "sep")}  # others by their first three letters
 _NAMES = [
     [*query_terms(name), *ABBREVIATED.get(name, (name[:3],) if len(name) > 3 else ())]
@@ -43,7 +45,7 @@ class ToldDay:
 
 def told_days(ctx: ReadContext, query: str, today: date) -> list[ToldDay]:
     """The days that the query names and that memories tell in other words."""
-    if not any(char.isdigit() for char in query):
+    if _DIGIT.search(query) is None:
         return []
     found = []
     for text, day in named_days(query, today):

@@ -81,7 +81,9 @@ def judged(ctx: ReadContext, ranked: Ranked, best: int | None) -> tuple[float, D
     """
     if best is None:
         return 0.0, None
-    sure, agreed = (_confidence(ctx, ranked, best, conflict) for conflict in (ranked.conflict, 0.0))
+    sure = agreed = _confidence(ctx, ranked, best, ranked.conflict)
+    if ranked.conflict < 0:
+        agreed = _confidence(ctx, ranked, best, 0.0)
     least = SearchSettings.of(ctx.settings).abstain_below
     if (agreed >= LIKELY and sure <= 1 - LIKELY) or agreed >= least > sure:
         return sure, "subject_conflict"
@@ -116,9 +118,12 @@ def stands(ctx: ReadContext, found: ranking.Features, *, strange: bool) -> np.nd
     """
     settings, words = SearchSettings.of(ctx.settings), found["words"]
     near = settings.strange_cosine_min if strange else settings.cosine_min
-    standing = (found["lexical"] > 0) | (found["exact"] >= near) | (words >= settings.words_min)
-    if not strange:
-        standing |= (words >= settings.clear_words_min) & ranking.clear_best(words)
+    standing = (found["lexical"] > 0) | (found["exact"] >= near)
+    if not standing.all():
+        standing |= words >= settings.words_min
+        best = int(words.argmax())
+        if not strange and words[best] >= settings.clear_words_min:
+            standing[best] |= ranking.is_clear_best(words, best)
     return standing
 
 

@@ -234,7 +234,7 @@ def rarity_met(frequencies: np.ndarray, idf: np.ndarray) -> np.ndarray:
 
     frequencies  (t, n) of the query's terms
     """
-    return idf @ (frequencies > 0)
+    return idf @ (frequencies > 0).astype(np.float32)
 
 
 def sure_of_words(met: float) -> float:
@@ -244,16 +244,12 @@ def sure_of_words(met: float) -> float:
     return logistic(WORDS_MET_SLOPE * (met - WORDS_MET_MIDDLE))
 
 
-def clear_best(words: np.ndarray) -> np.ndarray:
-    """(n,) bool: the one memory whose words come nearer to the query than all others' by
-    WORDS_LEAD, if there is one.
+def is_clear_best(words: np.ndarray, place: int) -> bool:
+    """Whether the words of this memory come nearer to the query than all others' by WORDS_LEAD.
 
     words  (n,) of late interaction
     """
-    best = int(words.argmax())
-    clear = np.zeros(len(words), bool)
-    clear[best] = words[best] - np.delete(words, best).max(initial=0.0) >= WORDS_LEAD
-    return clear
+    return np.count_nonzero(words > words[place] - np.float32(WORDS_LEAD)) == 1
 
 
 def narrowed(weights: Mapping[str, float]) -> dict[str, float]:

@@ -163,28 +163,28 @@ class RankingSettings(Section, frozen=True):
         default=0.03, description="Weight of a time expression in the memory, whatever is asked."
     )
     confidence_middle: float = Field(
-        default=0.72, description="Evidence at which query_confidence is one half."
+        default=0.573, description="Evidence at which query_confidence is one half."
     )
     confidence_slope: float = Field(
-        default=3.9, gt=0, description="How steeply query_confidence rises with the evidence."
+        default=3.6, gt=0, description="How steeply query_confidence rises with the evidence."
     )
     confidence_rarity: float = Field(
-        default=0.025,
+        default=0.034,
         ge=0,
         description=(
-            "What the best score becomes evidence by: added for each nat of rarity of the query's "
-            "words that the best result has itself."
+            "Evidence added to the best score for each nat of rarity of the query's words that the "
+            "best result has itself."
         ),
     )
     confidence_searched: float = Field(
-        default=0.11,
+        default=0.147,
         ge=0,
         description="Taken off for each e-fold of memories that were searched.",
     )
     conflict_weight: float = Field(
-        default=4.0,
+        default=3.7,
         ge=0,
-        description=("By how much of a conflict of subjects the evidence falls."),
+        description="By how much of a conflict of subjects the evidence falls.",
     )
 
     @property
@@ -235,10 +235,11 @@ class RankingFastSettings(
         address=-0.1,
         names=0.08,
         dated=0.04,
-        confidence_middle=0.72,
-        confidence_slope=3.0,
-        confidence_rarity=0.03,
-        confidence_searched=0.15,
+        confidence_middle=0.499,
+        confidence_slope=2.9,
+        confidence_rarity=0.039,
+        confidence_searched=0.198,
+        conflict_weight=3.9,
     ),
     frozen=True,
 ):
@@ -264,10 +265,10 @@ class RankingNotesSettings(
         question=-0.1,
         address=-0.16,
         dated=0.02,
-        confidence_middle=0.42,
-        confidence_slope=6.5,
-        confidence_rarity=0.014,
-        confidence_searched=0.09,
+        confidence_middle=0.41,
+        confidence_slope=6.6,
+        confidence_rarity=0.013,
+        confidence_searched=0.092,
     ),
     frozen=True,
 ):

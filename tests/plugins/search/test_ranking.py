@@ -164,13 +164,9 @@ def test_subjects_do_not_conflict_where_the_named_has_said_it_too() -> None:
 
 
 def test_the_clear_best_is_one_that_leads() -> None:
-    assert ranking.clear_best(np.array([0.3, 0.5, 0.1], np.float32)).tolist() == [
-        False,
-        True,
-        False,
-    ]
-    assert not ranking.clear_best(np.array([0.46, 0.5], np.float32)).any()
-    assert ranking.clear_best(np.array([0.5], np.float32)).all()
+    assert ranking.is_clear_best(np.array([0.3, 0.5, 0.1], np.float32), 1)
+    assert not ranking.is_clear_best(np.array([0.46, 0.5], np.float32), 1)
+    assert ranking.is_clear_best(np.array([0.5], np.float32), 0)
 
 
 def test_words_beside_those_of_another_speaker_are_no_evidence_about_the_named() -> None:
