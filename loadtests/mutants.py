@@ -1,0 +1,230 @@
+"""Takes the safeguards of durability away, one at a time, and tries whether a test notices.
+
+    python -m loadtests.mutants            every mutant, a line each; ends with 1 when one survives
+    python -m loadtests.mutants lease      those whose names contain it
+
+A mutant is an edit of one place of a copy of the checkout, and a quick test that passes without it
+and has to fail with it. `tests/test_mutants.py` keeps the list in step with the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+TEST_SECONDS_MAX = 120
+FAILED = 1  # of pytest: tests ran, and some failed
+
+
+class Mutant(NamedTuple):
+    """before, after: what stands once in the file, and what stands there instead; test: a node of
+    pytest.
+    """
+
+    name: str
+    file: str
+    before: str
+    after: str
+    test: str
+
+
+MUTANTS = (
+    Mutant(
+        "no token of an attempt",
+        "runtime/cluster/supervisor.py",
+        "token = os.urandom(8).hex()",
+        'token = "the same"',
+        "tests/runtime/shard/test_slot_moves_fenced.py::"
+        "test_rows_that_were_held_up_before_they_were_written_are_not_written_later[taken again]",
+    ),
+    Mutant(
+        "no digest of what moved",
+        "runtime/cluster/supervisor.py",
+        "if not more and doubts and doubts == before:",
+        "if not more and doubts and doubts == before:\n                return",
+        "tests/runtime/shard/test_slot_moves_fenced.py::test_a_slot_whose_rows_are_not_all_there_is_not_given_away[lose_a_row-freeze]",
+    ),
+    Mutant(
+        "a stale placement is accepted",
+        "runtime/placement/gate.py",
+        "if self._states[slot] != _OPEN:\n            raise",
+        "if False:\n            raise",
+        "tests/runtime/shard/test_slot_moves.py::test_calls_find_their_way_when_nobody_tells_the_shards",
+    ),
+    Mutant(
+        "no lease wait",
+        "storage/replication/lease.py",
+        "            rest(left)\n",
+        "            pass\n",
+        "tests/storage/replication/test_lease.py::test_a_restore_waits_for_the_owner_it_takes_the_shard_from",
+    ),
+    Mutant(
+        "a wait that is broken off counts as done",
+        "storage/replication/restore.py",
+        "token, owner, lease_seconds=left)",
+        "token, owner)",
+        "tests/storage/replication/test_lease.py::test_a_restore_that_ends_while_it_waits_leaves_the_wait_to_the_next",
+    ),
+    Mutant(
+        "a copied directory does not wait",
+        "storage/replication/shipper.py",
+        'claim.home == home != ""',
+        "True",
+        "tests/storage/replication/test_lease.py::test_a_copy_of_a_directory_waits_since_the_other_may_be_served",
+    ),
+    Mutant(
+        "no end of a lease",
+        "storage/replication/lease.py",
+        "if uptime() < self._until:",
+        "if self._until:",
+        "tests/runtime/shard/test_lease.py::test_an_owner_that_is_stopped_and_woken_after_a_take_over_answers_nothing",
+    ),
+    Mutant(
+        "a lease that begins when its answer came",
+        "storage/replication/lease.py",
+        "max(self._until, asked_at + self.seconds)",
+        "max(self._until, uptime() + self.seconds)",
+        "tests/storage/replication/test_lease.py::test_an_answer_is_good_for_so_long_from_before_it_was_asked_for",
+    ),
+    Mutant(
+        "no look at the lease when a reply is ready",
+        "runtime/shard/shard.py",
+        "return reply if self._durability is None else self._durability.let_out(reply)",
+        "return reply",
+        "tests/runtime/shard/test_lease.py::test_a_reply_that_was_ready_before_the_lease_ended_is_not_given_after",
+    ),
+    Mutant(
+        "an outage outlasted unasked",
+        "runtime/shard/durability.py",
+        "outlasts=self._may_lose",
+        "outlasts=True",
+        "tests/runtime/shard/test_lease.py::test_an_owner_that_is_cut_off_answers_for_as_long_as_its_lease_and_again_when_it_is_back",
+    ),
+    Mutant(
+        "acknowledged before it is stored",
+        "runtime/shard/durability.py",
+        "        if self._replicated:\n            await self._until_stored(sequence)\n",
+        "",
+        "tests/runtime/shard/test_durability.py::test_a_write_that_cannot_be_stored_is_no_success_and_no_repeat_makes_it_one",
+    ),
+    Mutant(
+        "effect before acknowledgement",
+        "runtime/shard/job_loop.py",
+        "            await self._until_durable(written.sequence)\n",
+        "            pass\n",
+        "tests/runtime/shard/test_effects.py::test_nobody_is_told_of_what_a_take_over_does_not_find",
+    ),
+    Mutant(
+        "no fsync of a commit",
+        "storage/store/environment.py",
+        "            readonly=readonly,\n        )\n    except lmdb.MemoryError",
+        "            readonly=readonly, sync=False,\n        )\n    except lmdb.MemoryError",
+        "tests/storage/store/test_disk_faults.py::test_a_disk_that_fails_is_told_from_one_that_is_full[sync-5-DeviceFailed-stored]",
+    ),
+    Mutant(
+        "conditional puts are not tried",
+        "storage/replication/object_store.py",
+        "        if self.put_new(path, content):\n            raise",
+        "        if False:\n            raise",
+        "tests/storage/replication/test_object_store.py::test_a_store_that_overwrites_against_its_orders_gets_no_shard",
+    ),
+    Mutant(
+        "a segment of another owner counts as stored",
+        "storage/replication/shipper.py",
+        "            if not stored:\n",
+        "            if False:\n",
+        "tests/storage/replication/test_shipper.py::test_a_fenced_owner_has_nothing_stored_however_late_it_wakes",
+    ),
+    Mutant(
+        "pages of snapshots are not compared",
+        "storage/replication/restore.py",
+        "if pages_of(folder / DATA_FILE).image != manifest.image:",
+        "if False:",
+        "tests/storage/replication/test_changed_pages.py::test_pages_that_do_not_make_the_file_that_was_copied_are_told",
+    ),
+    Mutant(
+        "digests of another snapshot are believed",
+        "storage/replication/pages.py",
+        "if not is_whole or content[:_SHA256_BYTES] != hashlib.sha256(manifest).digest():",
+        "if not is_whole:",
+        "tests/storage/replication/test_changed_pages.py::test_without_the_digests_of_the_one_before_it_is_whole",
+    ),
+    Mutant(
+        "another release is let in",
+        "runtime/cluster/release.py",
+        "    if own != other:\n",
+        "    if False:\n",
+        "tests/runtime/cluster/test_release.py::test_a_node_of_another_release_gets_no_shard",
+    ),
+)
+
+
+def main() -> int:
+    asked = sys.argv[1] if len(sys.argv) > 1 else ""
+    chosen = [mutant for mutant in MUTANTS if asked in mutant.name]
+    survived = []
+    with TemporaryDirectory(prefix="mneme-mutants-") as folder:
+        copy = Path(folder) / "checkout"
+        tracked = subprocess.run(
+            ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+        for name in tracked.splitlines():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+        print(f"{'':3}{'mutant':48}{'with it':>10}{'without':>10}  test", flush=True)
+        for number, mutant in enumerate(chosen, 1):
+            begun = time.monotonic()
+            caught, is_sound = tried(copy, mutant), passes(copy, mutant.test)
+            if not (caught and is_sound):
+                survived.append(mutant.name)
+            print(
+                f"{number:2} {mutant.name:48}{'caught' if caught else 'SURVIVES':>10}"
+                f"{'passes' if is_sound else 'FAILS':>10}  {mutant.test.partition('::')[2]} "
+                f"({time.monotonic() - begun:.0f} s)",
+                flush=True,
+            )
+    print(f"{len(chosen)} mutants, {len(survived)} survive")
+    return bool(survived)
+
+
+def tried(copy: Path, mutant: Mutant) -> bool:
+    """Whether the mutant's test fails on a copy of the checkout that has it."""
+    path = copy / mutant.file
+    whole = path.read_text()
+    path.write_text(whole.replace(mutant.before, mutant.after))
+    try:
+        return outcome(copy, mutant.test) == FAILED
+    finally:
+        path.write_text(whole)
+
+
+def passes(copy: Path, test: str) -> bool:
+    return outcome(copy, test) == 0
+
+
+def outcome(copy: Path, test: str) -> int:
+    """The exit status of pytest; a test that never ends has failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run(
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            timeout=TEST_SECONDS_MAX,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
