@@ -190,10 +190,12 @@ def learned(found: list[Seen], *, plain: bool = False) -> np.ndarray:
         return misfit + CONFLICT_PULL * (guess[2] - CONFLICT_WEIGHT_EXPECTED) ** 2
 
     start = [float(np.median(evidence[:, 0])), math.log(4), CONFLICT_WEIGHT_EXPECTED]
+    start += [] if plain else [0.02, 0.1]
     guess = minimize(
         loss,
-        start if plain else [*start, 0.02, 0.1],
+        start,
         method="Nelder-Mead",
+        bounds=[(None, None)] * 2 + [(0, None)] * (len(start) - 2),  # no weight of evidence against
         options={"maxiter": 10_000, "xatol": 1e-5, "fatol": 1e-9},
     ).x
     return whole(guess)
