@@ -148,7 +148,9 @@ def test_an_interrupted_rewriting_is_made_up_for(
         "migrations": outbox.MIGRATIONS,
     }
     with monkeypatch.context() as patch:
-        patch.setattr(environment, "copy_data", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            environment, "copy_data", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             Store.open(kept, registry_tables, **opening)
     assert open_texts_in(kept), "the test has nothing to make up for"
