@@ -523,7 +523,8 @@ def _modules_by_distribution() -> dict[str, list[str]]:
                 and module not in ("tests", "test", "examples")
             ):
                 modules = found.setdefault(_normalised(distribution), [])
-                if importlib.util.find_spec(module) is not None:
+                # One that is imported may have put something without a spec in its place.
+                if module in sys.modules or importlib.util.find_spec(module) is not None:
                     modules.append(module)
     return found
 

@@ -102,7 +102,7 @@ async def inspected(
     try:
         async with asyncio.timeout(NODE_INSPECTION_SECONDS_MAX):
             # first, because another release may not even read the settings
-            found = await run_there(node, release_of, opener)
+            found = await run_there(node, release_there, opener)
             check_release(release_of(opener), found, f"Node {node}")
             return await run_there(node, look_around, settings.core(), node, others)
     except OtherRelease as other:
@@ -110,6 +110,11 @@ async def inspected(
     except (ray.exceptions.RayError, TimeoutError) as failed:
         reason = str(failed).strip().splitlines()[-1:] or ["no answer"]
         return Inspection(problem=f"Node {node} cannot be inspected: {reason[0]}")
+
+
+def release_there(opener: str) -> str:
+    """Runs on the node. Ray ships plain functions only, and none that remembers its answers."""
+    return release_of(opener)
 
 
 def look_around(settings: Settings, node: str, others: Container[str]) -> Inspection:

@@ -73,7 +73,7 @@ def test_a_close_that_a_take_over_lost_is_not_billed_twice(tmp_path: Path) -> No
             with taken_over(first, objects, tmp_path / "second", **options) as second:
                 assert [
                     (invoice["id"], invoice["number"], invoice["total_cents"])
-                    for invoice in collected(second, who, 2)
+                    for invoice in collected(second, login(second), 2)
                 ] == [
                     (invoice["id"], invoice["number"], invoice["total_cents"]) for invoice in closed
                 ]
