@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import orjson
 
@@ -31,6 +31,9 @@ PREFIX = "/dashboard"
 SESSION = PREFIX + "/session"
 API = PREFIX + "/api"
 COOKIE = "mneme_session"
+# Over HTTPS: a browser takes a cookie of this name from this very host alone, and from no sibling
+# of its domain, which could plant a session of its own; it has to be good for every path.
+SECURE_COOKIE = "__Host-" + COOKIE
 CSRF_HEADER = b"x-mneme-csrf"
 # Their answers hold a token, or would leave a cookie behind that opens nothing.
 UNREACHED = frozenset(("/v1/auth/login", "/v1/auth/register", "/v1/auth/logout"))
@@ -144,7 +147,7 @@ class Dashboard:
     # --- the session ------------------------------------------------------------------------------
 
     async def _session(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        token = _token(headers)
+        token = _token(scope, headers)
         if scope["method"] in _SAFE_METHODS:
             await self._tell(scope, token, send)
         elif scope["method"] == "POST":
@@ -213,13 +216,20 @@ class Dashboard:
     # --- the passage to the API -------------------------------------------------------------------
 
     async def _forward(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii")[len(API) :]
-        if not path.startswith("/v1/") or unquote(path).rstrip("/") in UNREACHED:
+        # As it was sent. What is no ASCII is no address (RFC 3986), so nothing is there.
+        path = (scope.get("raw_path") or quote(scope["path"]).encode()).decode("latin-1")[
+            len(API) :
+        ]
+        if (
+            not path.isascii()
+            or not path.startswith("/v1/")
+            or unquote(path).rstrip("/") in UNREACHED
+        ):
             raise NotFound(
                 "The dashboard reaches what is below /v1, and signs in and out at "
                 "/dashboard/session."
             )
-        token = _token(headers)
+        token = _token(scope, headers)
         if token is None:
             raise Unauthenticated("Nobody is signed in.")
         if scope["method"] not in _SAFE_METHODS:
@@ -255,18 +265,20 @@ def csrf_of(token: str) -> str:
     return hmac.new(token.encode(), b"mneme dashboard csrf", hashlib.sha256).hexdigest()
 
 
-def _token(headers: Headers) -> str | None:
+def _token(scope: Scope, headers: Headers) -> str | None:
+    wanted = SECURE_COOKIE if scope["scheme"] == "https" else COOKIE
     for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == COOKIE and value:
+        if name == wanted and value:
             return value
     return None
 
 
 def _cookie(scope: Scope, token: str, seconds: int) -> bytes:
-    secure = "; Secure" if scope["scheme"] == "https" else ""
-    attributes = f"Path={PREFIX}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
-    return f"{COOKIE}={token}; {attributes}".encode()
+    attributes = f"Max-Age={seconds}; HttpOnly; SameSite=Strict"
+    if scope["scheme"] == "https":
+        return f"{SECURE_COOKIE}={token}; Path=/; {attributes}; Secure".encode()
+    return f"{COOKIE}={token}; Path={PREFIX}; {attributes}".encode()
 
 
 def _check_csrf(headers: Headers, token: str) -> None:

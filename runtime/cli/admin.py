@@ -68,7 +68,7 @@ def operator_client(parsed: Namespace, settings: Settings) -> Iterator[Caller]:
     Layout.load(
         settings.data_dir
     )  # a directory without a service's data is named as such, and not filled
-    token = Secrets.load(settings.data_dir / "secrets", create=False).operator_token
+    token = Secrets.of(settings).operator_token
     with contextlib.ExitStack() as stack:
         if base_url is None:
             try:

@@ -43,12 +43,9 @@ class Callers:
         """(the caller's address, whether it came over HTTPS). Raises BadRequest where HTTPS is
         required and missing.
         """
-        client = peer = scope["client"][0] if scope.get("client") else ""
-        secure = scope["scheme"] == "https"
+        client = peer = _peer(scope)
+        secure = self.came_securely(scope, headers)
         if self._trusts is not None and self._trusts(peer):
-            protocol = headers.get(b"x-forwarded-proto")
-            if protocol is not None:
-                secure = protocol.rpartition(b",")[2].strip().lower() == b"https"
             # Each proxy appends the address it saw: the last one that is none of ours is the
             # caller.
             for address in reversed(
@@ -62,8 +59,29 @@ class Callers:
             and not secure
             and not (loopback_may_be_plain and _is_within(peer, _LOOPBACK))
         ):
-            raise BadRequest("This service answers over HTTPS only.")
+            raise BadRequest("This service answers over HTTPS only." + _exposed(headers))
         return client, secure
+
+    def came_securely(
+        self, scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes]
+    ) -> bool:
+        """Whether a request came over HTTPS, to here or to a proxy that is trusted."""
+        if self._trusts is not None and self._trusts(_peer(scope)):
+            protocol = headers.get(b"x-forwarded-proto")
+            if protocol is not None:
+                return protocol.rpartition(b",")[2].strip().lower() == b"https"
+        return scope["scheme"] == "https"
+
+
+def _peer(scope: MutableMapping[str, Any]) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def _exposed(headers: Mapping[bytes, bytes]) -> str:
+    """What to do about a secret that has already crossed the network for everybody to read."""
+    if b"authorization" not in headers:
+        return ""
+    return " The credential that came along could be read on its way: revoke it and make another."
 
 
 def _is_within(

@@ -155,7 +155,7 @@ class Gateway:
             registry, shards, telemetry, lambda: (self._calls, self._arriving.size)
         )
         self._blobs = blob_store(settings)
-        self._responses = Responses(self._blobs)
+        self._responses = Responses(self._blobs, settings.http.hsts_seconds)
         routes = [
             _Route(operation, settings, self._blobs) for operation in registry.operations.values()
         ]
@@ -198,6 +198,7 @@ class Gateway:
         method, name = scope["method"], _UNMATCHED
         reply: Reply | None = None
         status = 0  # that has been sent
+        secure = self._callers.came_securely(scope, headers)
         self._under_way += 1
         try:
             _check_sizes(scope, pairs)
@@ -238,9 +239,9 @@ class Gateway:
         finally:
             self._under_way -= 1
         if not status and reply is not None and hasattr(reply.body, "__aiter__"):
-            status = await self._stream(send, receive, reply, request_id, started)
+            status = await self._stream(send, receive, reply, request_id, started, secure)
         elif not status and reply is not None:
-            status = await self._responses.send(send, reply, method, request_id, started)
+            status = await self._responses.send(send, reply, method, request_id, started, secure)
         if reply is not None and reply.error is not None:
             self._telemetry.error(reply.error.code or reply.error.type)
         self._telemetry.request(
@@ -296,7 +297,7 @@ class Gateway:
                 own = {name for name, _ in message["headers"]}
                 ours = [
                     (name, value)
-                    for name, value in self._responses.headers(request_id, started)
+                    for name, value in self._responses.headers(request_id, started, secure)
                     if name not in own
                 ]
                 message = {**message, "headers": [*message["headers"], *ours]}
@@ -497,11 +498,17 @@ class Gateway:
         return await asyncio.shield(task)
 
     async def _stream(
-        self, send: Send, receive: Receive, reply: Reply, request_id: str, started: float
+        self,
+        send: Send,
+        receive: Receive,
+        reply: Reply,
+        request_id: str,
+        started: float,
+        secure: bool,
     ) -> int:
         """Send a streamed reply; -> the status. Whatever happens, its body is closed."""
         try:
-            return await self._responses.stream(send, receive, reply, request_id, started)
+            return await self._responses.stream(send, receive, reply, request_id, started, secure)
         finally:
             await self._to_the_end(reply.body.aclose())
 

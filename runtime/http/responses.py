@@ -32,28 +32,40 @@ CLIENT_LEFT_STATUS = 499
 
 
 class Responses:
-    """Sends the answers of one gateway."""
+    """Sends the answers of one gateway.
 
-    def __init__(self, blobs: BlobStore):
+    hsts_seconds  for how long whoever was answered over HTTPS asks over nothing else; 0: not said
+    """
+
+    def __init__(self, blobs: BlobStore, hsts_seconds: int):
         self._blobs = blobs
-        self._constant_headers = (
+        plain = (
             (b"x-service-version", service_version().encode()),
             (b"x-service-build", service_build().encode()),
             (b"x-content-type-options", b"nosniff"),
             (b"cache-control", b"no-store"),
         )
+        strict = (b"strict-transport-security", b"max-age=%d" % hsts_seconds)
+        # A browser has to disregard the header where it came in the clear.
+        self._constant_headers = {False: plain, True: (*plain, strict) if hsts_seconds else plain}
 
-    def headers(self, request_id: str, started: float) -> list[tuple[bytes, bytes]]:
-        """Those that every answer carries."""
+    def headers(self, request_id: str, started: float, secure: bool) -> list[tuple[bytes, bytes]]:
+        """Those that every answer carries. secure: it travels over HTTPS."""
         seconds = time.perf_counter() - started
         return [
-            *self._constant_headers,
+            *self._constant_headers[secure],
             (b"x-request-id", request_id.encode()),
             (b"x-process-time", b"%.6f" % seconds),
         ]
 
     async def send(
-        self, send: Send, reply: Reply, method: str, request_id: str, started: float
+        self,
+        send: Send,
+        reply: Reply,
+        method: str,
+        request_id: str,
+        started: float,
+        secure: bool,
     ) -> int:
         """Send the reply; -> its status."""
         if reply.error is None:
@@ -66,7 +78,7 @@ class Responses:
         else:
             status, body, further = error_answer(reply.error, request_id)
             content_type = "application/json"
-        headers = self.headers(request_id, started)
+        headers = self.headers(request_id, started, secure)
         stored = reply.file if reply.error is None else None
         if status != 204:
             size = len(body or b"") if stored is None else stored.blob.size
@@ -85,17 +97,24 @@ class Responses:
         try:
             pieces = self._blobs.read(stored.owner, stored.blob)
         except BlobMissing:
-            return await self.send(send, Reply(error=_gone()), method, request_id, started)
+            gone = Reply(error=_gone())
+            return await self.send(send, gone, method, request_id, started, secure)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await _send_pieces(send, pieces)
         return status
 
     async def stream(
-        self, send: Send, receive: Receive, reply: Reply, request_id: str, started: float
+        self,
+        send: Send,
+        receive: Receive,
+        reply: Reply,
+        request_id: str,
+        started: float,
+        secure: bool,
     ) -> int:
         """Send the head, then each chunk as it comes; -> the status. The caller closes the body."""
         headers = [
-            *self.headers(request_id, started),
+            *self.headers(request_id, started, secure),
             (b"content-type", reply.content_type.encode()),
             *(
                 (name.lower().encode(), _header_value(value))

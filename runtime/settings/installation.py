@@ -34,6 +34,14 @@ class Http(Section, frozen=True):
     require_https: bool = Field(
         default=False, description="Refuse plain requests, /v1/health from loopback excepted."
     )
+    hsts_seconds: int = Field(
+        default=31_536_000,
+        ge=0,
+        description=(
+            "For how long whoever was answered over HTTPS asks over nothing else "
+            "(Strict-Transport-Security); 0 says nothing of it."
+        ),
+    )
     trusted_proxies: tuple[str, ...] = Field(
         default=(),
         description="Addresses or networks of proxies whose X-Forwarded-* headers count.",

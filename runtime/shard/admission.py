@@ -41,7 +41,7 @@ from runtime.shard.guesses import Guess, Guesses
 from runtime.tenancy import normalise_email
 from storage.store import Reader, Scope
 
-LOGS_MAX = 100_000
+LOGS_MAX = 100_000  # of strangers, and as many of tenants
 
 
 @dataclass(slots=True)
@@ -94,6 +94,26 @@ class Reservation:
             self.quota = None
 
 
+class _SlidingLogs:
+    """The moments of a minute's requests, by what is counted; the ones that were asked for last."""
+
+    def __init__(self) -> None:
+        self._logs: OrderedDict[tuple, deque[float]] = OrderedDict()
+
+    def of(self, key: tuple, now: float) -> deque[float]:
+        """What lies inside the minute before now."""
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = deque()
+            if len(self._logs) > LOGS_MAX:
+                self._logs.popitem(last=False)
+        else:
+            self._logs.move_to_end(key)
+        while log and log[0] <= now - WINDOW_SECONDS:
+            log.popleft()
+        return log
+
+
 class Admission:
     """One shard's sliding logs and quotas. Not thread-safe: the shard's event loop alone asks.
 
@@ -116,7 +136,8 @@ class Admission:
         self.clock = clock
         self._caps = caps
         self._tiers = {name: settings.tiers.terms(name) for name in TIERS}
-        self._logs: OrderedDict[tuple, deque[float]] = OrderedDict()
+        # Apart: however many addresses strangers have, none of a tenant's is forgotten for them.
+        self._strangers, self._tenants = _SlidingLogs(), _SlidingLogs()
         self._quotas: OrderedDict[tuple[int, int], Quota] = OrderedDict()
         self._guesses = Guesses(lambda: self.clock(), settings.auth.failed_login_wait_seconds_max)
         self._suspended: dict[bytes, tuple[Reservation, float]] = {}
@@ -141,16 +162,22 @@ class Admission:
             account = _account_of(principal, call)
             reservation.guess = self._guesses.begin((*account, network_of(call.client)))
         try:
-            self._count(reservation, self._ceilings(principal, operation, call))
+            self._count(
+                reservation,
+                self._strangers if principal is None else self._tenants,
+                self._ceilings(principal, operation, call),
+            )
         except RateLimited:
             reservation.release()
             raise
         return reservation
 
-    def _count(self, reservation: Reservation, ceilings: list[tuple[tuple, int]]) -> None:
+    def _count(
+        self, reservation: Reservation, kept: _SlidingLogs, ceilings: list[tuple[tuple, int]]
+    ) -> None:
         """Count the request in these logs, or raise RateLimited and count it in none."""
         now = self.clock()
-        logs = [(self._log(key, now), ceiling) for key, ceiling in ceilings]
+        logs = [(kept.of(key, now), ceiling) for key, ceiling in ceilings]
         for log, ceiling in logs:
             if len(log) >= ceiling:
                 wait = max(1, math.ceil(log[len(log) - ceiling] + WINDOW_SECONDS - now))
@@ -277,18 +304,6 @@ class Admission:
         if cap is not None:
             found.append(((principal.slot, principal.tenant_number, rate), cap))
         return found
-
-    def _log(self, key: tuple, now: float) -> deque[float]:
-        log = self._logs.get(key)
-        if log is None:
-            log = self._logs[key] = deque()
-            if len(self._logs) > LOGS_MAX:
-                self._logs.popitem(last=False)
-        else:
-            self._logs.move_to_end(key)
-        while log and log[0] <= now - WINDOW_SECONDS:
-            log.popleft()
-        return log
 
 
 def _account_of(principal: Principal | None, call: Call) -> tuple[object, ...]:

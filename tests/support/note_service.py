@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import re
@@ -9,6 +10,7 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import orjson
 from pydantic import Field
 
@@ -28,7 +30,10 @@ from runtime.api.operation import (
     Write,
 )
 from runtime.api.plugin import Plugin, Registry
+from runtime.http import build_asgi
 from runtime.installation import Secrets
+from runtime.settings import Settings
+from runtime.telemetry import Telemetry
 
 SECRETS = Secrets(b"s" * 32, b"p" * 32, "mem_op_" + "0" * 64)
 SLOT = 77
@@ -263,3 +268,28 @@ def assert_error(answer: Answer, status: int, kind: str, code: str | None) -> di
     assert error["request_id"] == answer.headers["x-request-id"]
     assert error["message"] and "param" in error
     return error
+
+
+# --- settings and moments that a plain client cannot make -----------------------------------------
+
+
+def through(
+    app: Any,
+    method: str,
+    path: str,
+    *,
+    peer: str = "127.0.0.1",
+    base: str = "http://service",
+    **options: Any,
+) -> httpx.Response:
+    async def request() -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=(peer, 1))
+        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+            return await client.request(method, path, **options)
+
+    return asyncio.run(request())
+
+
+def build(**http: Any) -> tuple[Any, NotingShards]:
+    shards = NotingShards()
+    return build_asgi(REGISTRY, Settings.load({"http": http}), shards, SECRETS, Telemetry()), shards

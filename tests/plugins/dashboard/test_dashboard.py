@@ -178,15 +178,30 @@ def test_the_token_is_in_a_closed_cookie_and_nowhere_else(service: InProcess) ->
     assert cookie.value not in answer.text and answer.json()["csrf"] not in cookie.value
 
 
-def test_over_https_the_cookie_never_travels_in_the_clear(tmp_path: Any) -> None:
+def test_over_https_the_cookie_is_this_host_s_and_never_travels_in_the_clear(
+    tmp_path: Any,
+) -> None:
     with in_process(tmp_path, http__trusted_proxies=["127.0.0.1"]) as service:
-        body = {**ADA, "full_name": "Ada Lovelace"}
-        assert (
-            kept(service.request("POST", "/dashboard/session", body, X_Forwarded_Proto="https"))[
-                "secure"
-            ]
-            is True
-        )
+
+        def ask(method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+            return service.request(method, path, body, X_Forwarded_Proto="https", **headers)
+
+        answer = ask("POST", "/dashboard/session", {**ADA, "full_name": "Ada Lovelace"})
+        cookies = SimpleCookie(answer.headers["Set-Cookie"])
+        assert list(cookies) == ["__Host-mneme_session"]
+        cookie = cookies["__Host-mneme_session"]
+        # What a browser asks of a cookie of that name.
+        assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+        mine = f"__Host-mneme_session={cookie.value}"
+        session = service.register("eve@example.com")
+        for planted in (f"mneme_session={session}; {mine}", f"{mine}; mneme_session={session}"):
+            me = ask("GET", "/dashboard/api/v1/auth/me", Cookie=planted)
+            assert me.json()["email"] == "ada@example.com"
+        planted = ask("GET", "/dashboard/session", Cookie=f"mneme_session={session}")
+        assert planted.json()["account"] is None
+        out = ask("DELETE", "/dashboard/session", Cookie=mine, X_Mneme_CSRF=answer.json()["csrf"])
+        assert out.headers["Set-Cookie"].startswith("__Host-mneme_session=; Path=/; Max-Age=0")
+        assert out.headers["Strict-Transport-Security"] == "max-age=31536000"
 
 
 def test_nobody_is_signed_in_at_first_or_with_a_cookie_that_is_worth_nothing(
@@ -365,3 +380,32 @@ def test_the_passage_does_not_lead_into_itself(ada: BrowserSession) -> None:
 )
 def test_nobody_gets_through_without_a_session(service: InProcess, path: str) -> None:
     assert service.request("GET", f"/dashboard/api{path}").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "raw_path", [b"/dashboard/api/v1/caf\xc3\xa9", b"/dashboard/api/v1/\xff", b""]
+)
+def test_an_address_that_is_not_ascii_leads_nowhere(ada: BrowserSession, raw_path: bytes) -> None:
+    """As no client writes it; httpx would escape it. b"": the server says only what it decoded."""
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/dashboard/api/v1/café",
+        "raw_path": raw_path,
+        "query_string": b"",
+        "headers": [(b"host", b"mneme.test"), (b"cookie", ada.cookie.encode())],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    ada.service.run(ada.service.application(scope, receive, send))
+    assert sent[0]["status"] == 404

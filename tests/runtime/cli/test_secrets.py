@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.installation import Layout, Secrets, SecretsError, shard_directory
+from runtime.installation import SECRET_NAMES, Layout, Secrets, SecretsError, shard_directory
 from storage.store import KEYS_FILE, Keyring
 from storage.store.keyring import WrongServiceKey
 from tests.support.commands import admin
@@ -176,6 +176,17 @@ def test_the_operator_has_two_tokens_for_a_while(house: Installation) -> None:
     house.end("operator_token")
     with house.service() as service:
         assert (accounts(service, first), accounts(service, second)) == (401, 200)
+
+
+def test_commands_take_the_secrets_that_settings_give(
+    house: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SECRET_NAMES:
+        file = house.data_dir / "secrets" / name
+        monkeypatch.setenv(f"MNEME_SECRETS__{name.upper()}", file.read_text().strip())
+        file.unlink()
+    status, told, said = admin("accounts", house.data_dir)
+    assert status == 0 and EMAIL in told, said
 
 
 def test_a_secret_before_is_judged_like_the_present_one(tmp_path: Path) -> None:

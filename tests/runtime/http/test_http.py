@@ -11,7 +11,6 @@ import threading
 import time
 from typing import Any
 
-import httpx
 import pytest
 import uvicorn
 
@@ -39,6 +38,8 @@ from tests.support.note_service import (
     Service,
     assert_common,
     assert_error,
+    build,
+    through,
 )
 
 
@@ -517,77 +518,7 @@ def test_description_and_page(service):
     )
 
 
-# --- proxies, HTTPS, disconnects: settings and moments a plain client cannot make -----------------
-
-
-def through(
-    app: Any,
-    method: str,
-    path: str,
-    *,
-    peer: str = "127.0.0.1",
-    base: str = "http://service",
-    **options: Any,
-) -> httpx.Response:
-    async def request() -> httpx.Response:
-        transport = httpx.ASGITransport(app, client=(peer, 1))
-        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-            return await client.request(method, path, **options)
-
-    return asyncio.run(request())
-
-
-def build(**http: Any) -> tuple[Any, NotingShards]:
-    shards = NotingShards()
-    return build_asgi(REGISTRY, Settings.load({"http": http}), shards, SECRETS, Telemetry()), shards
-
-
-@pytest.mark.parametrize(
-    ("peer", "base", "headers", "accepted"),
-    [
-        ("203.0.113.9", "https://service", {}, True),
-        ("203.0.113.9", "http://service", {}, False),
-        ("127.0.0.1", "http://service", {}, False),
-        ("203.0.113.9", "http://service", {"X-Forwarded-Proto": "https"}, False),
-        ("10.1.2.3", "http://service", {"X-Forwarded-Proto": "https"}, True),
-        ("::ffff:10.1.2.3", "http://service", {"X-Forwarded-Proto": "https"}, True),
-        ("10.1.2.3", "http://service", {"X-Forwarded-Proto": "https, http"}, False),
-        ("10.1.2.3", "https://service", {"X-Forwarded-Proto": "http"}, False),
-        ("10.1.2.3", "http://service", {}, False),
-        ("not an address", "http://service", {"X-Forwarded-Proto": "https"}, False),
-    ],
-)
-def test_https_is_required_where_the_settings_say_so(peer, base, headers, accepted):
-    app, _ = build(require_https=True, trusted_proxies=["10.0.0.0/8"])
-    answer = through(
-        app, "GET", "/v1/notes", peer=peer, base=base, headers={**AUTHORIZED, **headers}
-    )
-    assert answer.status_code == (200 if accepted else 400)
-
-
-def test_health_stays_reachable_from_loopback():
-    app, _ = build(require_https=True)
-    assert through(app, "GET", "/v1/health").status_code == 200
-    assert through(app, "GET", "/v1/health", peer="::1").status_code == 200
-    assert through(app, "GET", "/v1/health", peer="203.0.113.9").status_code == 400
-
-
-@pytest.mark.parametrize(
-    ("peer", "forwarded", "client"),
-    [
-        ("203.0.113.9", "1.1.1.1", "203.0.113.9"),
-        ("10.1.2.3", "1.1.1.1", "1.1.1.1"),
-        ("10.1.2.3", "6.6.6.6, 1.1.1.1, 10.9.9.9", "1.1.1.1"),
-        ("10.1.2.3", "", "10.1.2.3"),
-        ("10.1.2.3", "x" * 500, "x" * 64),
-    ],
-)
-def test_the_caller_is_the_last_address_that_is_no_trusted_proxy(peer, forwarded, client):
-    app, shards = build(trusted_proxies=["10.0.0.0/8"])
-    through(
-        app, "GET", "/v1/notes", peer=peer, headers={**AUTHORIZED, "X-Forwarded-For": forwarded}
-    )
-    assert shards.calls[-1].client == client
+# --- disconnects: moments a plain client cannot make ----------------------------------------------
 
 
 def asgi_scope(path: str, body_length: int) -> dict[str, Any]:

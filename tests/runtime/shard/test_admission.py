@@ -13,6 +13,7 @@ from runtime.api.operation import Call, Operation, Principal, Read
 from runtime.api.tiers import credits_limit, require_feature
 from runtime.errors import RateLimited
 from runtime.limits import RESERVATION_SECONDS_MAX, TIERS
+from runtime.shard import admission as ceilings
 from runtime.shard.admission import Admission, Quota, Reservation
 from serve_app import Settings, registry
 from tests.support import ROOT
@@ -130,6 +131,16 @@ def test_a_network_of_ipv6_is_one_address() -> None:
         except RateLimited:
             refused += 1
     assert refused == 2
+
+
+def test_strangers_make_no_tenant_s_minute_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ceilings, "LOGS_MAX", 10)
+    admission, clock = make(limits__requests_per_minute=3, auth__login_per_minute=5)
+    assert served(admission, clock, [0.0] * 4) == [0.0] * 3
+    for number in range(50):
+        call = dataclasses.replace(CALL, client=f"198.51.100.{number}")
+        admission.admit(None, operation("login", "public"), call)
+    assert served(admission, clock, [0.0]) == []
 
 
 def test_a_call_after_its_preflight_is_counted_once_and_its_body_names_the_bucket() -> None:
