@@ -10,6 +10,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,7 @@ def test_every_node_has_a_name_and_a_disk_of_its_own() -> None:
         volume["persistentVolumeClaim"]["claimName"]
         for pod in PODS[1:]
         for volume in pod["volumes"]
+        if volume["name"] == "disk"
     ]
     assert sorted(claims) == sorted(
         manifest["metadata"]["name"]
@@ -124,7 +126,7 @@ def test_every_node_has_a_name_and_a_disk_of_its_own() -> None:
         if manifest["kind"] == "PersistentVolumeClaim"
     )
     for pod in PODS[1:]:
-        (mount,) = pod["containers"][0]["volumeMounts"]
+        (mount,) = (one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "disk")
         (home,) = [
             one["value"] for one in pod["containers"][0]["env"] if one["name"] == NODE_VARIABLE
         ]
@@ -157,6 +159,50 @@ def test_ports_agree() -> None:
     assert named("NetworkPolicy")["spec"]["ingress"][1]["ports"] == [
         {"port": PORT, "protocol": "TCP"}
     ]
+
+
+def test_pods_run_with_nothing_they_do_not_need() -> None:
+    for pod in PODS:
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] > 0
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        volumes = {volume["name"] for volume in pod["volumes"]}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": True,
+            }
+            mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+            # What the service and Ray write to: the home of the user, and the temporary directory.
+            assert mounts.keys() == {"/var/lib/mneme", "/tmp"} and {*mounts.values()} <= volumes
+    assert "--home-dir /var/lib/mneme" in DOCKERFILE
+
+
+def test_only_the_ingress_is_let_in_and_believed() -> None:
+    trusted = named("ConfigMap")["data"]["MNEME_HTTP__TRUSTED_PROXIES"].split(",")
+    assert all(ip_network(each).num_addresses <= 256 for each in trusted)
+    policy = named("NetworkPolicy")["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    own = {"podSelector": policy["podSelector"]}
+    within, ingress = (rule["from"] for rule in policy["ingress"])
+    assert within == [own]
+    assert all(peer["namespaceSelector"] and peer["podSelector"] for peer in ingress)
+
+
+def test_what_leaves_goes_to_the_cluster_to_names_and_to_public_https() -> None:
+    own, names, outside = named("NetworkPolicy")["spec"]["egress"]
+    assert own == {"to": [{"podSelector": named("NetworkPolicy")["spec"]["podSelector"]}]}
+    assert {(port["port"], port["protocol"]) for port in names["ports"]} == {
+        (53, "UDP"),
+        (53, "TCP"),
+    }
+    assert outside["ports"] == [{"port": 443, "protocol": "TCP"}]
+    for private in ("10.1.2.3", "192.168.0.1", "172.20.0.1", "169.254.169.254", "fd00::1"):
+        address = ip_address(private)
+        for block in (peer["ipBlock"] for peer in outside["to"]):
+            if address in ip_network(block["cidr"]):
+                assert any(address in ip_network(each) for each in block["except"]), private
 
 
 def test_selectors_find_pods() -> None:
