@@ -6,18 +6,25 @@ neither side holds more than a part of an account in memory.
 
 An export is application/x-ndjson, one object a line: {"kind", "record"}, in the order of the
 plugins, what is referred to before what refers. The last line is the manifest: {"kind": "manifest",
-"record": {format, exported_at, records, kinds: {kind: {count, sha256}}}}. The SHA-256 of a kind is
-that of its lines, each with its line feed. An export that was cut short has no manifest; one that
-failed on the way ends with a line of the kind "error".
+"record": {format, exported_at, records, kinds: {kind: {count, sha256}}, signature}}. The SHA-256 of
+a kind is that of its lines, each with its line feed. An export that was cut short has no manifest;
+one that failed on the way ends with a line of the kind "error".
 
 Each part is read from a snapshot of its own, since a snapshot held for as long as a client reads
 would keep the store from reusing pages. So each record is whole, but an account that is written to
 meanwhile is exported as of no single moment: what was there before and is there after is in it,
 once.
 
+The manifest's `signature` is the installation's own: over the rest of it, and so over every line.
+Its key is read when the export begins, for the gateway, which writes the manifest.
+
 An import checks the manifest, where there is one, before anything is written, and then stores a
 part at a time, each in one transaction. It can be repeated: what is here already is left alone. A
 larger export than a body may be is imported in pieces, split between lines, without the manifest.
+Only what this installation has signed and nobody has changed is `verified`, and is taken at its
+word on who did what, and when; anything else is taken in and marked (`Origin`). What the shard is
+told of that comes from the flow alone, as a model that no request is read as.
+
 Records of kinds nobody takes in are counted as skipped: the account itself, API keys and webhooks,
 whose secrets nobody has, deliveries, usage, bills, and profiles, which are read again from the
 memories.
@@ -26,7 +33,7 @@ memories.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any, ClassVar
 
@@ -35,9 +42,11 @@ from pydantic import Field, ValidationError
 
 from plugins.accounts import limits
 from runtime import ids
+from runtime.api.attestation import attested, attesting_key, is_attested
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Flow, Idempotency, Query, Read, Reply, View, Write
 from runtime.api.pagination import envelope, position
+from runtime.api.plugin import Origin
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.inference import Models
 from runtime.limits import ID_CHARS_MAX, NAME_CHARS_MAX
@@ -46,6 +55,7 @@ from runtime.timestamps import iso
 FORMAT = 1
 MANIFEST, ERROR = "manifest", "error"
 NDJSON = "application/x-ndjson"
+_PURPOSE = "export"
 PRICED = "memory"  # each is embedded, as one that is written
 
 
@@ -97,11 +107,17 @@ class ImportPart(Body):
     )
 
 
+class OwnPart(ImportPart):
+    """A part of an export that this installation has signed."""
+
+
 class Imported(View):
     created: dict[str, int] = Field(description="Records taken in, by kind.")
     known: dict[str, int] = Field(description="Records that were here already, by kind.")
     skipped: dict[str, int] = Field(description="Records of kinds that are not taken in, by kind.")
-    verified: bool = Field(description="Whether a manifest came along, and agreed.")
+    verified: bool = Field(
+        description="Whether this installation has signed the export, and nobody changed it since."
+    )
 
 
 # --- export ---------------------------------------------------------------------------------------
@@ -142,6 +158,11 @@ def _part(
     return {"records": records, "next_cursor": page["next_cursor"], "has_more": page["has_more"]}
 
 
+def signing_key(ctx: ReadContext, body: None) -> str:
+    """What the manifest is signed with, as hex digits: for the gateway, and in no answer."""
+    return attesting_key(ctx, _PURPOSE).hex()
+
+
 async def export_account(call: Call, steps: Any, models: Models | None) -> Reply:
     """The first part is read before the answer begins, so that a refusal is a refusal."""
     first = await steps.run("account.export_part")
@@ -165,7 +186,16 @@ async def _lines(call: Call, steps: Any, part: dict[str, Any]) -> AsyncIterator[
         except ApiError as broken:
             yield _line(ERROR, {"message": broken.message, "status_code": broken.status})
             return
-    yield _line(MANIFEST, {"format": FORMAT, "exported_at": iso(call.now_ms), **manifest.summary()})
+    said = {"format": FORMAT, "exported_at": iso(call.now_ms), **manifest.summary()}
+    yield _line(
+        MANIFEST, {**said, "signature": attested(bytes.fromhex(call.loaded), _signed(said))}
+    )
+
+
+def _signed(manifest: Mapping[str, Any]) -> bytes:
+    """What is signed of a manifest: all but the signature."""
+    said = {name: value for name, value in manifest.items() if name != "signature"}
+    return orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
 
 
 def _line(kind: str, record: dict[str, Any]) -> bytes:
@@ -197,12 +227,26 @@ class Manifest:
 # --- import ---------------------------------------------------------------------------------------
 
 
+def is_own(ctx: ReadContext, body: Import) -> bool:
+    """Whether this installation has signed the manifest. It is compared with the records later."""
+    manifest = body.records[-1]
+    signature = manifest.record.get("signature")
+    return (
+        manifest.kind == MANIFEST
+        and isinstance(signature, str)
+        and is_attested(ctx, _PURPOSE, _signed(manifest.record), signature)
+    )
+
+
 async def import_account(call: Call, steps: Any, models: Models | None) -> dict[str, Any]:
-    records, verified = _checked(call.body.records)
+    records, verified = _checked(call.body.records), call.loaded
+    part_of = OwnPart if verified else ImportPart
     summary: dict[str, Any] = {"created": {}, "known": {}, "skipped": {}, "verified": verified}
     for first in range(0, len(records), limits.IMPORT_RECORDS_PER_PART):
-        part = [dict(entry) for entry in records[first : first + limits.IMPORT_RECORDS_PER_PART]]
-        done = await steps.run("account.import_part", {"records": part, "first": first})
+        part = part_of(
+            records=list(records[first : first + limits.IMPORT_RECORDS_PER_PART]), first=first
+        )
+        done = await steps.run("account.import_part", part)
         for outcome in ("created", "known", "skipped"):
             for kind, count in done[outcome].items():
                 summary[outcome][kind] = summary[outcome].get(kind, 0) + count
@@ -219,17 +263,15 @@ def settle_import(ctx: WriteContext, body: Import) -> None:
     ctx.credits = 0
 
 
-def _checked(records: Sequence[SentRecord]) -> tuple[Sequence[SentRecord], bool]:
-    """The records without their manifest, and whether there was one. ValidationFailed when it says
-    otherwise than they do.
-    """
+def _checked(records: Sequence[SentRecord]) -> Sequence[SentRecord]:
+    """The records without their manifest. ValidationFailed when it says otherwise than they do."""
     for place, entry in enumerate(records):
         if entry.kind == ERROR or (entry.kind == MANIFEST and place + 1 < len(records)):
             raise ValidationFailed.at(
                 ("body", "records", place), "stands where an export ends; this one is not whole"
             )
     if records[-1].kind != MANIFEST:
-        return records, False
+        return records
     manifest, place = records[-1].record, ("body", "records", len(records) - 1)
     if manifest.get("format") != FORMAT:
         raise ValidationFailed.at(
@@ -243,13 +285,14 @@ def _checked(records: Sequence[SentRecord]) -> tuple[Sequence[SentRecord], bool]
             (*place, "record", "kinds"),
             "does not agree with the records: some are missing or were changed",
         )
-    return records[:-1], True
+    return records[:-1]
 
 
 def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
     """One transaction: all of these records, or none."""
     summary: dict[str, dict[str, int]] = {"created": {}, "known": {}, "skipped": {}}
     restore = ctx.registry.restore
+    origin = Origin(_renaming(ctx), isinstance(body, OwnPart))
     for kind, group in groupby(
         enumerate(body.records, body.first), key=lambda entry: entry[1].kind
     ):
@@ -258,7 +301,7 @@ def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
             summary["skipped"][kind] = summary["skipped"].get(kind, 0) + len(entries)
             continue
         records = [_read(restore[kind].model, place, entry.record) for place, entry in entries]
-        created = restore[kind].function(ctx, records, _renaming(ctx))
+        created = restore[kind].function(ctx, records, origin)
         for outcome, count in (("created", created), ("known", len(records) - created)):
             summary[outcome][kind] = summary[outcome].get(kind, 0) + count
     ctx.credits = summary["created"].get(PRICED, 0)
@@ -307,6 +350,7 @@ OPERATIONS = (
         name="account.export",
         method="GET",
         path="/v1/account/export",
+        load=signing_key,
         handler=export_account,
         response=Record,
         produces=NDJSON,
@@ -315,8 +359,8 @@ OPERATIONS = (
         summary="Export everything the account holds",
         description=(
             "One JSON object a line, streamed. The last line is the manifest, with the count and "
-            "SHA-256 of each kind's lines; without it the export is not whole. Secrets "
-            "(password, keys) are not in it."
+            "SHA-256 of each kind's lines and this installation's signature; without it the export "
+            "is not whole. Secrets (password, keys) are not in it."
         ),
         example_reply=_LINE,
     ),
@@ -337,6 +381,7 @@ OPERATIONS = (
         name="account.import",
         method="POST",
         path="/v1/account/import",
+        load=is_own,
         handler=import_account,
         finish=settle_import,
         credits=price,
@@ -348,9 +393,10 @@ OPERATIONS = (
         summary="Import an export",
         description=(
             "The lines themselves as application/x-ndjson, or as `records`. Contents, versions, "
-            "times and order stay; ids get this account's tag. A manifest is checked first. It "
-            "can be repeated: what is here already is left alone. A memory that was not here "
-            "costs a credit."
+            "times and order stay; ids get this account's tag. A manifest is checked first. Unless "
+            "this installation has signed it, the actors of all versions are marked with "
+            "`imported:`, since nobody knows whether the history is so. It can be repeated: what "
+            "is here already is left alone. A memory that was not here costs a credit."
         ),
         example={"records": [_LINE]},
         example_reply={"created": {"collection": 1}, "known": {}, "skipped": {}, "verified": False},

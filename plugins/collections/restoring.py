@@ -7,7 +7,7 @@ this one's, unless it was changed before. A collection that is here already is l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -24,7 +24,7 @@ from plugins.collections.store import (
 )
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
-from runtime.api.plugin import Restore
+from runtime.api.plugin import Origin, Restore
 from runtime.timestamps import Timestamp
 
 # Ids become keys, which are not sealed: nothing but an id may stand there.
@@ -45,10 +45,10 @@ class ExportedCollection(Body):
 
 
 def restore_collections(
-    ctx: WriteContext, records: Sequence[ExportedCollection], renamed: Callable[[str], str]
+    ctx: WriteContext, records: Sequence[ExportedCollection], origin: Origin
 ) -> int:
     """Store the collections that are not here yet; -> how many."""
-    return sum(_restore_collection(ctx, record, renamed(record.id)) for record in records)
+    return sum(_restore_collection(ctx, record, origin.renamed(record.id)) for record in records)
 
 
 def _restore_collection(ctx: WriteContext, record: ExportedCollection, collection_id: str) -> bool:

@@ -375,7 +375,10 @@ class Version(View):
     metadata: dict[str, Any] = Field(description="Free JSON object.")
     at: str = Field(description="When it was stored (ISO 8601).")
     actor: str = Field(
-        description="The API key's id, the account's for an access token, or `system`."
+        description=(
+            "The API key's id, the account's for an access token, or `system`; behind `imported:` "
+            "where an export says so that this installation has not made."
+        )
     )
     reason: str | None = Field(description="Why, where one was given.")
 

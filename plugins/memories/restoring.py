@@ -11,12 +11,13 @@ same:
   listens learns of them;
 - a memory is searchable once it is indexed here, also one whose indexing had failed;
 - who made a version is kept for API keys (their ids, under the new tag); what the account's owner
-  did is this account's doing.
+  did is this account's doing. Where it is not this installation that made the export, what it says
+  of its past is what somebody says: each version's actor has IMPORTED before it, for ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -28,14 +29,14 @@ from plugins.memories.rows import MEMORY_HISTORY, MEMORY_IDS, Draft, VersionRow
 from plugins.memories.store import store_memories
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
-from runtime.api.plugin import Restore
+from runtime.api.plugin import Origin, Restore
 from runtime.limits import ID_CHARS_MAX
 from runtime.timestamps import Timestamp
 
 # Ids become keys, which are not sealed: nothing but an id may stand there.
 CollectionId = Annotated[str, Field(pattern=r"^col_[0-9a-hjkmnp-tv-z]{32}$")]
 MemoryId = Annotated[str, Field(pattern=r"^mem_[0-9a-hjkmnp-tv-z]{32}$")]
-Renamed = Callable[[str], str]
+IMPORTED = "imported:"
 _COPIED = (
     "importance", "metadata", "title", "tags", "source", "source_type", "source_reference",
     "user_id", "agent_id", "run_id", "app_id", "session_id", "speaker", "role",
@@ -74,24 +75,24 @@ class ExportedMemory(RawMemory):
     history: list[ExportedVersion] = Field(default_factory=list, max_length=IMPORT_VERSIONS_MAX)
 
 
-def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], renamed: Renamed) -> int:
+def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], origin: Origin) -> int:
     """Store the memories that are not here yet, with their past versions; -> how many."""
     new = {
-        renamed(record.id): record
+        origin.renamed(record.id): record
         for record in records
-        if not ctx[MEMORY_IDS].has(renamed(record.id))
+        if not ctx[MEMORY_IDS].has(origin.renamed(record.id))
     }
     rows = store_memories(
-        ctx, [_draft(ctx, memory_id, record, renamed) for memory_id, record in new.items()]
+        ctx, [_draft(ctx, memory_id, record, origin) for memory_id, record in new.items()]
     ).rows
     for row, record in zip(rows, new.values(), strict=True):
         for version in record.history:
             if version.version < row.version:
-                ctx[MEMORY_HISTORY].put((row.id, version.version), _version(version, renamed))
+                ctx[MEMORY_HISTORY].put((row.id, version.version), _version(version, origin))
     return len(rows)
 
 
-def _draft(ctx: WriteContext, memory_id: str, record: ExportedMemory, renamed: Renamed) -> Draft:
+def _draft(ctx: WriteContext, memory_id: str, record: ExportedMemory, origin: Origin) -> Draft:
     current = record.history[-1] if record.history else None
     by_id = record.superseded_by_id
     fields: dict[str, Any] = {
@@ -102,16 +103,13 @@ def _draft(ctx: WriteContext, memory_id: str, record: ExportedMemory, renamed: R
         "superseded": record.conflict_status == "superseded",
         "content_version": _content_version(record),
     }
-    fields["superseded_by_id"] = None if by_id is None else renamed(by_id)
+    fields["superseded_by_id"] = None if by_id is None else origin.renamed(by_id)
+    fields["actor"] = _actor("" if current is None else current.actor, origin)
     if current is not None:
-        fields |= {
-            "change": current.event,
-            "actor": renamed(current.actor),
-            "reason": current.reason,
-        }
+        fields |= {"change": current.event, "reason": current.reason}
     return Draft(
         record.content,
-        find_collection(ctx, renamed(record.collection_id)) or default_collection(ctx),
+        find_collection(ctx, origin.renamed(record.collection_id)) or default_collection(ctx),
         fields,
     )
 
@@ -127,14 +125,21 @@ def _content_version(record: ExportedMemory) -> int:
     return max(changed, default=0) + 1
 
 
-def _version(version: ExportedVersion, renamed: Renamed) -> VersionRow:
+def _actor(exported: str, origin: Origin) -> str:
+    """Who made a version, as this account is to read it."""
+    name = exported.removeprefix(IMPORTED)
+    mark = "" if origin.is_own and name == exported else IMPORTED
+    return (mark + origin.renamed(name))[:ID_CHARS_MAX]
+
+
+def _version(version: ExportedVersion, origin: Origin) -> VersionRow:
     return VersionRow(
         version.event,
         version.content,
         version.importance,
         version.metadata,
         version.at,
-        renamed(version.actor),
+        _actor(version.actor, origin),
         version.reason,
     )
 

@@ -10,6 +10,7 @@ transaction. The names below are what nearly every plugin needs; what few need i
     jobs, outbox, steps          background work, events, and what a flow composes
     pagination, checks, mount    pages of lists, verification, subtrees of other protocols
     tenants, access_tokens       accounts and the credentials that open them
+    attestation                  what this installation knows again as its own
     tiers, metering              what an account may use, and what it has used
 
 Beside these a plugin uses runtime.errors, ids, timestamps, limits, settings, inference, outbound,

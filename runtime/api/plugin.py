@@ -117,16 +117,28 @@ class Retriever:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where imported records come from.
+
+    renamed  what an id of the export is called in the importing account
+    is_own   whether this installation has made the export, and nobody changed it since. Of any
+             other nobody knows whether what it says of times, versions and actors is so
+    """
+
+    renamed: Callable[[str], str]
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Restore:
     """How an import takes in one kind of exported record.
 
     model     what a record must be; fields it does not have are ignored
-    function  (ctx: WriteContext, records, renamed: (id) -> id of the importing account) -> how many
-              were new
+    function  (ctx: WriteContext, records, origin: Origin) -> how many were new
     """
 
     model: type[BaseModel]
-    function: Callable[[WriteContext, list[Any], Callable[[str], str]], int]
+    function: Callable[[WriteContext, list[Any], Origin], int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1306,7 +1306,7 @@ class Imported(TypedDict):
     skipped: dict[str, int]
     """Records of kinds that are not taken in, by kind."""
     verified: bool
-    """Whether a manifest came along, and agreed."""
+    """Whether this installation has signed the export, and nobody changed it since."""
 
 
 class IndexedError(TypedDict):
@@ -2560,7 +2560,9 @@ class Version(TypedDict):
     at: str
     """When it was stored (ISO 8601)."""
     actor: str
-    """The API key's id, the account's for an access token, or `system`."""
+    """The API key's id, the account's for an access token, or `system`; behind `imported:`
+    where an export says so that this installation has not made.
+    """
     reason: str | None
     """Why, where one was given."""
 

@@ -74,8 +74,9 @@ class Account:
         """Export everything the account holds.
 
         One JSON object a line, streamed. The last line is the manifest, with the count and
-        SHA-256 of each kind's lines; without it the export is not whole. Secrets (password,
-        keys) are not in it. Needs the scope `admin`.
+        SHA-256 of each kind's lines and this installation's signature; without it the
+        export is not whole. Secrets (password, keys) are not in it. Needs the scope
+        `admin`.
         """
         request = Request(
             "GET", "/v1/account/export", accept="application/x-ndjson", timeout=timeout
@@ -107,10 +108,11 @@ class Account:
         """Import an export.
 
         The lines themselves as application/x-ndjson, or as `records`. Contents, versions,
-        times and order stay; ids get this account's tag. A manifest is checked first. It
-        can be repeated: what is here already is left alone. A memory that was not here
-        costs a credit. Needs the scope `admin`. A repeated Idempotency-Key repeats the
-        answer for 24 hours.
+        times and order stay; ids get this account's tag. A manifest is checked first.
+        Unless this installation has signed it, the actors of all versions are marked with
+        `imported:`, since nobody knows whether the history is so. It can be repeated: what
+        is here already is left alone. A memory that was not here costs a credit. Needs the
+        scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         records  Lines of an export, in order.
         """
