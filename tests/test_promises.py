@@ -18,7 +18,9 @@ def test_every_promise_names_a_test_that_exists() -> None:
     assert not [file for files in held_by.values() for file in files if not (ROOT / file).exists()]
 
 
-@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "OPERATIONS.md"])
+@pytest.mark.parametrize(
+    "document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "OPERATIONS.md", "SECURITY.md"]
+)
 def test_a_document_names_files_that_exist(document: str) -> None:
     text = (ROOT / document).read_text()
     floors = "storage|runtime|plugins|tests|loadtests|configs|clients|examples"

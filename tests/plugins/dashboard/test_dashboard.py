@@ -80,6 +80,7 @@ def test_files_are_served_with_their_type_their_version_and_a_strict_policy(
     )
     assert answer.content == (FILES / path).read_bytes()
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Referrer-Policy"] == "same-origin"
     policy = answer.headers["Content-Security-Policy"]
     assert (
         "default-src 'none'" in policy
