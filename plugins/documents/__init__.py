@@ -18,6 +18,8 @@ Choices:
 - the credits of an upload are set aside, and charged with those of its chunks when it is completed;
   one that failed costs the upload alone, one that was deleted before, or found its document there,
   nothing;
+- the file of a document that failed is removed after `documents.failed_file_kept_seconds`; the
+  document stays, says so, and is read when its file is uploaded once more;
 - a file is read by a process that can open nothing and call nobody (parsing/sandbox.py); where this
   machine cannot see to that, documents fail in production, and `mneme doctor` says why;
 - deleting a document deletes the memories of its chunks; deleting such a memory leaves the document

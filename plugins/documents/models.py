@@ -135,6 +135,11 @@ class Document(View):
     version: int = Field(description="Counts the changes of its state, from 1.")
     created_at: str = Field(description="When it was uploaded (ISO 8601).")
     updated_at: str = Field(description="When its state last changed (ISO 8601).")
+    file_removed_at: str | None = Field(
+        description=(
+            "When its file was removed, because it could not be read (ISO 8601); null: it is kept."
+        )
+    )
 
 
 class Uploaded(View):
@@ -219,6 +224,7 @@ EXAMPLE: dict[str, Any] = {
     "version": 2,
     "created_at": "2026-05-08T13:56:00.000Z",
     "updated_at": "2026-05-08T13:56:04.000Z",
+    "file_removed_at": None,
 }
 EXAMPLE_CHUNK: dict[str, Any] = {
     "id": "chk_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e",

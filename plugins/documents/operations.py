@@ -35,9 +35,11 @@ from plugins.documents.store import (
     advance,
     beside,
     blob_of,
+    bring_file,
     chunk_view,
     concurrency_group_of,
     document_view,
+    file_gone_at,
     find_twin,
     get_row,
     hide_memories,
@@ -51,6 +53,7 @@ from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Idempotency, Read, Reply, StoredFile, Upload, Write
 from runtime.api.pagination import Page, PageQuery, envelope, newest_first, position
+from runtime.errors import NotFound
 from runtime.limits import RETRY_AFTER_SECONDS
 from storage.blobs import Blob
 
@@ -66,10 +69,12 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
     blob = Blob(file.blob_name, file.sha256, file.size_bytes, file.blob_key)
     twin = find_twin(ctx, collection.number, file.sha256)
     if twin is not None:
+        unneeded = bring_file(ctx, twin, blob)
+        if unneeded is not None:
+            remove_file(ctx, unneeded)
         if twin.status == FAILED:
             twin = _again(ctx, twin, body)
-        remove_file(ctx, blob.name)
-        return _uploaded(twin)
+        return _uploaded(ctx, twin)
     ordinal = ctx.next_ordinal("documents")
     row = DocumentRow(
         id=ctx.new_id("doc"), ordinal=ordinal, number=collection.number,
@@ -81,7 +86,7 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
     if unneeded is not None:
         remove_file(ctx, unneeded)
     _help_recording(ctx, row)
-    return _uploaded(row)
+    return _uploaded(ctx, row)
 
 
 def _help_recording(ctx: WriteContext, row: DocumentRow) -> None:
@@ -94,6 +99,7 @@ def _help_recording(ctx: WriteContext, row: DocumentRow) -> None:
             recording is not None
             and recording.status == FAILED
             and recording.reason == "transcription_unavailable"
+            and file_gone_at(ctx, recording) is None
         ):
             advance(ctx, recording, status=PENDING, **FRESH, **queued(ctx, recording.ordinal))
 
@@ -134,7 +140,7 @@ def _given(body: NewDocument) -> dict[str, Any]:
     }
 
 
-def _uploaded(row: DocumentRow) -> Reply:
+def _uploaded(ctx: WriteContext, row: DocumentRow) -> Reply:
     url = f"/v1/documents/{row.id}"
     pending = row.status in UNFINISHED
     headers = (
@@ -142,7 +148,7 @@ def _uploaded(row: DocumentRow) -> Reply:
     )
     return Reply(
         202 if pending else 200,
-        {"document": document_view(row), "job_id": row.job_id, "status_url": url},
+        {"document": document_view(ctx, row), "job_id": row.job_id, "status_url": url},
         headers,
     )
 
@@ -151,14 +157,14 @@ def _uploaded(row: DocumentRow) -> Reply:
 
 
 def get(ctx: ReadContext, body: None) -> dict[str, Any]:
-    return document_view(get_row(ctx, ctx.path["id"]))
+    return document_view(ctx, get_row(ctx, ctx.path["id"]))
 
 
 def list_documents(ctx: ReadContext, body: None) -> dict[str, Any]:
     found = matching(ctx, ctx.query)
     page, following = newest_first(ctx, found)
     rows = ctx[DOCUMENTS].rows([(ordinal,) for ordinal in page])
-    return envelope(ctx, [document_view(row) for row in rows], following, len(found))
+    return envelope(ctx, [document_view(ctx, row) for row in rows], following, len(found))
 
 
 def list_chunks(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -186,6 +192,10 @@ def get_text(ctx: ReadContext, body: None) -> Reply:
 
 def get_content(ctx: ReadContext, body: None) -> Reply:
     row = get_row(ctx, ctx.path["id"])
+    if file_gone_at(ctx, row) is not None:
+        raise NotFound(
+            "The file of this document was removed, since it could not be read; upload it again."
+        )
     disposition = f"attachment; filename*=UTF-8''{quote(row.filename, safe='')}"
     headers = {"Content-Disposition": disposition, "ETag": f'"{row.sha256}"'}
     return Reply(
@@ -305,7 +315,10 @@ OPERATIONS = (
         response=DocumentContent,
         produces="*/*",
         summary="Get the file of a document",
-        description="Byte for byte as it was uploaded.",
+        description=(
+            "Byte for byte as it was uploaded. 404 once it was removed, as that of a document that "
+            "failed is (`file_removed_at`)."
+        ),
         example_reply="%PDF-1.7 …",
     ),
     Write(

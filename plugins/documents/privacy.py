@@ -61,7 +61,7 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
         ]
         yield (
             "document",
-            {**document_view(row), "text": text_of(ctx, row), "chunks": chunks},
+            {**document_view(ctx, row), "text": text_of(ctx, row), "chunks": chunks},
             ordinal,
         )
 

@@ -62,11 +62,13 @@ from plugins.documents.store import (
     beside,
     blob_of,
     changed,
+    file_gone_at,
     hide_memories,
     put,
     put_text,
     slice_of,
 )
+from plugins.documents.sweeping import remove_file_later
 from plugins.memories import TITLE_CHARS_MAX, Draft, Indexed, index_texts, store_memories
 from runtime.api import jobs, metering
 from runtime.api.context import ReadContext, WriteContext
@@ -136,7 +138,8 @@ def load(ctx: ReadContext, payload: Payload) -> Step | None:
             if phase == "parse" and row.media_type in formats.SOUND
             else None
         )
-        step.subtitles = None if subtitles is None else _stored(ctx, subtitles)
+        if subtitles is not None and file_gone_at(ctx, subtitles) is None:
+            step.subtitles = _stored(ctx, subtitles)
     if phase == "join":
         step.cues = [cue for _, cue in ctx[DOCUMENT_CUES].scan(row.ordinal)]
     if phase == "index":
@@ -220,7 +223,7 @@ def find_row(ctx: ReadContext, payload: Payload) -> DocumentRow | None:
 
 def fail(ctx: WriteContext, row: DocumentRow, reason: str, message: str) -> GiveUp:
     """The document is failed, and nothing of it is found. It costs its upload all the same: its
-    file was taken in and read, and stays until it is deleted.
+    file was taken in and read, and stays for a while, so that what is wrong with it can be seen.
     """
     metering.settle(ctx, row.charge, "documents.upload", UPLOAD_CREDITS)
     hide_memories(ctx, row)
@@ -228,6 +231,7 @@ def fail(ctx: WriteContext, row: DocumentRow, reason: str, message: str) -> Give
     after = advance(
         ctx, row, status=FAILED, reason=reason, message=message, chunk_count=0, indexed=0
     )
+    remove_file_later(ctx, after)
     ctx.emit(DOCUMENT_FAILED, changed(after), row.id)
     return GiveUp(f"{reason}: {message}")
 

@@ -15,6 +15,11 @@ class DocumentsSettings(Section, frozen=True):
         ge=1,
         description="Bytes of the largest file that can be uploaded; larger ones are 413.",
     )
+    failed_file_kept_seconds: int = Field(
+        default=24 * 3600,
+        ge=0,
+        description="Seconds after which the file of a document that failed is removed.",
+    )
     parser_seconds: float = Field(
         default=120.0, gt=0, le=250, description="Seconds that the parser of one file may take."
     )

@@ -7,7 +7,7 @@ its extracted text is kept in pieces, its chunks as ranges of it; each indexed c
 
 Invariants
 - a row of `document_blobs` counts the documents that need its file, and is gone with the last of
-  them; the file follows by a job;
+  them; the file follows by a job. A document in `document_files_gone` has failed and needs none;
 - in one collection there is at most one document of the same content: `document_digests` names it;
 - a document is readable when its row is there and its collection's number is not dropped;
 - a chunk has a memory exactly when its index is below the row's `indexed`.
@@ -20,6 +20,7 @@ Invariants
     document_chunks   (ordinal, index)              -> ChunkRow
     document_cues     (ordinal, number)             -> CueRow
     document_sweep    ()                            -> Unix milliseconds, 8 bytes big endian
+    document_files_gone  (ordinal,)                 -> Unix milliseconds, 8 bytes big endian
     document_fields   bitmaps of ordinals: live, collection, status, digest
 
 `content` is the keyed digest of the file's SHA-256; a piece has TEXT_PIECE_CHARS characters of the
@@ -176,13 +177,19 @@ DOCUMENT_SWEEP: Table[bytes] = Table(
     row=bytes,
     doc="when orphaned files were last looked for, 8 bytes big endian",
 )
+DOCUMENT_FILES_GONE: Table[bytes] = Table(
+    "document_files_gone",
+    key=("ordinal",),
+    row=bytes,
+    doc="failed documents whose file was removed: when, 8 bytes big endian",
+)
 DOCUMENT_FIELDS = BitmapIndex(
     "document_fields", fields=("live", "collection", "status", "digest", "stem"), version=3
 )  # 3: stem
 
 TABLES: tuple[Table, ...] = (
     DOCUMENTS, DOCUMENT_IDS, DOCUMENT_DIGESTS, DOCUMENT_BLOBS, DOCUMENT_TEXT, DOCUMENT_CHUNKS,
-    DOCUMENT_CUES, DOCUMENT_SWEEP,
+    DOCUMENT_CUES, DOCUMENT_SWEEP, DOCUMENT_FILES_GONE,
 )  # fmt: skip
 PARTS: tuple[Table, ...] = (
     DOCUMENT_TEXT,
@@ -270,8 +277,14 @@ def matching(ctx: ReadContext, asked: Any) -> BitMap:
     return found
 
 
+def file_gone_at(ctx: ReadContext, row: DocumentRow) -> int | None:
+    """When the file of a failed document was removed; None where it is kept."""
+    at = ctx[DOCUMENT_FILES_GONE].get(row.ordinal) if row.status == FAILED else None
+    return None if at is None else int.from_bytes(at, "big")
+
+
 def blob_of(ctx: ReadContext, row: DocumentRow) -> Blob:
-    """Where the document's file is."""
+    """Where the document's file is, which is not gone."""
     stored = ctx[DOCUMENT_BLOBS].row(content_key(ctx, row.sha256))
     return Blob(stored.name, row.sha256, stored.size, stored.key)
 
@@ -298,8 +311,9 @@ def chunk_id(ctx: ReadContext, row: DocumentRow, index: int) -> str:
     return ids.make_id("chk", row.created_at, ctx.principal.tag, random)
 
 
-def document_view(row: DocumentRow) -> dict[str, Any]:
+def document_view(ctx: ReadContext, row: DocumentRow) -> dict[str, Any]:
     """Turn a document's row into the API's Document."""
+    gone_at = file_gone_at(ctx, row)
     return {
         "id": row.id,
         "filename": row.filename,
@@ -320,6 +334,7 @@ def document_view(row: DocumentRow) -> dict[str, Any]:
         "version": row.version,
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
+        "file_removed_at": None if gone_at is None else iso(gone_at),
     }
 
 
@@ -347,22 +362,17 @@ def add(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
     """Store a new document; -> the name of the file that was brought, where the same content is
     kept already and it is not needed.
     """
-    content = content_key(ctx, row.sha256)
-    kept = ctx[DOCUMENT_BLOBS].get(content)
-    stored = BlobRow(blob.name, blob.key, blob.size, 0) if kept is None else kept
-    ctx[DOCUMENT_BLOBS].put(
-        (content,), msgspec.structs.replace(stored, documents=stored.documents + 1)
-    )
+    unneeded = _need_file(ctx, row, blob)
     ordinal = row.ordinal.to_bytes(4, "big")
     ctx[DOCUMENT_IDS].put((row.id,), ordinal)
-    ctx[DOCUMENT_DIGESTS].put((row.number, content), ordinal)
+    ctx[DOCUMENT_DIGESTS].put((row.number, content_key(ctx, row.sha256)), ordinal)
     fields = ctx.index(DOCUMENT_FIELDS)
     for name, value in marks(row):
         fields.add(row.ordinal, name, value)
     ctx[DOCUMENTS].put((row.ordinal,), row)
     adjust_count(ctx, row.collection_id, documents=1)
     ctx.emit(DOCUMENT_CREATED, changed(row), row.id)
-    return None if kept is None else blob.name
+    return unneeded
 
 
 def put(ctx: WriteContext, row: DocumentRow, **changes: Any) -> DocumentRow:
@@ -419,20 +429,55 @@ def remove(ctx: WriteContext, row: DocumentRow) -> None:
         fields.remove(row.ordinal, name, value)
     ctx[DOCUMENTS].delete(row.ordinal)
     ctx[DOCUMENT_IDS].delete(row.id)
-    content = content_key(ctx, row.sha256)
-    ctx[DOCUMENT_DIGESTS].delete(row.number, content)
-    blob = ctx[DOCUMENT_BLOBS].row(content)
-    unneeded = [blob.name] if blob.documents == 1 else []
-    if unneeded:
-        ctx[DOCUMENT_BLOBS].delete(content)
-    else:
-        ctx[DOCUMENT_BLOBS].put(
-            (content,), msgspec.structs.replace(blob, documents=blob.documents - 1)
-        )
+    ctx[DOCUMENT_DIGESTS].delete(row.number, content_key(ctx, row.sha256))
     metering.release(ctx, row.charge)
-    _sweep(ctx, row.ordinal, unneeded)
+    _sweep(ctx, row.ordinal, _leave_file(ctx, row))
     gone = {**changed(msgspec.structs.replace(row, version=row.version + 1)), "status": "deleted"}
     ctx.emit(DOCUMENT_DELETED, gone, row.id)
+
+
+def remove_file_of(ctx: WriteContext, row: DocumentRow) -> None:
+    """Take its file from a document that failed, and have a job remove it if nothing else needs it.
+    The document stays.
+    """
+    for name in _leave_file(ctx, row):
+        remove_file(ctx, name)
+    ctx[DOCUMENT_FILES_GONE].put((row.ordinal,), ctx.now.to_bytes(8, "big"))
+
+
+def bring_file(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
+    """The content of a document was uploaded once more; -> the name of the file that was brought,
+    where it is kept already and that one is not needed.
+    """
+    return _need_file(ctx, row, blob) if ctx[DOCUMENT_FILES_GONE].delete(row.ordinal) else blob.name
+
+
+def _need_file(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
+    """Count the document among those that need the file of its content, which is this one unless
+    one is kept; -> the name of this one where it is not needed.
+    """
+    content = content_key(ctx, row.sha256)
+    kept = ctx[DOCUMENT_BLOBS].get(content)
+    stored = BlobRow(blob.name, blob.key, blob.size, 0) if kept is None else kept
+    ctx[DOCUMENT_BLOBS].put(
+        (content,), msgspec.structs.replace(stored, documents=stored.documents + 1)
+    )
+    return None if kept is None else blob.name
+
+
+def _leave_file(ctx: WriteContext, row: DocumentRow) -> list[str]:
+    """Count the document no more among those that need its file; -> names of files that none needs
+    now.
+    """
+    if ctx[DOCUMENT_FILES_GONE].delete(row.ordinal):
+        return []
+    content = content_key(ctx, row.sha256)
+    blob = ctx[DOCUMENT_BLOBS].row(content)
+    if blob.documents == 1:
+        ctx[DOCUMENT_BLOBS].delete(content)
+        return [blob.name]
+    ctx[DOCUMENT_BLOBS].put((content,), msgspec.structs.replace(blob, documents=blob.documents - 1))
+    return []
 
 
 def remove_file(ctx: WriteContext, name: str) -> None:

@@ -1,5 +1,5 @@
-"""What nobody needs any more goes in bounded steps: files, the rows of deleted documents, dropped
-collections.
+"""What nobody needs any more goes in bounded steps: files, those of documents that failed too, the
+rows of deleted documents, dropped collections.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from plugins.documents.limits import (
     BLOBS_SWEPT_PER_STEP,
     DOCUMENTS_SWEPT_PER_STEP,
 )
+from plugins.documents.settings import DocumentsSettings
 from plugins.documents.store import (
     DOCUMENT_BLOBS,
     DOCUMENT_FIELDS,
     DOCUMENT_SWEEP,
     DOCUMENTS,
+    FAILED,
     PARTS,
+    DocumentRow,
     concurrency_group_of,
     content_key,
     remove,
+    remove_file_of,
 )
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again
@@ -49,6 +53,25 @@ def sweep_collection(
     data.erased("documents", len(members))
     if len(members) == step:
         data.rows_left = 0
+
+
+def remove_file_later(ctx: WriteContext, row: DocumentRow) -> None:
+    """Have the file of a document that failed removed, unless it is tried again before."""
+    ctx.enqueue(
+        "documents.failed_file",
+        {"ordinal": row.ordinal, "version": row.version},
+        delay_ms=DocumentsSettings.of(ctx.settings).failed_file_kept_seconds * 1000,
+        group=concurrency_group_of(ctx, "files"),
+    )
+
+
+def remove_failed_file(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The job `documents.failed_file`: nothing, where the document is gone or was tried again."""
+    row = ctx[DOCUMENTS].get(payload["ordinal"])
+    if row is None or (row.status, row.version) != (FAILED, payload["version"]):
+        return {"removed": False}
+    remove_file_of(ctx, row)
+    return {"removed": True}
 
 
 def look_for_orphans(ctx: WriteContext) -> None:
@@ -126,5 +149,6 @@ def sweep_orphans(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
 
 JOBS = (
     Job("documents.sweep", sweep, load=_load_sweep, prepare=_unlink, cleanup=True),
+    Job("documents.failed_file", remove_failed_file),
     Job("documents.orphans", sweep_orphans, load=_load_sweep, prepare=_find_old),
 )

@@ -363,6 +363,49 @@ def test_a_failed_document_is_tried_again_by_uploading_it_again(
             assert again["version"] > failed["version"]
 
 
+def test_the_file_of_a_failed_document_is_removed_and_comes_back(
+    tmp_path: Path, spoken: np.ndarray
+) -> None:
+    meeting = corpus.recording(spoken, "wav")
+    with endpoint() as models:
+        models.segments = [(0.0, 2.0, "At nine.")]
+        asked = {"transcriber__base_url": models.url, "documents__failed_file_kept_seconds": 0}
+        with in_process(tmp_path, **asked) as service:
+            token = service.register("ada@example.com")
+            ada = DocumentHarness(service, token, models)
+            models.failures = [400]
+            failed = service.processed("meeting.wav", meeting, who=token)
+            service.settle()
+            url = f"/v1/documents/{failed['id']}"
+            (listed,) = ada("GET", "/v1/documents")["items"]
+            assert (listed["status"], listed["error"]) == ("failed", failed["error"])
+            assert listed["file_removed_at"] is not None and ada.files() == []
+            gone = service.request("GET", f"{url}/content", who=token)
+            assert (gone.status_code, gone.json()["error"]["code"]) == (404, "resource_not_found")
+            assert "upload it again" in gone.json()["error"]["message"]
+            again = service.processed("meeting.wav", meeting, who=token)
+            assert (again["id"], again["status"]) == (failed["id"], "completed")
+            assert again["file_removed_at"] is None
+            assert service.request("GET", f"{url}/content", who=token).content == meeting
+            ada("DELETE", url)
+            ada.idle()
+            assert ada.files() == []
+
+
+def test_the_file_of_a_failed_document_stays_for_a_while(tmp_path: Path) -> None:
+    with in_process(tmp_path, documents__failed_file_kept_seconds=3600) as service:
+        ada = DocumentHarness(service, service.register("ada@example.com"), None)
+        failed = ada.processed("bad.json", b"{")
+        assert failed["status"] == "failed" and failed["file_removed_at"] is None
+        content = service.request(
+            "GET", f"/v1/documents/{failed['id']}/content", who=ada.token
+        ).content
+        assert content == b"{"
+        ada("DELETE", f"/v1/documents/{failed['id']}")
+        ada.idle()
+        assert ada.files() == []
+
+
 def test_one_key_one_upload(reader: DocumentHarness) -> None:
     key, content = {"Idempotency-Key": "upload-1"}, b"Under one key."
     first = reader.service.upload("key.txt", content, who=reader.token, headers=key)
