@@ -4,6 +4,7 @@
     periods.py       tiers, proration, the closing of months
     stripe.py        Stripe as the collector; without it the operator marks invoices paid
     collecting.py    the job that hands an invoice to it
+    arrears.py       what follows when an invoice stays open
     invoice_page.py  an invoice as a page
     operations.py    what of that can be asked for over HTTP
 
@@ -14,6 +15,7 @@ admin` calls them (runtime/cli/admin.py).
 from __future__ import annotations
 
 from plugins.billing import periods
+from plugins.billing.arrears import EVENTS, REVIEW
 from plugins.billing.collecting import COLLECT
 from plugins.billing.ledger import CHECKS
 from plugins.billing.operations import FOR_CUSTOMERS, FOR_THE_OPERATOR, TABLES, erase, export
@@ -27,8 +29,9 @@ plugin = Plugin(
     name="billing",
     operations=(*FOR_CUSTOMERS, *FOR_THE_OPERATOR),
     tables=TABLES,
+    events=EVENTS,
     subscribe={metering.PERIOD_STARTED.kind: periods.period_started},
-    jobs=(Job(periods.CLOSE_JOB, periods.close_job), COLLECT),
+    jobs=(Job(periods.CLOSE_JOB, periods.close_job), COLLECT, REVIEW),
     erase=erase,
     export=export,
     kept_elsewhere=kept_elsewhere,

@@ -40,13 +40,13 @@ from runtime.api.checks import Derived, Finding, last_ordinal
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import View
 from runtime.errors import Conflict, NotFound
-from runtime.timestamps import iso
+from runtime.timestamps import DAY_MS, iso
 from storage.store import Table
 
 INVOICE, CREDIT_NOTE = "invoice", "credit_note"
 OPEN, PAID, VOID, ISSUED = "open", "paid", "void", "issued"
 RECEIVABLE, REFUNDS = "receivable", "refunds_payable"
-COLLECT_JOB = "billing.collect"
+COLLECT_JOB, REVIEW_JOB = "billing.collect", "billing.review"
 _NUMBERS = {INVOICE: "INV", CREDIT_NOTE: "CN"}
 
 # --- responses ------------------------------------------------------------------------------------
@@ -197,8 +197,11 @@ def issue(
     for line in lines:
         revenue[line.account] -= line.amount_cents
     _post(ctx, row, {RECEIVABLE: total, **revenue})
-    if total and BillingSettings.of(ctx.settings).provider != "manual":
+    chosen = BillingSettings.of(ctx.settings)
+    if total and chosen.provider != "manual":
         ctx.enqueue(COLLECT_JOB, {"ordinal": ordinal})
+    if total and chosen.grace_days is not None:
+        ctx.enqueue(REVIEW_JOB, {}, delay_ms=chosen.grace_days * DAY_MS)
     return ordinal, row
 
 

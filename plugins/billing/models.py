@@ -69,10 +69,22 @@ class PendingChange(View):
     effective_at: str = Field(description="When (ISO 8601).")
 
 
+class Suspension(View):
+    since: str = Field(description="Since when (ISO 8601).")
+    invoice_id: str = Field(description="The invoice that was open for too long.")
+    reason: str = Field(description="Why, and what ends it, for people.")
+
+
 class Subscription(View):
     id: str = Field(description="The subscription's id.")
     tier: Tier
-    status: Literal["active"]
+    status: Literal["active", "suspended"] = Field(
+        description=(
+            "`suspended`: an invoice is overdue, and what costs credits and is no read is 403 until "
+            "it is paid."
+        )
+    )
+    suspension: Suspension | None = Field(description="Of one that is suspended: why.")
     period_start: str = Field(description="First instant of the running month (ISO 8601, UTC).")
     period_end: str = Field(description="First instant of the next one.")
     pending_change: PendingChange | None = Field(

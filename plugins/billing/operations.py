@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from plugins.billing import invoice_page, ledger, periods
+from plugins.billing import arrears, invoice_page, ledger, periods
 from plugins.billing import stripe as billing_stripe
 from plugins.billing.ledger import INVOICE_STATES, INVOICES, OPEN, Invoice
 from plugins.billing.models import (
@@ -100,9 +100,11 @@ def set_tier(ctx: OperatorWriteContext, body: TierSetting) -> dict[str, Any]:
 
 def close_months(ctx: OperatorWriteContext, body: OfAccount) -> dict[str, Any]:
     theirs = ctx.within(*_account(ctx, body.email))
+    issued = periods.close_over(theirs)
+    arrears.review(theirs)
     return {
         "email": body.email,
-        "invoices": [ledger.view(theirs, ordinal) for ordinal in periods.close_over(theirs)],
+        "invoices": [ledger.view(theirs, ordinal) for ordinal in issued],
     }
 
 
@@ -110,6 +112,7 @@ def mark_paid(ctx: OperatorWriteContext, body: Payment) -> dict[str, Any]:
     theirs = ctx.within(*_account(ctx, body.email))
     ordinal = ledger.find_by_number(theirs, body.invoice)
     ledger.pay(theirs, ordinal, "manual", body.reference)
+    arrears.review(theirs)
     return ledger.view(theirs, ordinal)
 
 
@@ -118,6 +121,7 @@ def credit_note(ctx: OperatorWriteContext, body: NewCreditNote) -> dict[str, Any
     ordinal, _ = ledger.credit(
         theirs, ledger.find_by_number(theirs, body.invoice), body.amount_cents, body.reason
     )
+    arrears.review(theirs)
     return ledger.view(theirs, ordinal)
 
 
@@ -168,6 +172,7 @@ def receive_notice(ctx: SlotWriteContext, body: Signed) -> Received:
     if notice.kind == billing_stripe.PAID_EVENT and notice.invoice_id:
         theirs = ctx.within(*_account(ctx, notice.email))
         ledger.pay(theirs, ledger.find(theirs, notice.invoice_id), "stripe", notice.provider_id)
+        arrears.review(theirs)
     return Received(received=True)
 
 
@@ -212,7 +217,7 @@ _PRO = {
     "credits": 200_000, "requests_per_minute": 1_200,
 }  # fmt: skip
 _SUBSCRIPTION = {
-    "id": "sub_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "tier": _PRO, "status": "active",
+    "id": "sub_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "tier": _PRO, "status": "active", "suspension": None,
     "period_start": _START, "period_end": _END, "pending_change": None, "provider": "manual",
 }  # fmt: skip
 _INVOICE_ID = "inv_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"

@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from plugins.billing import ledger
+from plugins.billing import arrears, ledger
 from plugins.billing.ledger import LineRow
 from plugins.billing.limits import PERIODS_CLOSED_PER_STEP
 from plugins.billing.settings import BillingSettings
@@ -239,6 +239,7 @@ def close_job(ctx: WriteContext, payload: dict[str, Any]) -> Again | dict[str, A
     ]
     if metering.period_end(subscription(ctx).first_open) <= ctx.now:
         return Again({"invoices": numbers})
+    arrears.review(ctx)
     return {"invoices": numbers}
 
 
@@ -286,12 +287,16 @@ def _usage_line(ctx: ReadContext, tier: str, credits: int, period: int, end: int
 def view(ctx: ReadContext) -> dict[str, Any]:
     """The tier with its terms, the running period, and the tier that follows if another does."""
     row, period = subscription(ctx), metering.period_of(ctx.now)
+    held = tenants.suspension(ctx)
     end = iso(metering.period_end(period))
     pending = None if row.pending_tier is None else {"tier": row.pending_tier, "effective_at": end}
     return {
         "id": row.id,
         "tier": ctx.settings.tiers.terms(tier_of(ctx)),
-        "status": "active",
+        "status": "active" if held is None else "suspended",
+        "suspension": None
+        if held is None
+        else {"since": iso(held.since), "invoice_id": held.cause, "reason": held.reason},
         "period_start": iso(period),
         "period_end": end,
         "pending_change": pending,

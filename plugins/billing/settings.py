@@ -47,6 +47,14 @@ class BillingSettings(Section, frozen=True):
     stripe_api_base: str = Field(
         default="https://api.stripe.com", description="Where Stripe's API is."
     )
+    grace_days: int | None = Field(
+        default=30,
+        ge=0,
+        description=(
+            "Days for which an invoice may be open; then the account writes nothing that costs "
+            "credits until it is paid. null: for ever."
+        ),
+    )
     upgrade_url: str | None = Field(
         default=None, description="Where customers upgrade; null is the dashboard of this service."
     )

@@ -65,6 +65,7 @@ EventKind = Literal[
     "collection.created", "collection.updated",
     "search.completed", "user.feedback_received",
     "rl.training_started", "rl.training_completed", "rl.training_failed",
+    "billing.suspended", "billing.resumed",
 ]  # fmt: skip
 EVENT_KINDS: tuple[str, ...] = get_args(EventKind)
 DELETIONS = ("memory.deleted", "document.deleted")

@@ -9,6 +9,8 @@ Principal and a Scope.
                                                              were logged out, in the order they
                                                              expire
     key_usage       (key id,)              -> KeyUsageRow    what each API key was used for
+    suspensions     ()                     -> SuspensionRow  of an account that may write nothing
+                                                             which costs credits
 
 Deleting a credential's row revokes it; raising a tenant's `token_version` ends its access tokens
 that have no row as sessions (access_tokens.py); closing an account ends all of them for good. The
@@ -91,6 +93,16 @@ class KeyUsageRow(msgspec.Struct):
     last_used_at: int | None = None
 
 
+class SuspensionRow(msgspec.Struct):
+    """since: Unix milliseconds; reason: what a refused caller is told; cause: the id of what it is
+    about.
+    """
+
+    since: int
+    reason: str
+    cause: str
+
+
 TENANTS: Table[TenantRow] = Table(
     "tenants",
     key=("number",),
@@ -122,7 +134,10 @@ REVOKED_TOKENS: Table[bytes] = Table(
 KEY_USAGE: Table[KeyUsageRow] = Table(
     "key_usage", key=("key_id",), row=KeyUsageRow, doc="requests and credits by API key"
 )
-TABLES = (TENANTS, EMAILS, CREDENTIALS, REVOKED_TOKENS, KEY_USAGE)
+SUSPENSIONS: Table[SuspensionRow] = Table(
+    "suspensions", key=(), row=SuspensionRow, doc="why an account may write nothing that costs"
+)
+TABLES = (TENANTS, EMAILS, CREDENTIALS, REVOKED_TOKENS, KEY_USAGE, SUSPENSIONS)
 
 
 # --- a tenant's own account -----------------------------------------------------------------------
@@ -137,6 +152,21 @@ def set_tier(ctx: WriteContext, tier: str) -> None:
     """Have the account served by this tier."""
     account = msgspec.structs.replace(own_account(ctx), tier=tier)
     ctx._of_slot(TENANTS).put((ctx.scope.tenant,), account)
+
+
+def suspend(ctx: WriteContext, reason: str, cause: str) -> None:
+    """Refuse what costs credits and is no read, until `resume`."""
+    ctx[SUSPENSIONS].put((), SuspensionRow(ctx.now, reason, cause))
+
+
+def resume(ctx: WriteContext) -> None:
+    """Let the account write again."""
+    ctx[SUSPENSIONS].delete()
+
+
+def suspension(ctx: ReadContext) -> SuspensionRow | None:
+    """Why the account may write nothing that costs credits; None where it may."""
+    return ctx[SUSPENSIONS].get()
 
 
 def set_password(ctx: WriteContext, password_hash: str) -> None:

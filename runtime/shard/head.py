@@ -3,6 +3,7 @@
     credential, scope, ceilings   `admit`: who calls, and whether one more call may come in
     a repeated Idempotency-Key    what the first request with it was answered
     the key                       held while the call runs, where its twin is told to wait
+    standing                      what costs credits is refused to a suspended account
     the month's credits           held until it is known what the call costs
     load                          what the operation reads before slow work
 
@@ -19,7 +20,7 @@ from typing import Any, cast
 
 from runtime.api import metering, tenants
 from runtime.api.context import Environment, ReadContext, WriteContext
-from runtime.api.operation import NOBODY, Call, Idempotency, Operation, Principal, Reply
+from runtime.api.operation import NOBODY, Call, Idempotency, Kind, Operation, Principal, Reply
 from runtime.api.plugin import Registry
 from runtime.api.slot_context import (
     OperatorReadContext,
@@ -27,7 +28,7 @@ from runtime.api.slot_context import (
     SlotReadContext,
     SlotWriteContext,
 )
-from runtime.errors import RateLimited, Unauthenticated
+from runtime.errors import PermissionDenied, RateLimited, Unauthenticated
 from runtime.inference import Models
 from runtime.placement import SlotGate
 from runtime.shard import auth, idempotency
@@ -103,6 +104,7 @@ class Head:
                 self._holds.take(held, call.fingerprint, owner)
         try:
             if reservation.credits:
+                _check_standing(ctx, operation)
                 self._reserve_credits(reservation, ctx, snapshot)
             if operation.load is not None:
                 ctx.prepared = operation.load(ctx, call.body)
@@ -231,6 +233,15 @@ class Head:
     def _count_request(self, principal: Principal, call: Call) -> None:
         if not call.admitted:  # else it was counted when it knocked
             self._parts.usage.request(principal, call.operation, call.now_ms, call.client)
+
+
+def _check_standing(ctx: ReadContext, operation: Operation) -> None:
+    """What costs credits is for accounts in good standing, but for reads. Raises
+    PermissionDenied.
+    """
+    held = None if operation.kind is Kind.READ else tenants.suspension(ctx)
+    if held is not None:
+        raise PermissionDenied(held.reason)
 
 
 def reading(operation: Operation) -> type[OperatorReadContext]:

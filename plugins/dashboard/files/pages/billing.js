@@ -102,10 +102,11 @@ const pageLink = (api, { html_url, number: name }) =>
     "To print",
   );
 
-function subscriptionCard({ id, tier, period_end, pending_change, provider }, tiers) {
+function subscriptionCard({ id, tier, period_end, pending_change, provider, suspension }, tiers) {
   const following = pending_change && tiers.find(({ name }) => name === pending_change.tier);
   return card(
     `You have ${tier.display_name}`,
+    suspension && h("p", { role: "alert" }, badge("suspended", "bad"), ` ${suspension.reason}`),
     following &&
       h(
         "p",

@@ -19,6 +19,8 @@ const EVENTS = [
   "rl.training_started",
   "rl.training_completed",
   "rl.training_failed",
+  "billing.suspended",
+  "billing.resumed",
 ];
 const TONES = { pending: "accent", retrying: "warn", delivered: "good", failed: "bad", skipped: "plain" };
 const LABELS = { failed: "dead letter" };
