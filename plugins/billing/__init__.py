@@ -3,7 +3,8 @@
     ledger.py        documents and the double-entry ledger
     periods.py       tiers, proration, the closing of months
     stripe.py        Stripe as the collector; without it the operator marks invoices paid
-    collecting.py    the job that hands an invoice to it
+    collecting.py    the jobs that hand an invoice to it, and take one back
+    upgrades.py      upgrades that wait for their payment
     arrears.py       what follows when an invoice stays open
     invoice_page.py  an invoice as a page
     operations.py    what of that can be asked for over HTTP
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from plugins.billing import periods
 from plugins.billing.arrears import EVENTS, REVIEW
-from plugins.billing.collecting import COLLECT
+from plugins.billing.collecting import JOBS
 from plugins.billing.ledger import CHECKS
 from plugins.billing.operations import FOR_CUSTOMERS, FOR_THE_OPERATOR, TABLES, erase, export
 from plugins.billing.settings import BillingSettings, kept_elsewhere, offer
@@ -31,7 +32,7 @@ plugin = Plugin(
     tables=TABLES,
     events=EVENTS,
     subscribe={metering.PERIOD_STARTED.kind: periods.period_started},
-    jobs=(Job(periods.CLOSE_JOB, periods.close_job), COLLECT, REVIEW),
+    jobs=(Job(periods.CLOSE_JOB, periods.close_job), REVIEW, *JOBS),
     erase=erase,
     export=export,
     kept_elsewhere=kept_elsewhere,

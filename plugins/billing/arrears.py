@@ -4,7 +4,7 @@ suspended until none is.
 Suspended, an account keeps all it has, and its tier: whatever costs credits and is no read is
 refused (403), and everything else goes on, reads, searches, exports, erasure and paying too. It is
 looked at when an invoice's days are over, when a month is closed, and when an invoice is paid or
-taken back.
+taken back. The invoice of an upgrade that waits for it owes nothing yet.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import Field
 from plugins.billing import ledger
 from plugins.billing.ledger import INVOICE_STATES, INVOICES, OPEN, InvoiceRow
 from plugins.billing.settings import BillingSettings
+from plugins.billing.upgrades import AWAITED_UPGRADES
 from runtime.api import tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, View
@@ -58,7 +59,7 @@ def overdue(ctx: ReadContext) -> InvoiceRow | None:
     if days is None:
         return None
     for (ordinal,), state in ctx[INVOICE_STATES].scan():
-        if state.status == OPEN:
+        if state.status == OPEN and not ctx[AWAITED_UPGRADES].has(ordinal):
             row = ctx[INVOICES].row(ordinal)
             return row if row.issued_at + days * DAY_MS <= ctx.now else None
     return None

@@ -46,7 +46,7 @@ from storage.store import Table
 INVOICE, CREDIT_NOTE = "invoice", "credit_note"
 OPEN, PAID, VOID, ISSUED = "open", "paid", "void", "issued"
 RECEIVABLE, REFUNDS = "receivable", "refunds_payable"
-COLLECT_JOB, REVIEW_JOB = "billing.collect", "billing.review"
+COLLECT_JOB, REVIEW_JOB, VOID_JOB = "billing.collect", "billing.review", "billing.void"
 _NUMBERS = {INVOICE: "INV", CREDIT_NOTE: "CN"}
 
 # --- responses ------------------------------------------------------------------------------------
@@ -246,6 +246,8 @@ def credit(
     owed_by = RECEIVABLE if state.status == OPEN else REFUNDS
     if state.status == OPEN and state.credited_cents == invoice.total_cents:
         state.status = VOID
+        if state.provider_id:
+            ctx.enqueue(VOID_JOB, {"ordinal": ordinal})
     ctx[INVOICE_STATES].put((ordinal,), state)
     _post(ctx, note, {owed_by: -cents, line.account: cents})
     return note_ordinal, note

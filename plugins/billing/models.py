@@ -66,7 +66,10 @@ class Tier(View):
 
 class PendingChange(View):
     tier: str = Field(description="The tier it will be.")
-    effective_at: str = Field(description="When (ISO 8601).")
+    effective_at: str | None = Field(
+        description="When (ISO 8601); null: as soon as the invoice is paid, within this month."
+    )
+    invoice_id: str | None = Field(description="The invoice that an upgrade waits for.")
 
 
 class Suspension(View):
@@ -88,7 +91,10 @@ class Subscription(View):
     period_start: str = Field(description="First instant of the running month (ISO 8601, UTC).")
     period_end: str = Field(description="First instant of the next one.")
     pending_change: PendingChange | None = Field(
-        description="A downgrade that waits for the end of the period."
+        description=(
+            "An upgrade that waits for its payment, or a downgrade that waits for the end of the "
+            "period."
+        )
     )
     provider: str = Field(description="Who collects the invoices: `manual` or `stripe`.")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from plugins.billing import arrears, invoice_page, ledger, periods
+from plugins.billing import arrears, invoice_page, ledger, periods, upgrades
 from plugins.billing import stripe as billing_stripe
 from plugins.billing.ledger import INVOICE_STATES, INVOICES, OPEN, Invoice
 from plugins.billing.models import (
@@ -111,8 +111,7 @@ def close_months(ctx: OperatorWriteContext, body: OfAccount) -> dict[str, Any]:
 def mark_paid(ctx: OperatorWriteContext, body: Payment) -> dict[str, Any]:
     theirs = ctx.within(*_account(ctx, body.email))
     ordinal = ledger.find_by_number(theirs, body.invoice)
-    ledger.pay(theirs, ordinal, "manual", body.reference)
-    arrears.review(theirs)
+    periods.pay(theirs, ordinal, "manual", body.reference)
     return ledger.view(theirs, ordinal)
 
 
@@ -171,12 +170,11 @@ def receive_notice(ctx: SlotWriteContext, body: Signed) -> Received:
     notice: billing_stripe.Notice = ctx.prepared
     if notice.kind == billing_stripe.PAID_EVENT and notice.invoice_id:
         theirs = ctx.within(*_account(ctx, notice.email))
-        ledger.pay(theirs, ledger.find(theirs, notice.invoice_id), "stripe", notice.provider_id)
-        arrears.review(theirs)
+        periods.pay(theirs, ledger.find(theirs, notice.invoice_id), "stripe", notice.provider_id)
     return Received(received=True)
 
 
-TABLES: tuple[Table, ...] = (*ledger.TABLES, periods.SUBSCRIPTIONS)
+TABLES: tuple[Table, ...] = (*ledger.TABLES, periods.SUBSCRIPTIONS, upgrades.AWAITED_UPGRADES)
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:
@@ -277,8 +275,9 @@ FOR_CUSTOMERS = (
         idempotency=Idempotency.CACHED,
         summary="Upgrade the plan",
         description=(
-            "At once; an invoice charges the difference for the days left, today included. It "
-            "cancels a pending downgrade."
+            "At once, or, where a payment provider collects, as soon as the invoice is paid. It "
+            "charges the difference for the days left, today included. The upgrade cancels a "
+            "pending downgrade; one that is not paid within the month is forgone."
         ),
         example={"tier": "pro"},
         example_reply={**_SUBSCRIPTION, "invoice": _INVOICE},
@@ -297,7 +296,7 @@ FOR_CUSTOMERS = (
         example={"tier": "starter"},
         example_reply={
             **_SUBSCRIPTION,
-            "pending_change": {"tier": "starter", "effective_at": _END},
+            "pending_change": {"tier": "starter", "effective_at": _END, "invoice_id": None},
         },
     ),
     Read(

@@ -4,7 +4,8 @@ A period is a calendar month, UTC. A month's fee is due in advance: closing a mo
 invoice with what was used in it and the fee of the next. Closing is one transaction, which a job
 runs at the month's end; running it again changes nothing.
 
-    upgrade    at once: (new price − old price) × days left, today included, ÷ days of the month
+    upgrade    at once, or, where a payment provider collects, as soon as its invoice is paid:
+               (new price − old price) × days left, today included, ÷ days of the month
     downgrade  at the period's end; an upgrade cancels it
 
 Choices where the interface leaves room:
@@ -25,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from plugins.billing import arrears, ledger
+from plugins.billing import arrears, ledger, upgrades
 from plugins.billing.ledger import LineRow
 from plugins.billing.limits import PERIODS_CLOSED_PER_STEP
 from plugins.billing.settings import BillingSettings
@@ -112,10 +113,11 @@ def month_name(period: int) -> str:
 
 
 def upgrade(ctx: WriteContext, tier: str) -> int:
-    """Change to a higher tier at once; -> the ordinal of the invoice for the rest of the month.
-    Raises BadRequest.
+    """Change to a higher tier, at once or when it is paid; -> the ordinal of the invoice for the
+    rest of the month. It takes the place of an upgrade that waits. Raises BadRequest.
     """
     close_over(ctx)
+    upgrades.forgo(ctx)
     row, current = subscription(ctx), tier_of(ctx)
     new, old = ctx.settings.tiers.terms(tier), ctx.settings.tiers.terms(current)
     if new["price_cents"] is None:
@@ -147,8 +149,11 @@ def upgrade(ctx: WriteContext, tier: str) -> int:
     ordinal, _ = ledger.issue(
         ctx, [line], line.period_start, end, about=f"change to {tier}", at=period
     )
-    row.pending_tier, row.price_cents = None, None
-    _set_tier(ctx, row, tier)
+    if upgrades.must_be_paid_first(ctx, ordinal):
+        upgrades.put_off(ctx, ordinal, tier)
+        _store(ctx, row)
+    else:
+        _take_up(ctx, row, tier)
     return ordinal
 
 
@@ -159,8 +164,18 @@ def downgrade(ctx: WriteContext, tier: str) -> None:
     if RANK[tier] >= RANK[current]:
         new, old = (ctx.settings.tiers.terms(name)["display_name"] for name in (tier, current))
         raise BadRequest(f"{new} is no downgrade: this account has {old}.", param="tier")
+    upgrades.forgo(ctx)
     row.pending_tier = tier
     _store(ctx, row)
+
+
+def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
+    """Record that an invoice was paid, with what waited for it. Raises Conflict."""
+    ledger.pay(ctx, ordinal, method, reference)
+    tier = upgrades.take(ctx, ordinal)
+    if tier is not None:
+        _take_up(ctx, subscription(ctx), tier)
+    arrears.review(ctx)
 
 
 def set_tier(ctx: WriteContext, tier: str, price_cents: int | None) -> None:
@@ -168,6 +183,7 @@ def set_tier(ctx: WriteContext, tier: str, price_cents: int | None) -> None:
     the tier's own.
     """
     close_over(ctx)
+    upgrades.forgo(ctx)
     row = subscription(ctx)
     row.pending_tier, row.price_cents = None, price_cents
     _set_tier(ctx, row, tier)
@@ -185,6 +201,12 @@ def fee(ctx: ReadContext, row: SubscriptionRow, tier: str) -> int:
     """Cents a month that the account pays for this tier."""
     listed = ctx.settings.tiers.terms(tier)["price_cents"] or 0
     return listed if row.price_cents is None else row.price_cents
+
+
+def _take_up(ctx: WriteContext, row: SubscriptionRow, tier: str) -> None:
+    """An upgrade takes effect, and cancels a downgrade that is pending."""
+    row.pending_tier, row.price_cents = None, None
+    _set_tier(ctx, row, tier)
 
 
 def _set_tier(ctx: WriteContext, row: SubscriptionRow, tier: str) -> None:
@@ -247,6 +269,7 @@ def _close(ctx: WriteContext, row: SubscriptionRow, period: int, end: int) -> in
     """Close one month: its usage, a pending change, the next month's fee; -> the invoice's ordinal,
     if there is anything on it.
     """
+    upgrades.forgo(ctx)
     credits, tier = metering.close(ctx, period).credits, tier_of(ctx)
     lines = [_usage_line(ctx, tier, credits, period, end)]
     row.first_open = end
@@ -289,7 +312,6 @@ def view(ctx: ReadContext) -> dict[str, Any]:
     row, period = subscription(ctx), metering.period_of(ctx.now)
     held = tenants.suspension(ctx)
     end = iso(metering.period_end(period))
-    pending = None if row.pending_tier is None else {"tier": row.pending_tier, "effective_at": end}
     return {
         "id": row.id,
         "tier": ctx.settings.tiers.terms(tier_of(ctx)),
@@ -299,6 +321,18 @@ def view(ctx: ReadContext) -> dict[str, Any]:
         else {"since": iso(held.since), "invoice_id": held.cause, "reason": held.reason},
         "period_start": iso(period),
         "period_end": end,
-        "pending_change": pending,
+        "pending_change": _pending(ctx, row, end),
         "provider": BillingSettings.of(ctx.settings).provider,
     }
+
+
+def _pending(ctx: ReadContext, row: SubscriptionRow, end: str) -> dict[str, Any] | None:
+    """What the tier will be: the upgrade that waits for its payment, else the downgrade."""
+    upgrade_awaited = upgrades.awaited(ctx)
+    if upgrade_awaited is not None:
+        ordinal, tier = upgrade_awaited
+        invoice_id = ctx[ledger.INVOICES].row(ordinal).id
+        return {"tier": tier, "effective_at": None, "invoice_id": invoice_id}
+    if row.pending_tier is None:
+        return None
+    return {"tier": row.pending_tier, "effective_at": end, "invoice_id": None}

@@ -13,6 +13,8 @@ Nothing in here runs inside a transaction.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +59,16 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """What Stripe is to collect no more: our invoice's id, and its own."""
+
+    api_key: str
+    api_base: str
+    invoice_id: str
+    provider_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A verified report of Stripe: the kind of event, and our invoice's owner and id, "" where it
     concerns none of ours.
@@ -75,6 +87,11 @@ async def collect(demand: Demand) -> Collected:
     return await asyncio.to_thread(_collect, demand)
 
 
+async def withdraw(withdrawal: Withdrawal) -> None:
+    """Have Stripe collect an invoice no more. Raises Unavailable as `collect` does."""
+    await asyncio.to_thread(_withdraw, withdrawal)
+
+
 def _sdk() -> Any:
     """Stripe's own package, an extra that only this provider needs. Raises Unavailable where it is
     missing.
@@ -90,15 +107,28 @@ def _sdk() -> Any:
 
 
 def _collect(demand: Demand) -> Collected:
+    with _client(demand.api_key, demand.api_base) as client:
+        return _in_steps(client, demand)
+
+
+def _withdraw(withdrawal: Withdrawal) -> None:
+    with _client(withdrawal.api_key, withdrawal.api_base) as client:
+        once = {"idempotency_key": f"{withdrawal.invoice_id}:void"}
+        client.v1.invoices.void_invoice(withdrawal.provider_id, {}, once)
+
+
+@contextmanager
+def _client(api_key: str, api_base: str) -> Iterator[Any]:
+    """What calls Stripe. Raises Unavailable where a call in the block fails."""
     stripe = _sdk()
     client = stripe.StripeClient(
-        demand.api_key,
-        base_addresses={"api": demand.api_base},
+        api_key,
+        base_addresses={"api": api_base},
         max_network_retries=PAYMENT_CALL_RETRIES_MAX,
         http_client=stripe.RequestsClient(timeout=PAYMENT_CALL_SECONDS_MAX),
     )
     try:
-        return _in_steps(client, demand)
+        yield client
     except stripe.StripeError as failed:
         # Stripe's own text may quote what was sent; its code says enough.
         raise Unavailable(

@@ -49,6 +49,8 @@ class StripeEndpoint:
     def _new(self, sent: Sent) -> dict[str, Any]:
         number = len(self.made) + 1
         parts = sent.path.strip("/").split("/")
+        if parts[-1] == "void":
+            return {"object": "invoice", "id": parts[2], "status": "void"}
         if parts[-1] == "finalize":
             page = f"https://pay.example/{parts[2]}"
             return {

@@ -588,14 +588,13 @@ def usage_and_billing(call: Tour) -> None:
     call("billing.subscription")
     call("internal.billing.set_tier", {**of_ada, "tier": "free"}, who=operator)
     first = call("billing.upgrade", {"tier": "starter"})["invoice"]
-    second = call("billing.upgrade", {"tier": "pro"})["invoice"]
-    call("billing.downgrade", {"tier": "free"})
     call("billing.subscription")
     call(
         "internal.billing.mark_paid",
         {**of_ada, "invoice": first["number"], "reference": "transfer"},
         who=operator,
     )
+    second = call("billing.upgrade", {"tier": "pro"})["invoice"]
     call(
         "internal.billing.credit_note",
         {**of_ada, "invoice": first["number"], "reason": "goodwill", "amount_cents": 1},
@@ -605,6 +604,8 @@ def usage_and_billing(call: Tour) -> None:
     call(
         "billing.stripe_events", body, headers={"Stripe-Signature": signature(body, STRIPE_SECRET)}
     )
+    call("billing.downgrade", {"tier": "free"})
+    call("billing.subscription")
     call("billing.invoices.list", query={"limit": 2})
     call("billing.invoices.get", id=first["id"])
     call("billing.invoices.page", id=first["id"])

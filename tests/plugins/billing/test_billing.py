@@ -509,6 +509,52 @@ def test_a_signed_report_pays_the_invoice_once(customer: MeteredHarness) -> None
     customer.audited()
 
 
+def test_an_upgrade_that_stripe_collects_takes_effect_when_it_is_paid(
+    customer: MeteredHarness,
+) -> None:
+    asked = customer("billing.upgrade", {"tier": "pro"}).body
+    invoice = asked["invoice"]
+    awaited = {"tier": "pro", "effective_at": None, "invoice_id": invoice["id"]}
+    assert (asked["tier"]["name"], asked["pending_change"]) == ("free", awaited)
+    assert customer("auth.me").body["tier"] == tier(customer) == "free"
+    body = report("invoice.paid", EMAIL, invoice["id"])
+    assert told(customer, body, signature(body, SECRET)) == 200
+    assert tier(customer) == "pro"
+    assert customer("billing.subscription").body["pending_change"] is None
+    customer.audited()
+
+
+def test_an_upgrade_that_is_not_paid_for_is_forgone_and_owes_nothing(
+    customer: MeteredHarness, stripe: StripeEndpoint
+) -> None:
+    customer("billing.upgrade", {"tier": "scale"})
+    customer.harness.settle()
+    pro = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    customer.harness.settle()
+    voided = [sent.path for sent in stripe.sent if sent.path.endswith("/void")]
+    assert voided == ["/v1/invoices/in_2/void"]
+    customer.move_to("2026-06-01T00:00:00Z")
+    assert customer.office("billing.close")["invoices"] == []
+    states = [(document["kind"], document["status"]) for document in invoices(customer)]
+    assert states == [("invoice", "void"), ("credit_note", "issued")] * 2
+    shown = customer("billing.subscription").body
+    assert (shown["tier"]["name"], shown["pending_change"]) == ("free", None)
+    assert customer("billing.invoices.get", id=pro["id"]).body["credited_cents"] == 6_387
+    assert sum(within(customer, balances).values()) == 0
+    customer.audited()
+
+
+def test_an_upgrade_that_waits_is_never_overdue(tmp_path: Path, stripe: StripeEndpoint) -> None:
+    given = {"provider": "stripe", "stripe_api_key": "sk", "stripe_api_base": stripe.url}
+    settings = {f"billing__{name}": value for name, value in given.items()}
+    with metered(
+        tmp_path, billing__default_tier="free", billing__grace_days=0, **settings
+    ) as account:
+        account("billing.upgrade", {"tier": "pro"})
+        account.office("billing.close")
+        assert account("billing.subscription").body["status"] == "active"
+
+
 def test_a_report_without_stripes_signature_changes_nothing(customer: MeteredHarness) -> None:
     invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
     body = report("invoice.paid", EMAIL, invoice["id"])

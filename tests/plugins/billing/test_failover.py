@@ -64,7 +64,8 @@ def test_a_close_that_a_take_over_lost_is_not_billed_twice(tmp_path: Path) -> No
                 first.request("POST", "/v1/billing/upgrade", {"tier": "pro"}, who=who).status_code
                 == 200
             )
-            collected(first, who, 1)
+            (upgraded,) = collected(first, who, 1)
+            paid(first, upgraded)
         options |= next_month()
         with node(tmp_path / "first", objects, "local", first.secrets, **options) as first:
             Link.is_cut = True
@@ -79,6 +80,12 @@ def test_a_close_that_a_take_over_lost_is_not_billed_twice(tmp_path: Path) -> No
                 ]
             made = {sent.key for sent in stripe.sent if sent.path == "/v1/invoices"}
             assert made == {invoice["id"] for invoice in closed}
+
+
+def paid(service: InProcess, invoice: dict[str, Any]) -> None:
+    body = {"email": "ada@example.org", "invoice": invoice["id"]}
+    path, operator = "/v1/internal/billing/mark-paid", service.secrets.operator_token
+    assert service.request("POST", path, body, who=operator).status_code == 200
 
 
 def login(service: InProcess) -> str:

@@ -77,8 +77,8 @@ export async function render(root, { api, signal }) {
   const change = {
     async upgrade(tier, consequence) {
       if (!(await confirm(`Upgrade to ${tier.display_name}?`, consequence, { label: "Upgrade", kind: "primary" }))) return;
-      const { invoice } = await api.post("/v1/billing/upgrade", { tier: tier.name });
-      toast(`You have ${tier.display_name} now.`, { action: { label: "See the invoice", run: () => openInvoice(api, invoice) } });
+      const { invoice, pending_change: waits } = await api.post("/v1/billing/upgrade", { tier: tier.name });
+      toast(waits ? `You have ${tier.display_name} as soon as its invoice is paid.` : `You have ${tier.display_name} now.`, { action: { label: "See the invoice", run: () => openInvoice(api, invoice) } });
       invoices.reload();
       await showPlan();
     },
@@ -112,7 +112,9 @@ function subscriptionCard({ id, tier, period_end, pending_change, provider, susp
         "p",
         null,
         badge("changes soon", "warn"),
-        ` It becomes ${following.display_name} on ${date(pending_change.effective_at)}. An upgrade before then takes that back.`,
+        pending_change.effective_at
+          ? ` It becomes ${following.display_name} on ${date(pending_change.effective_at)}. An upgrade before then takes that back.`
+          : ` It becomes ${following.display_name} as soon as its invoice is paid, within this month.`,
       ),
     facts([
       ["Price", tier.price],
@@ -154,11 +156,11 @@ function tierCard(tier, rank, { subscription, tiers, currency, change }) {
   );
 }
 
-function upgradeConsequence({ tier: old, period_start, period_end }, tier, currency) {
+function upgradeConsequence({ tier: old, period_start, period_end, provider }, tier, currency) {
   const days = Math.round((Date.parse(period_end) - Date.parse(period_start)) / DAY_MS);
   const left = Math.min(days, Math.ceil((Date.parse(period_end) - Date.now()) / DAY_MS));
   const cents = Math.round(((tier.price_cents - (old.price_cents ?? 0)) * left) / days);
-  return `It takes effect at once. For the ${left} of ${days} days that are left of this month, today included, an invoice of about ${money(cents, currency)} is issued; from ${date(period_end)} on it is ${tier.price}. You then have ${said(tier.credits, "credits a month")} and ${perMinute(tier)}.`;
+  return `It takes effect ${provider === "stripe" ? "as soon as it is paid" : "at once"}. For the ${left} of ${days} days that are left of this month, today included, an invoice of about ${money(cents, currency)} is issued; from ${date(period_end)} on it is ${tier.price}. You then have ${said(tier.credits, "credits a month")} and ${perMinute(tier)}.`;
 }
 
 const downgradeConsequence = ({ tier: old, period_end }, tier) =>
