@@ -70,7 +70,7 @@ FILENAME_CHARS_MAX = 255
 # --- idempotency ----------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
 
-# --- tiers: requests per minute, credits per month (-1 is unlimited) ------------------------------
+# --- tiers: requests per minute, credits per month, bytes of stored files (-1 is unlimited) -------
 TIERS: dict[str, dict] = {
     "free": {
         "display_name": "Free",
@@ -78,6 +78,7 @@ TIERS: dict[str, dict] = {
         "price_cents": 0,
         "requests_per_minute": 60,
         "credits": 1_000,
+        "file_bytes": 1024**3,
     },
     "starter": {
         "display_name": "Starter",
@@ -85,6 +86,7 @@ TIERS: dict[str, dict] = {
         "price_cents": 1_900,
         "requests_per_minute": 300,
         "credits": 25_000,
+        "file_bytes": 10 * 1024**3,
     },
     "pro": {
         "display_name": "Pro",
@@ -92,6 +94,7 @@ TIERS: dict[str, dict] = {
         "price_cents": 9_900,
         "requests_per_minute": 1_200,
         "credits": 200_000,
+        "file_bytes": 50 * 1024**3,
     },
     "scale": {
         "display_name": "Scale",
@@ -99,6 +102,7 @@ TIERS: dict[str, dict] = {
         "price_cents": 39_900,
         "requests_per_minute": 2_000,
         "credits": 1_000_000,
+        "file_bytes": 250 * 1024**3,
     },
     "enterprise": {
         "display_name": "Enterprise",
@@ -106,6 +110,7 @@ TIERS: dict[str, dict] = {
         "price_cents": None,
         "requests_per_minute": 3_000,
         "credits": -1,
+        "file_bytes": -1,
     },
 }
 WINDOW_SECONDS = 60

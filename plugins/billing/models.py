@@ -62,6 +62,7 @@ class Tier(View):
     price_cents: int | None = Field(description="Its price in cents a month; null: by agreement.")
     credits: int = Field(description="Credits a month; -1 is unlimited.")
     requests_per_minute: int = Field(description="Requests a minute; 0 is unlimited.")
+    file_bytes: int = Field(description="Bytes of stored files; -1 is unlimited.")
 
 
 class PendingChange(View):

@@ -10,6 +10,7 @@ from plugins.documents.models import DocumentQuery
 from plugins.documents.operations import queued
 from plugins.documents.store import (
     DOCUMENT_BLOBS,
+    DOCUMENT_BYTES,
     DOCUMENT_CHUNKS,
     DOCUMENT_DIGESTS,
     DOCUMENT_FIELDS,
@@ -25,10 +26,11 @@ from plugins.documents.store import (
     marks,
     matching,
     put,
+    stored_bytes,
     text_of,
 )
 from runtime.api import metering
-from runtime.api.checks import Counter, Derived, IndexEntries, Pursued, last_ordinal
+from runtime.api.checks import Counter, Derived, Finding, IndexEntries, Pursued, last_ordinal
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.figures import estimated_bytes
 from runtime.installation import blob_store
@@ -93,6 +95,17 @@ def _unfinished(ctx: ReadContext) -> Iterator[tuple[int, str]]:
     return ((ordinal, f"document {ordinal}") for ordinal in waiting)
 
 
+def _bytes(ctx: ReadContext) -> Iterator[Finding]:
+    """The sum of the files' bytes, where it is kept."""
+    true = sum(blob.size for _, blob in ctx[DOCUMENT_BLOBS].scan())
+    if stored_bytes(ctx) != true:
+        yield Finding(
+            DOCUMENT_BYTES.name,
+            f"the files have {true} bytes, not {stored_bytes(ctx)}",
+            lambda ctx: ctx[DOCUMENT_BYTES].put((), true.to_bytes(8, "big")),
+        )
+
+
 def _take_up(ctx: WriteContext, ordinals: list[int]) -> None:
     for row in ctx[DOCUMENTS].rows([(ordinal,) for ordinal in ordinals]):
         metering.release(ctx, row.charge)
@@ -108,6 +121,7 @@ CHECKS = (
     ),
     IndexEntries(DOCUMENT_FIELDS, DOCUMENTS, lambda ctx, row: marks(row)),
     Counter("documents", last_ordinal(DOCUMENTS)),
+    _bytes,
     Pursued(
         "documents.process", DOCUMENTS, _unfinished, lambda payload: [payload["ordinal"]], _take_up
     ),

@@ -19,6 +19,7 @@ Invariants
     document_text     (ordinal, piece)              -> TextRow
     document_chunks   (ordinal, index)              -> ChunkRow
     document_cues     (ordinal, number)             -> CueRow
+    document_bytes    ()                            -> of all files together, 8 bytes big endian
     document_sweep    ()                            -> Unix milliseconds, 8 bytes big endian
     document_files_gone  (ordinal,)                 -> Unix milliseconds, 8 bytes big endian
     document_fields   bitmaps of ordinals: live, collection, status, digest
@@ -49,7 +50,7 @@ from runtime import ids
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event
-from runtime.errors import NotFound
+from runtime.errors import NotFound, PayloadTooLarge
 from runtime.timestamps import iso
 from storage.blobs import Blob
 from storage.indexes import BitmapIndex
@@ -162,6 +163,9 @@ DOCUMENT_DIGESTS: Table[bytes] = Table(
 DOCUMENT_BLOBS: Table[BlobRow] = Table(
     "document_blobs", key=("content",), row=BlobRow, doc="files, and how many documents need them"
 )
+DOCUMENT_BYTES: Table[bytes] = Table(
+    "document_bytes", key=(), row=bytes, doc="bytes of all files together, 8 bytes big endian"
+)
 DOCUMENT_TEXT: Table[TextRow] = Table(
     "document_text", key=("ordinal", "piece"), row=TextRow, doc="extracted text in pieces"
 )
@@ -189,7 +193,7 @@ DOCUMENT_FIELDS = BitmapIndex(
 
 TABLES: tuple[Table, ...] = (
     DOCUMENTS, DOCUMENT_IDS, DOCUMENT_DIGESTS, DOCUMENT_BLOBS, DOCUMENT_TEXT, DOCUMENT_CHUNKS,
-    DOCUMENT_CUES, DOCUMENT_SWEEP, DOCUMENT_FILES_GONE,
+    DOCUMENT_CUES, DOCUMENT_SWEEP, DOCUMENT_FILES_GONE, DOCUMENT_BYTES,
 )  # fmt: skip
 PARTS: tuple[Table, ...] = (
     DOCUMENT_TEXT,
@@ -454,15 +458,42 @@ def bring_file(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
 
 def _need_file(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
     """Count the document among those that need the file of its content, which is this one unless
-    one is kept; -> the name of this one where it is not needed.
+    one is kept; -> the name of this one where it is not needed. Raises PayloadTooLarge.
     """
     content = content_key(ctx, row.sha256)
     kept = ctx[DOCUMENT_BLOBS].get(content)
+    if kept is None:
+        _make_room(ctx, blob.size)
     stored = BlobRow(blob.name, blob.key, blob.size, 0) if kept is None else kept
     ctx[DOCUMENT_BLOBS].put(
         (content,), msgspec.structs.replace(stored, documents=stored.documents + 1)
     )
     return None if kept is None else blob.name
+
+
+def stored_bytes(ctx: ReadContext) -> int:
+    """Bytes of all files together; of an account whose files were not counted yet, added up."""
+    counted = ctx[DOCUMENT_BYTES].get()
+    if counted is None:
+        return sum(blob.size for _, blob in ctx[DOCUMENT_BLOBS].scan())
+    return int.from_bytes(counted, "big")
+
+
+def _count_bytes(ctx: WriteContext, more: int) -> None:
+    """Keep the sum; before the row of the file changes, which may be added up for it."""
+    ctx[DOCUMENT_BYTES].put((), (stored_bytes(ctx) + more).to_bytes(8, "big"))
+
+
+def _make_room(ctx: WriteContext, size: int) -> None:
+    """Count one more file in, where the tier has room for it. Raises PayloadTooLarge."""
+    tier = ctx.settings.tiers.terms(ctx.principal.tier)
+    if 0 <= tier["file_bytes"] < stored_bytes(ctx) + size:
+        raise PayloadTooLarge(
+            f"The tier {tier['display_name']} keeps {tier['file_bytes']:,} bytes of files, and "
+            "this one is too large for what is left of them. Delete documents, or upgrade.",
+            code="document_too_large",
+        )
+    _count_bytes(ctx, size)
 
 
 def _leave_file(ctx: WriteContext, row: DocumentRow) -> list[str]:
@@ -474,6 +505,7 @@ def _leave_file(ctx: WriteContext, row: DocumentRow) -> list[str]:
     content = content_key(ctx, row.sha256)
     blob = ctx[DOCUMENT_BLOBS].row(content)
     if blob.documents == 1:
+        _count_bytes(ctx, -blob.size)
         ctx[DOCUMENT_BLOBS].delete(content)
         return [blob.name]
     ctx[DOCUMENT_BLOBS].put((content,), msgspec.structs.replace(blob, documents=blob.documents - 1))

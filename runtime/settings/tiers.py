@@ -46,11 +46,11 @@ class Limits(Section, frozen=True):
 class _TierTerms(Section, frozen=True):
     def terms(self, tier: str) -> dict[str, Any]:
         """What a tier is called, costs (cents a month, None is custom) and gives (requests a
-        minute, credits a month, -1 unlimited).
+        minute, credits a month and bytes of stored files, -1 unlimited).
         """
         found = {
             term: getattr(self, f"{tier}_{term}")
-            for term in ("price_cents", "requests_per_minute", "credits")
+            for term in ("price_cents", "requests_per_minute", "credits", "file_bytes")
         }
         price = found["price_cents"]
         dollars = (
@@ -73,6 +73,11 @@ def _tier_settings() -> dict[str, Any]:
         ),
         "requests_per_minute": (int, 0, "Requests per minute of the tier {name}; 0 is unlimited."),
         "credits": (int, -1, "Credits per month of the tier {name}; -1 is unlimited."),
+        "file_bytes": (
+            int,
+            -1,
+            "Bytes that the files of an account of the tier {name} may have; -1 is unlimited.",
+        ),
     }
     return {
         f"{name}_{term}": (

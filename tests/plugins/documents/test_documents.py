@@ -406,6 +406,25 @@ def test_the_file_of_a_failed_document_stays_for_a_while(tmp_path: Path) -> None
         assert ada.files() == []
 
 
+def test_the_files_of_an_account_have_the_room_of_its_tier(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_file_bytes=10) as service:
+        ada = DocumentHarness(service, service.register("ada@example.com"), None)
+        first = ada.processed("first.txt", b"abcdef")
+        assert first["status"] == "completed"
+        refused = service.upload("second.txt", b"ghijk", who=ada.token)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "document_too_large")
+        assert "10 bytes" in refused.json()["error"]["message"]
+        elsewhere = ada.collection("elsewhere")
+        twin = ada.processed("twin.txt", b"abcdef", collection_id=elsewhere)
+        assert ada.processed("small.txt", b"ghij")["status"] == "completed"
+        for document in (first, twin):
+            assert service.upload("second.txt", b"ghijk", who=ada.token).status_code == 413
+            ada("DELETE", f"/v1/documents/{document['id']}")
+        assert ada.processed("second.txt", b"ghijk")["status"] == "completed"
+        ada.idle()
+        assert len(ada.files()) == 2
+
+
 def test_one_key_one_upload(reader: DocumentHarness) -> None:
     key, content = {"Idempotency-Key": "upload-1"}, b"Under one key."
     first = reader.service.upload("key.txt", content, who=reader.token, headers=key)
