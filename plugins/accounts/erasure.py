@@ -62,6 +62,10 @@ RETAINED = {
         "A backup from before has its own copy of the wrapped key; delete backups by your own "
         "schedule."
     ),
+    "credits of the month": (
+        "How many credits the account had used, by a keyed digest of its address, so that they are "
+        "not given out once more; it goes with the month."
+    ),
     "logs": "They name operations and request ids, and hold no contents.",
 }
 # The same, of what an installation may use.

@@ -33,11 +33,12 @@ from plugins.accounts.recovery import VERIFIED, is_verified
 from plugins.accounts.second_factor import SECOND_FACTOR, check_login, is_on
 from plugins.accounts.sessions import exported
 from runtime import ids
-from runtime.api import access_tokens, tenants
+from runtime.api import access_tokens, erasures, metering, tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Before, Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext, SlotWriteContext
+from runtime.api.tiers import credits_limit
 from runtime.errors import (
     BadRequest,
     Conflict,
@@ -48,6 +49,9 @@ from runtime.inference import Models
 from runtime.tenancy import slot_of_email
 from runtime.timestamps import iso
 from storage.store import Table
+
+
+CARRIED_OVER = "account.carried_over"  # what credits are charged for that an erased account had used
 
 
 def _refuse_taken(ctx: SlotReadContext, email: str) -> None:
@@ -94,6 +98,9 @@ def register(ctx: SlotWriteContext, body: Registration) -> Reply:
     ctx[tenants.EMAILS].put(
         (tenants.email_digest(ctx.secrets, body.email),), tenants.TenantNumber(account.number)
     )
+    if credits_limit(ctx.settings, account.tier) is not None:
+        theirs = ctx.within(*tenants.identity(ctx.scope.slot, account))
+        metering.charge(theirs, CARRIED_OVER, erasures.spent_before(ctx, body.email))
     return Reply(201, _begun(ctx, account), resource_id=tenant_id)
 
 

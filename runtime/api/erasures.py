@@ -5,9 +5,11 @@ slot's. How an account is swept is the job's business (plugins/accounts/erasure.
 
     erasures         (keyed digest of the receipt's text,)  -> ErasureRow     of the slot
     erased_accounts  (number,)                              -> ErasedRow      of the slot
+    spent_credits    (period, keyed digest of the address)  -> SpentRow       of the slot
 
-The latter are for a restore of a time before: it reads in the log whose erasure was asked for since
-and has each erased again, see `repeat`.
+The second are for a restore of a time before: it reads in the log whose erasure was asked for since
+and has each erased again, see `repeat`. The third go with their month: so an address that is
+registered again has what it had left of the month's credits, and not all of them once more.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.api import tenants
+from runtime.api import metering, tenants
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
-from runtime.limits import SLOTS
+from runtime.limits import EXPIRED_ROWS_SWEPT_PER_WRITE, SLOTS
 from storage.store import Table
 
 if TYPE_CHECKING:
@@ -65,7 +67,18 @@ ERASED: Table[ErasedRow] = Table(
     level="slot",
     doc="numbers of accounts whose erasure was asked for",
 )
-TABLES = (ERASURES, ERASED)
+class SpentRow(msgspec.Struct):
+    credits: int
+
+
+SPENT: Table[SpentRow] = Table(
+    "spent_credits",
+    key=("period", "email_hmac"),
+    row=SpentRow,
+    level="slot",
+    doc="credits of the month that erased accounts had used, by keyed digests of their addresses",
+)
+TABLES = (ERASURES, ERASED, SPENT)
 
 
 def begin(ctx: WriteContext) -> str:
@@ -73,10 +86,33 @@ def begin(ctx: WriteContext) -> str:
     secrets, scope = ctx._environment.secrets, ctx.scope
     random = ctx.random(RECEIPT_RANDOM_BYTES)
     receipt = RECEIPT_PREFIX + (scope.slot.to_bytes(2, "big") + random).hex()
-    tenants.close_account(ctx)
     of_slot = ctx._seen_as(SlotWriteContext, *tenants.slot_itself(scope.slot, secrets))
+    _remember_spent(of_slot, ctx)
+    tenants.close_account(ctx)
     _begin(of_slot, scope.tenant, ErasedRow(ctx.now, _digest(secrets.pepper, receipt)))
     return receipt
+
+
+def _remember_spent(of_slot: SlotWriteContext, ctx: WriteContext) -> None:
+    """Note what the account has used this month, and forget a few notes of months that are over."""
+    period, table = metering.period_of(ctx.now), of_slot[SPENT]
+    for key in list(table.keys(before=(period,), limit=EXPIRED_ROWS_SWEPT_PER_WRITE)):
+        table.delete(*key)
+    used = ctx[metering.USAGE_PERIODS].get(period)
+    if used is not None and used.credits:
+        email = tenants.own_account(ctx).email
+        table.put((period, tenants.email_digest(of_slot.secrets, email)), SpentRow(used.credits))
+
+
+def spent_before(ctx: SlotReadContext, email: str) -> int:
+    """Credits of this month that an account of this normalised address had used when it was
+    erased.
+    """
+    period = metering.period_of(ctx.now)
+    found = (
+        ctx[SPENT].get(period, digest) for digest in tenants.email_digests(ctx.secrets, email)
+    )
+    return max((row.credits for row in found if row is not None), default=0)
 
 
 def repeat(

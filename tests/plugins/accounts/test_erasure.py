@@ -21,6 +21,7 @@ from runtime.inference import Models
 from runtime.limits import SLOTS
 from storage.store import Scope
 from tests.support.embedding import WordEmbedder
+from tests.support.metered import EMAIL, metered
 from tests.support.shard_harness import ShardHarness
 
 CONFIRM = {"confirm": "erase-account"}
@@ -183,6 +184,20 @@ def test_the_address_is_free_at_once_and_the_new_account_survives_the_sweep(
     assert [item["content"] for item in house("memories.list", who=mine).body["items"]] == [
         "a new life"
     ]
+
+
+def test_an_address_gets_the_credits_of_a_month_once(tmp_path: Path) -> None:
+    with metered(tmp_path, billing__default_tier="free") as ada:
+        ada.work(credits=700)
+        assert ada("account.erase", query=CONFIRM).status == 200
+        ada.token = ada.harness.register(EMAIL)
+        assert ada.used() == 700
+        assert (ada.work(credits=301).status, ada.work(credits=300).status) == (429, 200)
+        ada.audited()
+        assert ada("account.erase", query=CONFIRM).status == 200
+        ada.move_to("2026-06-01T00:00:00Z")
+        ada.token = ada.harness.register(EMAIL)
+        assert ada.used() == 0
 
 
 def test_a_repeated_registration_key_does_not_bring_the_account_back(house: ErasureHarness) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.in_process import InProcess, in_process
 
-ALWAYS = {"free pages", "backups", "logs"}
+ALWAYS = {"free pages", "backups", "credits of the month", "logs"}
 CHEAP = {"auth__argon2_time_cost": 1, "auth__argon2_memory_kib": 64}
 
 
