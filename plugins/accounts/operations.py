@@ -50,8 +50,9 @@ from runtime.tenancy import slot_of_email
 from runtime.timestamps import iso
 from storage.store import Table
 
-
-CARRIED_OVER = "account.carried_over"  # what credits are charged for that an erased account had used
+CARRIED_OVER = (
+    "account.carried_over"  # what credits are charged for that an erased account had used
+)
 
 
 def _refuse_taken(ctx: SlotReadContext, email: str) -> None:

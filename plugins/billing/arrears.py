@@ -71,8 +71,8 @@ def review_job(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, Any]:
     return {"suspended": tenants.suspension(ctx) is not None}
 
 
-def _standing(invoice: InvoiceRow, status: Literal["suspended", "active"]) -> Standing:
-    return Standing(id=invoice.id, number=invoice.number, status=status)
+def _standing(invoice: InvoiceRow, status: str) -> dict[str, str]:
+    return {"id": invoice.id, "number": invoice.number, "status": status}
 
 
 REVIEW = Job(ledger.REVIEW_JOB, review_job)

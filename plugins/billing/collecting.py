@@ -60,9 +60,7 @@ def collected(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, Any]:
     return {"provider_id": made.provider_id}
 
 
-def load_withdrawal(
-    ctx: ReadContext, payload: dict[str, Any]
-) -> billing_stripe.Withdrawal | None:
+def load_withdrawal(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Withdrawal | None:
     """What is to be forgotten; None where the provider collects no more."""
     settings, state = BillingSettings.of(ctx.settings), ctx[INVOICE_STATES].row(payload["ordinal"])
     if settings.stripe_api_key is None:

@@ -84,8 +84,8 @@ class Subscription(View):
     tier: Tier
     status: Literal["active", "suspended"] = Field(
         description=(
-            "`suspended`: an invoice is overdue, and what costs credits and is no read is 403 until "
-            "it is paid."
+            "`suspended`: an invoice is overdue, and what costs credits and is no read is 403 "
+            "until it is paid."
         )
     )
     suspension: Suspension | None = Field(description="Of one that is suspended: why.")

@@ -215,8 +215,9 @@ _PRO = {
     "credits": 200_000, "requests_per_minute": 1_200, "file_bytes": 53_687_091_200,
 }  # fmt: skip
 _SUBSCRIPTION = {
-    "id": "sub_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "tier": _PRO, "status": "active", "suspension": None,
-    "period_start": _START, "period_end": _END, "pending_change": None, "provider": "manual",
+    "id": "sub_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "tier": _PRO, "status": "active",
+    "suspension": None, "period_start": _START, "period_end": _END, "pending_change": None,
+    "provider": "manual",
 }  # fmt: skip
 _INVOICE_ID = "inv_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"
 _INVOICE = {

@@ -67,6 +67,8 @@ ERASED: Table[ErasedRow] = Table(
     level="slot",
     doc="numbers of accounts whose erasure was asked for",
 )
+
+
 class SpentRow(msgspec.Struct):
     credits: int
 
@@ -109,9 +111,7 @@ def spent_before(ctx: SlotReadContext, email: str) -> int:
     erased.
     """
     period = metering.period_of(ctx.now)
-    found = (
-        ctx[SPENT].get(period, digest) for digest in tenants.email_digests(ctx.secrets, email)
-    )
+    found = (ctx[SPENT].get(period, digest) for digest in tenants.email_digests(ctx.secrets, email))
     return max((row.credits for row in found if row is not None), default=0)
 
 

@@ -90,6 +90,7 @@ OPEN_ROWS = {
     "mail_counts": "of the slot: counts by hours and keyed digests",
     "jobs_due": "of the slot: nothing but their keys, times, numbers and ids",
     "erasures": "of the slot: counts and times, by keyed digests",
+    "spent_credits": "of the slot: counts, by months and keyed digests",
     "erased_accounts": "of the slot: times and keyed digests, by numbers of accounts that are gone",
 }
 

@@ -649,9 +649,10 @@ class AsyncBilling:
     ) -> models.Upgraded:
         """Upgrade the plan.
 
-        At once; an invoice charges the difference for the days left, today included. It
-        cancels a pending downgrade. Needs the scope `admin`. A repeated Idempotency-Key
-        repeats the answer for 24 hours.
+        At once, or, where a payment provider collects, as soon as the invoice is paid. It
+        charges the difference for the days left, today included. The upgrade cancels a
+        pending downgrade; one that is not paid within the month is forgone. Needs the scope
+        `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         tier  The tier to change to.
         """
@@ -1299,7 +1300,8 @@ class AsyncDocuments:
     async def content(self, id: str, *, timeout: float | None = None) -> bytes:
         """Get the file of a document.
 
-        Byte for byte as it was uploaded. Needs the scope `read`.
+        Byte for byte as it was uploaded. 404 once it was removed, as that of a document
+        that failed is (`file_removed_at`). Needs the scope `read`.
 
         id  The id of the resource.
         """
@@ -3973,6 +3975,8 @@ class AsyncWebhooks:
                 "rl.training_started",
                 "rl.training_completed",
                 "rl.training_failed",
+                "billing.suspended",
+                "billing.resumed",
             ]
         ],
         description: str | None = None,
@@ -4115,6 +4119,8 @@ class AsyncWebhooks:
                 "rl.training_started",
                 "rl.training_completed",
                 "rl.training_failed",
+                "billing.suspended",
+                "billing.resumed",
             ]
         ],
         description: str | None = None,

@@ -839,6 +839,8 @@ class Delivery(TypedDict):
         "rl.training_started",
         "rl.training_completed",
         "rl.training_failed",
+        "billing.suspended",
+        "billing.resumed",
     ]
     """The kind of event."""
     status: Literal["pending", "retrying", "delivered", "failed", "skipped"]
@@ -880,6 +882,8 @@ class DeliveryDetail(TypedDict):
         "rl.training_started",
         "rl.training_completed",
         "rl.training_failed",
+        "billing.suspended",
+        "billing.resumed",
     ]
     """The kind of event."""
     status: Literal["pending", "retrying", "delivered", "failed", "skipped"]
@@ -957,6 +961,8 @@ class Document(TypedDict):
     """When it was uploaded (ISO 8601)."""
     updated_at: str
     """When its state last changed (ISO 8601)."""
+    file_removed_at: str | None
+    """When its file was removed, because it could not be read (ISO 8601); null: it is kept."""
 
 
 class DocumentChanged(TypedDict):
@@ -1849,8 +1855,10 @@ class Path(TypedDict):
 class PendingChange(TypedDict):
     tier: str
     """The tier it will be."""
-    effective_at: str
-    """When (ISO 8601)."""
+    effective_at: str | None
+    """When (ISO 8601); null: as soon as the invoice is paid, within this month."""
+    invoice_id: str | None
+    """The invoice that an upgrade waits for."""
 
 
 class Policy(TypedDict):
@@ -2138,6 +2146,8 @@ class RotatedWebhook(TypedDict):
             "rl.training_started",
             "rl.training_completed",
             "rl.training_failed",
+            "billing.suspended",
+            "billing.resumed",
         ]
     ]
     """The kinds of events it takes."""
@@ -2314,6 +2324,17 @@ class StaleMemory(TypedDict):
     """When it was stored (ISO 8601)."""
 
 
+class Standing(TypedDict):
+    """What the events billing.suspended and billing.resumed say."""
+
+    id: str
+    """The invoice that was open for too long."""
+    number: str
+    """Its number."""
+    status: Literal["suspended", "active"]
+    """The subscription's status now."""
+
+
 class Stats(TypedDict):
     relevance: RelevanceCounts
     ranking: RankingCounts
@@ -2368,13 +2389,20 @@ class Subscription(TypedDict):
     id: str
     """The subscription's id."""
     tier: Tier
-    status: Literal["active"]
+    status: Literal["active", "suspended"]
+    """`suspended`: an invoice is overdue, and what costs credits and is no read is 403 until
+    it is paid.
+    """
+    suspension: Suspension | None
+    """Of one that is suspended: why."""
     period_start: str
     """First instant of the running month (ISO 8601, UTC)."""
     period_end: str
     """First instant of the next one."""
     pending_change: PendingChange | None
-    """A downgrade that waits for the end of the period."""
+    """An upgrade that waits for its payment, or a downgrade that waits for the end of the
+    period.
+    """
     provider: str
     """Who collects the invoices: `manual` or `stripe`."""
 
@@ -2410,6 +2438,15 @@ class Summary(TypedDict):
     """Where that job reports."""
 
 
+class Suspension(TypedDict):
+    since: str
+    """Since when (ISO 8601)."""
+    invoice_id: str
+    """The invoice that was open for too long."""
+    reason: str
+    """Why, and what ends it, for people."""
+
+
 class TargetAction(TypedDict):
     action_key: str
     """Name of an action."""
@@ -2435,6 +2472,8 @@ class Tier(TypedDict):
     """Credits a month; -1 is unlimited."""
     requests_per_minute: int
     """Requests a minute; 0 is unlimited."""
+    file_bytes: int
+    """Bytes of stored files; -1 is unlimited."""
 
 
 class TierChanged(TypedDict):
@@ -2499,13 +2538,20 @@ class Upgraded(TypedDict):
     id: str
     """The subscription's id."""
     tier: Tier
-    status: Literal["active"]
+    status: Literal["active", "suspended"]
+    """`suspended`: an invoice is overdue, and what costs credits and is no read is 403 until
+    it is paid.
+    """
+    suspension: Suspension | None
+    """Of one that is suspended: why."""
     period_start: str
     """First instant of the running month (ISO 8601, UTC)."""
     period_end: str
     """First instant of the next one."""
     pending_change: PendingChange | None
-    """A downgrade that waits for the end of the period."""
+    """An upgrade that waits for its payment, or a downgrade that waits for the end of the
+    period.
+    """
     provider: str
     """Who collects the invoices: `manual` or `stripe`."""
     invoice: Invoice
@@ -2589,6 +2635,8 @@ class Webhook(TypedDict):
             "rl.training_started",
             "rl.training_completed",
             "rl.training_failed",
+            "billing.suspended",
+            "billing.resumed",
         ]
     ]
     """The kinds of events it takes."""
@@ -2630,6 +2678,8 @@ class WebhookWithSecret(TypedDict):
             "rl.training_started",
             "rl.training_completed",
             "rl.training_failed",
+            "billing.suspended",
+            "billing.resumed",
         ]
     ]
     """The kinds of events it takes."""
@@ -2799,6 +2849,32 @@ class DocumentDeletedEvent(TypedDict):
     """The same in every attempt and replay; deduplicate by it."""
 
 
+class BillingSuspendedEvent(TypedDict):
+    """What a webhook is told as `billing.suspended`."""
+
+    id: str
+    """The event's id."""
+    event_type: Literal["billing.suspended"]
+    timestamp: int
+    """When it happened, seconds since 1970; the same in every attempt."""
+    data: Standing
+    idempotency_key: str
+    """The same in every attempt and replay; deduplicate by it."""
+
+
+class BillingResumedEvent(TypedDict):
+    """What a webhook is told as `billing.resumed`."""
+
+    id: str
+    """The event's id."""
+    event_type: Literal["billing.resumed"]
+    timestamp: int
+    """When it happened, seconds since 1970; the same in every attempt."""
+    data: Standing
+    idempotency_key: str
+    """The same in every attempt and replay; deduplicate by it."""
+
+
 class UserFeedbackReceivedEvent(TypedDict):
     """What a webhook is told as `user.feedback_received`."""
 
@@ -2875,6 +2951,8 @@ WebhookEvent = (
     | DocumentProcessedEvent
     | DocumentFailedEvent
     | DocumentDeletedEvent
+    | BillingSuspendedEvent
+    | BillingResumedEvent
     | UserFeedbackReceivedEvent
     | RlTrainingStartedEvent
     | RlTrainingCompletedEvent

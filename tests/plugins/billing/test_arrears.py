@@ -56,7 +56,10 @@ def test_the_job_of_an_invoice_looks_at_it_and_webhooks_are_told(tmp_path: Path)
     given = {"billing__grace_days": 0, "webhooks__allow_private_networks": True}
     with metered(tmp_path, billing__default_tier="free", **given) as ada:
         ada.harness.shard.environment.outbound.allow_private_networks = True
-        hook = {"url": "http://127.0.0.1:1024/x", "events": ["billing.suspended", "billing.resumed"]}
+        hook = {
+            "url": "http://127.0.0.1:1024/x",
+            "events": ["billing.suspended", "billing.resumed"],
+        }
         assert ada("webhooks.create", hook).status == 201
         invoice = ada("billing.upgrade", {"tier": "starter"}).body["invoice"]
         ada.harness.until(lambda: standing(ada) == ("suspended", invoice["id"]))

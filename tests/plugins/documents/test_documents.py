@@ -363,18 +363,17 @@ def test_a_failed_document_is_tried_again_by_uploading_it_again(
             assert again["version"] > failed["version"]
 
 
-def test_the_file_of_a_failed_document_is_removed_and_comes_back(
-    tmp_path: Path, spoken: np.ndarray
-) -> None:
-    meeting = corpus.recording(spoken, "wav")
+def test_the_file_of_a_failed_document_is_removed_and_comes_back(tmp_path: Path) -> None:
+    page = corpus.picture("AT NINE")
     with endpoint() as models:
-        models.segments = [(0.0, 2.0, "At nine.")]
-        asked = {"transcriber__base_url": models.url, "documents__failed_file_kept_seconds": 0}
+        models.text = "AT NINE"
+        asked = {"ocr__base_url": models.url, "ocr__model": "eyes"}
+        asked["documents__failed_file_kept_seconds"] = 0
         with in_process(tmp_path, **asked) as service:
             token = service.register("ada@example.com")
             ada = DocumentHarness(service, token, models)
             models.failures = [400]
-            failed = service.processed("meeting.wav", meeting, who=token)
+            failed = service.processed("page.png", page, who=token)
             service.settle()
             url = f"/v1/documents/{failed['id']}"
             (listed,) = ada("GET", "/v1/documents")["items"]
@@ -383,10 +382,10 @@ def test_the_file_of_a_failed_document_is_removed_and_comes_back(
             gone = service.request("GET", f"{url}/content", who=token)
             assert (gone.status_code, gone.json()["error"]["code"]) == (404, "resource_not_found")
             assert "upload it again" in gone.json()["error"]["message"]
-            again = service.processed("meeting.wav", meeting, who=token)
+            again = service.processed("page.png", page, who=token)
             assert (again["id"], again["status"]) == (failed["id"], "completed")
             assert again["file_removed_at"] is None
-            assert service.request("GET", f"{url}/content", who=token).content == meeting
+            assert service.request("GET", f"{url}/content", who=token).content == page
             ada("DELETE", url)
             ada.idle()
             assert ada.files() == []
