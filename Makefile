@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: build run test test-fast test-long test-browser check types docs client graph clean
+.PHONY: build run test test-fast test-long test-browser check audit types docs client graph clean
 
 build: $(STAMP)
 
@@ -59,11 +59,18 @@ test-browser: build
 		echo "The browser tests need Chromium and its chromedriver (as root on Debian: apt install chromium chromium-driver)." >&2; exit 1; }
 	@$(PYTEST) tests/browser $(ARGS)
 
-check: build
+check: build audit
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/pyright
 	@$(PYTEST) $(SPREAD) $(FAST) tests/contract --ignore tests/contract/test_fuzz.py $(ARGS)
+
+# Whether anything is known of the packages of the image, where their index can be asked: a mirror may have the packages, and
+# nothing to say of their releases.
+audit: build
+	@if $(BIN)/python -c "import urllib.request as web; web.urlopen('https://pypi.org/pypi/numpy/2.0.0/json', timeout=5)" 2>/dev/null; then \
+		$(BIN)/pip-audit --requirement configs/requirements.txt --no-deps --disable-pip --progress-spinner off; \
+	else echo "The index of packages does not answer: known vulnerabilities were not looked up." >&2; fi
 
 # What Pyright says of the service's types.
 types: build

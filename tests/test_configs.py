@@ -261,6 +261,17 @@ def test_the_image_has_what_the_project_needs() -> None:
     assert CLUSTER["rayVersion"] == pinned["ray"], "the operator goes by it"
 
 
+def test_what_the_image_installs_is_looked_up_by_a_check() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^check:.* audit$", makefile, re.MULTILINE)
+    assert "pip-audit --requirement configs/requirements.txt" in makefile
+    needed = {Requirement(text).name for text in PROJECT["project"]["optional-dependencies"]["dev"]}
+    assert "pip-audit" in needed
+    # As many as are audited: a line that pip-audit would not read is none that is installed.
+    lines = (ROOT / "configs/requirements.txt").read_text().splitlines()
+    assert len(PINS) == sum(not line.startswith("#") for line in lines if line)
+
+
 @pytest.mark.parametrize("package", ["runtime", "storage", "plugins"])
 def test_whatever_a_package_reads_is_installed_with_it(package: str) -> None:
     """An editable installation, as the tests have, would not notice."""
