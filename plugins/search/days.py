@@ -73,7 +73,7 @@ def spellings(day: date) -> Iterator[frozenset[str]]:
 def _having(ctx: ReadContext, missing: frozenset[str], way: frozenset[str]) -> np.ndarray:
     """Memories that have all terms of a way which is not the query's own, ascending."""
     text = ctx.index(MEMORY_TEXT)
-    if not missing or not all(map(text.has_term, missing)):
+    if not missing or not all(text.have_terms(missing)):
         return np.zeros(0, np.uint32)
     return reduce(np.intersect1d, (each.ordinals for each in text.postings_of(way)))
 

@@ -89,17 +89,19 @@ def find_names(ctx: ReadContext, body: SearchBody) -> Named:
     """Words of the query that are names of speakers, as people type them. Words that name the same
     person, first and last name, count as one.
     """
-    query, fields = read_query(body.query), ctx.index(MEMORY_FIELDS)
+    query = read_query(body.query)
     people: list[BitMap] = []
     words: list[str] = []
-    found = list(islice(dict.fromkeys(WORD.findall(query.text)), WORDS_LOOKED_AT_MAX))
-    for at, word in enumerate(found):
-        # "will" is a word and "Will" may be a person, but not where a question begins with it.
-        is_word = word.casefold() in ORDINARY and (at == 0 or word.islower())
-        if is_word or len(words) >= NAMES_IN_QUERY_MAX:
-            continue
-        spoken = fields.of("speaker_word", word.casefold())
-        if not spoken:
+    found = islice(dict.fromkeys(WORD.findall(query.text)), WORDS_LOOKED_AT_MAX)
+    # "will" is a word and "Will" may be a person, but not where a question begins with it.
+    asked = [
+        word
+        for at, word in enumerate(found)
+        if word.casefold() not in ORDINARY or (at > 0 and not word.islower())
+    ]
+    spoken_by = ctx.index(MEMORY_FIELDS).of_each("speaker_word", [w.casefold() for w in asked])
+    for word, spoken in zip(asked, spoken_by, strict=True):
+        if not spoken or len(words) >= NAMES_IN_QUERY_MAX:
             continue
         words.append(word)
         same = next((i for i, person in enumerate(people) if not person.isdisjoint(spoken)), None)
@@ -109,7 +111,7 @@ def find_names(ctx: ReadContext, body: SearchBody) -> Named:
             people[same] &= spoken
     left_out = words or common_names(ctx, body)
     shorter = without(query.text, left_out)
-    rest = query if shorter == query.text else read_query(shorter)
+    rest = query if shorter == query.text else read_query(shorter, query.language)
     role = None if people else role_asked(query)
     return Named(query, people, words, left_out, rest, role, unmet_words(ctx, rest))
 

@@ -5,7 +5,7 @@ away from one that it has. What is meant is looked for beside what stands there.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -23,13 +23,15 @@ Spellings = dict[str, list[str]]  # a word that is a slip -> what may be meant, 
 
 def unmet_words(ctx: ReadContext, query: QueryText) -> list[str]:
     """Words of the query that no memory has."""
-    text = ctx.index(MEMORY_TEXT)
-    unmet = (
-        query.text[word.start : word.end]
+    looked_up = [
+        word
         for word in query.words[:WORDS_LOOKED_AT_MAX]
-        if word.end - word.start >= SLIP_CHARS_MIN and not any(map(text.has_term, word.terms))
-    )
-    return list(islice(unmet, SLIPS_MAX))
+        if word.end - word.start >= SLIP_CHARS_MIN
+    ]
+    terms = list(chain.from_iterable(word.terms for word in looked_up))
+    met = dict(zip(terms, ctx.index(MEMORY_TEXT).have_terms(terms), strict=True))
+    unmet = (word for word in looked_up if not any(met[term] for term in word.terms))
+    return [query.text[word.start : word.end] for word in islice(unmet, SLIPS_MAX)]
 
 
 def possible_slips(unmet: list[str], embedder: Embedder) -> Spellings:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -129,14 +129,15 @@ class BoundBitmaps:
 
     def of(self, field: str, value: Value) -> BitMap:
         """The ordinals that carry this value; empty when there are none."""
-        return _union(
-            [
-                raw
-                for _, raw in self._table.raw_under(
-                    self._checked(field), self._stored(field, value)
-                )
-            ]
-        )
+        return self.of_each(field, [value])[0]
+
+    def of_each(self, field: str, values: Sequence[Value]) -> list[BitMap]:
+        """As of, for several values, aligned with them. Reading them at once costs little more than
+        reading one.
+        """
+        self._checked(field)
+        found = self._table.raw_under_each([(field, self._stored(field, each)) for each in values])
+        return [_union([raw for _, raw in chunks]) if chunks else BitMap() for chunks in found]
 
     def starting_with(self, field: str, prefix: str) -> BitMap:
         """The ordinals whose text in a prefixed field begins with this, or with its first
@@ -157,7 +158,7 @@ class BoundBitmaps:
 
     def any_of(self, field: str, values: Iterable[Value]) -> BitMap:
         """The ordinals that carry at least one of the values."""
-        return BitMap().union(*[self.of(field, value) for value in values])
+        return BitMap().union(*self.of_each(field, list(values)))
 
     def range(self, field: str, low: Value | None = None, high: Value | None = None) -> BitMap:
         """The ordinals with a value in [low, high], both inclusive; None is unbounded. Only values

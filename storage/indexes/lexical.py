@@ -241,9 +241,9 @@ class BoundLexical:
     def stats(self) -> LexicalStats:
         return self._stats.get() or LexicalStats()
 
-    def has_term(self, term: str) -> bool:
-        """Whether any document has the term; reads no more than a key."""
-        return next(iter(self._postings.raw_under(self._key(term))), None) is not None
+    def have_terms(self, terms: Iterable[str]) -> list[bool]:
+        """Whether any document has each of the terms; reads no more than keys."""
+        return self._postings.have_any([(self._key(term),) for term in terms])
 
     def postings(self, term: str) -> Postings:
         """Where the term occurs; empty arrays when nowhere."""
@@ -360,7 +360,7 @@ class BoundLexical:
         return best(members, totals[members], k)
 
     def _load(self, terms: Sequence[str]) -> Iterator[Postings]:
-        found = [self._postings.raw_under(self._key(term)) for term in terms]
+        found = self._postings.raw_under_each([(self._key(term),) for term in terms])
         blocks = [block for each in found for block in each]
         packed = np.frombuffer(b"".join([raw for _, raw in blocks]), "<u2")
         sizes = np.array([len(raw) >> 1 for _, raw in blocks], np.int64)

@@ -194,15 +194,34 @@ class BoundTable(Generic[Row]):
         """(what follows `prefix` in the key, encoded; stored bytes) of every row under it, in key
         order: what a query reads of an index.
         """
-        start = self._prefix + encode_key(prefix)
-        size, found = len(start), []
+        return self.raw_under_each([prefix])[0]
+
+    def raw_under_each(self, prefixes: Sequence[Key]) -> list[list[tuple[bytes, bytes]]]:
+        """As raw_under, of several prefixes, aligned with them: sooner than one after the other."""
+        every = []
         try:
             with self._lmdb.cursor() as cursor:
-                if cursor.set_range(start):
-                    for physical, raw in cursor.iternext(True, True):
-                        if not physical.startswith(start):
-                            break
-                        found.append((physical[size:], raw))
+                for prefix in prefixes:
+                    start = self._prefix + encode_key(prefix)
+                    size, found = len(start), []
+                    if cursor.set_range(start):
+                        for physical, raw in cursor.iternext(True, True):
+                            if not physical.startswith(start):
+                                break
+                            found.append((physical[size:], raw))
+                    every.append(found)
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return every
+
+    def have_any(self, prefixes: Sequence[Key]) -> list[bool]:
+        """Whether there is a row under each of the prefixes; reads keys alone."""
+        found = []
+        try:
+            with self._lmdb.cursor() as cursor:
+                for prefix in prefixes:
+                    start = self._prefix + encode_key(prefix)
+                    found.append(cursor.set_range(start) and cursor.key().startswith(start))
         except lmdb.Error as error:
             raise self._source.fault(error) from error
         return found
@@ -339,11 +358,15 @@ class SealedTable(BoundTable[Row]):
             for scope, physical in zip(scopes, wanted, strict=False)
         ]
 
-    def raw_under(self, *prefix: Any) -> list[tuple[bytes, bytes]]:
-        start = self._prefix + encode_key(prefix)
+    def raw_under_each(self, prefixes: Sequence[Key]) -> list[list[tuple[bytes, bytes]]]:
+        found = super().raw_under_each(prefixes)
+        starts = [self._prefix + encode_key(prefix) for prefix in prefixes]
         return [
-            (rest, self._unseal(self._owner_of(start + rest), start + rest, sealed))
-            for rest, sealed in super().raw_under(*prefix)
+            [
+                (rest, self._unseal(self._owner_of(start + rest), start + rest, sealed))
+                for rest, sealed in each
+            ]
+            for start, each in zip(starts, found, strict=True)
         ]
 
     def has(self, *key: Any) -> bool:

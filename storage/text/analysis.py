@@ -328,12 +328,26 @@ class Words(dict[str, _Word]):
     keeping an order of use.
 
     forms   term -> those of them that are ASCII letters and give it once, as a whole
+    asked   token of a query -> the terms that it is looked up by
     """
 
     def __init__(self, language: str):
         super().__init__()
         self.language = language
         self.forms: dict[str, list[str]] = {}
+        self.asked: dict[str, tuple[str, ...]] = {}
+
+    def looked_up(self, token: str) -> tuple[str, ...]:
+        """The terms of a query's token; none of a word that only asks."""
+        known = self.asked.get(token)
+        if known is not None:
+            return known
+        found = _looked_up(token, self)
+        if len(token) <= CACHED_CHARS_MAX:
+            if len(self.asked) >= CACHED_WORDS_MAX:
+                self.asked.clear()
+            self.asked[token] = found
+        return found
 
     def __missing__(self, token: str) -> _Word:
         word = _word(token, self.language)
@@ -506,14 +520,15 @@ class QueryText(NamedTuple):
     terms: list[str]
 
 
-def read_query(text: str) -> QueryText:
-    """What a search needs to know of a query. One function word is evidence enough for another
-    language; a query of nothing else is looked up by those.
+def read_query(text: str, language: str | None = None) -> QueryText:
+    """What a search needs to know of a query, or of a part of one whose language is known. One
+    function word is evidence enough for another language; a query of nothing else is looked up by
+    those.
     """
     matches = list((ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
     tokens = [match[0] for match in matches]
-    words = _words_of_query(tokens)
-    looked_up = ((match, _looked_up(match[0], words)) for match in matches)
+    words = _words_of_query(tokens) if language is None else CACHES[language]
+    looked_up = ((match, words.looked_up(match[0])) for match in matches)
     found = [ContentWord(*match.span(), terms) for match, terms in looked_up if terms]
     terms = dict.fromkeys([term for word in found for term in word.terms])
     if not terms:
@@ -537,7 +552,6 @@ def _words_of_query(tokens: list[str]) -> Words:
 
 
 def _looked_up(token: str, words: Words) -> tuple[str, ...]:
-    """The terms of a query's token; none of a word that only asks."""
     word = normal(token)
     if not token.isascii() and _UNSPACED_RUN.match(token):
         return asked_terms(word) if is_east_asian(word) else words[token].query

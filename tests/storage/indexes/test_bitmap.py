@@ -66,6 +66,10 @@ def test_index_equals_plain_sets(store, steps):
             assert set(index.of(field, value)) == expected
             assert index.count(field, value) == len(expected)
         for field in ("tag", "day"):
+            asked = ["nobody's", *(value for name, value in plain if name == field), 17]
+            assert [set(found) for found in index.of_each(field, asked)] == [
+                plain.get((field, value), set()) for value in asked
+            ]
             sizes = sorted(
                 (len(found) for (name, _), found in plain.items() if name == field and found),
                 reverse=True,

@@ -83,6 +83,10 @@ def check_against(
     assert scores.tolist() == pytest.approx(sorted(expected.values(), reverse=True)[:k], rel=1e-5)
     assert [expected[o] for o in ordinals.tolist()] == pytest.approx(scores.tolist(), rel=1e-5)
     assert (np.lexsort((ordinals, scores))[::-1] == np.arange(len(ordinals))).all()
+    assert bound.have_terms([*terms, "never"]) == [
+        *(any(term in words for words in documents.values()) for term in terms),
+        False,
+    ]
     every = np.array(sorted(documents), np.uint32)
     full = plain_scores(documents, terms) if documents else {}
     assert bound.score(terms, every).tolist() == pytest.approx(
