@@ -35,6 +35,11 @@ class Mutant(NamedTuple):
     test: str
 
 
+_POWER = (
+    "tests/test_power_failure.py::"
+    "test_what_was_acknowledged_survives_a_power_failure_anywhere[some]"
+)
+
 MUTANTS = (
     Mutant(
         "no token of an attempt",
@@ -127,6 +132,48 @@ MUTANTS = (
         "            readonly=readonly,\n        )\n    except lmdb.MemoryError",
         "            readonly=readonly, sync=False,\n        )\n    except lmdb.MemoryError",
         "tests/storage/store/test_disk_faults.py::test_a_disk_that_fails_is_told_from_one_that_is_full[sync-5-DeviceFailed-stored]",
+    ),
+    Mutant(
+        "a disk that loses what was not synced: commits",
+        "storage/store/environment.py",
+        "            readonly=readonly,\n        )\n    except lmdb.MemoryError",
+        "            readonly=readonly, sync=False,\n        )\n    except lmdb.MemoryError",
+        _POWER,
+    ),
+    Mutant(
+        "a disk that loses what was not synced: the last step of commits",
+        "storage/store/environment.py",
+        "            readonly=readonly,\n        )\n    except lmdb.MemoryError",
+        "            readonly=readonly, metasync=False,\n        )\n    except lmdb.MemoryError",
+        _POWER,
+    ),
+    Mutant(
+        "a disk that loses what was not synced: keys",
+        "storage/store/keyring.py",
+        "            if sync:\n                os.fsync(self._fd)\n",
+        "",
+        _POWER,
+    ),
+    Mutant(
+        "a disk that loses what was not synced: objects",
+        "storage/replication/object_store.py",
+        "                left = left[file.write(left) :]\n            os.fsync(descriptor)\n",
+        "                left = left[file.write(left) :]\n",
+        _POWER,
+    ),
+    Mutant(
+        "a disk that loses what was not synced: names of objects",
+        "storage/replication/object_store.py",
+        "                return False\n            self._sync_names(at)\n            return True\n",
+        "                return False\n            return True\n",
+        _POWER,
+    ),
+    Mutant(
+        "a disk that loses what was not synced: names of directories",
+        "storage/store/directory.py",
+        "        try:\n            _sync(path.parent)\n        except OSError:",
+        "        try:\n            pass\n        except OSError:",
+        _POWER,
     ),
     Mutant(
         "conditional puts are not tried",

@@ -57,7 +57,6 @@ async def open_at_home(
             await asyncio.to_thread(set_aside, settings.data_dir, number)
     if (await asyncio.to_thread(newest_epoch, objects))[0] == 0:
         return await _opened(await make(), create=True)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = await asyncio.to_thread(
         restore, objects, directory, take_over=True, owner=f"restore on {settings.data_dir}"
     )

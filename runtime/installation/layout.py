@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
-from storage.store import Identity
+from storage.store import Identity, make_directory
 
 # 2: rows are sealed and texts in bitmap keys are digests. 3: so are the rows of vectors. A store of
 # an earlier format is brought there when it is opened
@@ -120,7 +120,7 @@ class Layout:
         return Identity(self.cluster_id, number, self.shards, self.slots, FORMAT_VERSION)
 
     def save(self, data_dir: Path) -> None:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        make_directory(data_dir)
         unfinished = data_dir / f"{LAYOUT_FILE}.{os.urandom(8).hex()}.new"
         with unfinished.open("w", encoding="utf-8") as file:
             json.dump(asdict(self), file, indent=2)
@@ -149,7 +149,7 @@ def held(data_dir: Path) -> Iterator[None]:
     Raises DirectoryInUse, LayoutError.
     """
     try:
-        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_directory(data_dir)
         file = (data_dir / LOCK_FILE).open("a+", encoding="ascii")
     except OSError as refused:
         raise LayoutError(f"{data_dir} cannot be used: {refused.strerror}.") from None

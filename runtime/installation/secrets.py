@@ -33,6 +33,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from storage.store import make_directory
+
 if TYPE_CHECKING:
     from runtime.settings import Settings
 
@@ -209,7 +211,7 @@ def _read(name: str, path: Path) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Put the text there whole or not at all: a crash leaves no half-written secret behind."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_directory(path.parent)
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -36,6 +36,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from storage.blobs.copies import BLOBS, GONE, PUT, BlobCopies
 from storage.replication import ObjectStoreFailed
+from storage.store import make_directory
 
 __all__ = [
     "BLOBS",
@@ -118,7 +119,7 @@ class BlobStore:
         BlobMissing, BlobDamaged.
         """
         pieces = self.read(owner, blob)
-        _make(self._home(owner))
+        make_directory(self._home(owner))
         file = tempfile.TemporaryFile(dir=self._home(owner))  # noqa: SIM115 (the caller closes it)
         try:
             for piece in pieces:
@@ -187,7 +188,7 @@ class BlobWriter:
         self._home = home
         self._copies = copies
         self._incoming = home / INCOMING / os.urandom(16).hex()
-        _make(self._incoming.parent)
+        make_directory(self._incoming.parent)
         self._key = AESGCM.generate_key(8 * KEY_BYTES)
         self._cipher = AESGCM(self._key)
         self._digest = hashlib.sha256()
@@ -219,7 +220,7 @@ class BlobWriter:
         digest = self._digest.hexdigest()
         name = f"{digest}-{os.urandom(8).hex()}"
         target = self._home / name[:2]
-        _make(target)
+        make_directory(target)
         noted = None if self._copies is None else self._copies.note(PUT, self._home.name, name)
         self._incoming.rename(target / name)
         _sync(target)
@@ -250,17 +251,6 @@ def _frames(file: BinaryIO, cipher: AESGCM) -> Iterator[bytes]:
             if not following:
                 return
             number, frame = number + 1, following
-
-
-def _make(directory: Path) -> None:
-    """Make a directory and those above it, and have each name survive a power failure."""
-    missing = []
-    while not directory.exists():
-        missing.append(directory)
-        directory = directory.parent
-    for path in reversed(missing):
-        path.mkdir(mode=0o700, exist_ok=True)
-        _sync(path.parent)
 
 
 def _sync(directory: Path) -> None:

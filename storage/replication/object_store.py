@@ -32,7 +32,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import from_url
 
-from storage.store import StoreError
+from storage.store import StoreError, make_directory
 
 REQUEST_SECONDS_MAX = 10
 CONNECT_SECONDS_MAX = 3
@@ -60,9 +60,9 @@ class ObjectStore:
         self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
         self._named: set[Path] = set()  # directories below it whose names are on disk
         try:
-            self._store = (
-                from_url(url, mkdir=True) if self._directory else from_url(url, **_options(url))
-            )
+            if self._directory is not None:
+                make_directory(self._directory, 0o777)
+            self._store = from_url(url) if self._directory else from_url(url, **_options(url))
         except (BaseError, OSError, ValueError) as wrong:
             raise ObjectStoreFailed(f"{url} cannot be used: {_sentence(wrong)}") from wrong
 

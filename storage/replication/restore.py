@@ -64,6 +64,7 @@ from storage.store import (
     code_of,
     decode_record,
     fault,
+    make_directory,
     placed,
     publish,
     shredded_scope,
@@ -135,7 +136,7 @@ def restore(
     place, manifest = _chosen(objects, at)
     building = directory / _BUILDING
     shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(mode=0o700, parents=True)
+    make_directory(building)
     try:
         has_ring = _download(objects, place, manifest, building)
         replay = _Replay(objects, building, manifest, at, has_ring, take_over, map_bytes, left_out)

@@ -50,6 +50,7 @@ from storage.store.directory import (
     check_data_file,
     copy_data,
     geometry,
+    make_directory,
     publish,
 )
 from storage.store.environment import DATABASES_MAX, SEQUENCE, Figures, fault, figures
@@ -120,6 +121,7 @@ __all__ = [
     "fault",
     "figures",
     "geometry",
+    "make_directory",
     "placed",
     "prefix_end",
     "publish",

@@ -264,6 +264,23 @@ def _tool(source: Path, map_bytes: int) -> list[str]:
     return [sys.executable, "-m", "lmdb", *options]
 
 
+def make_directory(directory: Path, mode: int = 0o700) -> None:
+    """Make a directory and those above it that are missing, and have each name survive a power
+    failure.
+    """
+    missing = []
+    while not directory.exists():
+        missing.append(directory)
+        directory = directory.parent
+    for path in reversed(missing):
+        path.mkdir(mode=mode, exist_ok=True)
+        try:
+            _sync(path.parent)
+        except OSError:  # else it would pass for one that was synced
+            path.rmdir()
+            raise
+
+
 def publish(finished: Path, name: Path) -> None:
     """Give a finished data file, or a directory that holds one, its final name, so that both
     survive a power failure.

@@ -20,6 +20,7 @@ from storage.store.directory import (
     StoreFull,
     StoreMissing,
     check_data_file,
+    make_directory,
 )
 from storage.store.environment import SEQUENCE, Environment, open_as
 from storage.store.environment import create as create_environment
@@ -96,7 +97,7 @@ class Store(OpenStore):
         data_file = directory / DATA_FILE
         if not create and not data_file.exists():
             raise StoreMissing(f"there is no store in {directory}; create one, or check the path.")
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(directory)
         lock = DirectoryLock(directory)
         try:
             if not data_file.exists():

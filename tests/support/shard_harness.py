@@ -62,9 +62,10 @@ class ShardHarness:
         plugins: Iterable[Plugin],
         models: Models | None = None,
         settings: Settings | None = None,
+        secrets: Secrets | None = None,
     ):
         self.settings = settings or Settings.load(CHEAP, {"data_dir": str(directory)})
-        self.secrets = Secrets.generate()
+        self.secrets = secrets or Secrets.generate()
         self.registry = registry_of(plugins)
         self.now_ms = int(time.time() * 1000) - 60_000
         self._seeds = 0
