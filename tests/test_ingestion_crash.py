@@ -79,8 +79,12 @@ def test_a_job_completes_exactly_once_whatever_kills_the_process(tmp_path: Path)
         assert contents == {
             text: 1
             for name in NAMES
-            for text in (f"My friend {name} plays the cello", f"{name} lives in {name}ville")
+            for text in (
+                f"My friend {name} plays the cello. {name} lives in {name}ville.",
+                f"My friend {name} plays the cello.",
+                f"{name} lives in {name}ville.",
+            )
         }
-        assert sum(result["memories_created"] for result in ingested.values()) == 2 * JOBS
+        assert sum(result["memories_created"] for result in ingested.values()) == 3 * JOBS
         stats = service.http.get("/v1/knowledge-graph/stats").json()
         assert (stats["relationships"], stats["contradictions"]) == (3 * JOBS, 0)

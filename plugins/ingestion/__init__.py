@@ -1,9 +1,10 @@
-"""Smart ingestion: a conversation goes in, what can be learned from it comes out.
+"""Smart ingestion: a conversation goes in; what was said and what can be learned from it come out.
 
+    sentences.py, salience.py             where sentences end; which turns have something to say
     facts.py, rules/, language_model.py   what a fact is, and the two engines that find them: rules,
                                           or a language model
-    statements.py, classification.py      what is compared with what is known, and how it stands to
-                                          that
+    statements.py, classification.py      turns and facts as they are compared with what is known,
+                                          and how they stand to that
     resolution.py, successors.py          doing what follows: ADD, UPDATE, DELETE, NOOP; and what
                                           follows when a memory goes
     duplicates.py                         near duplicates: one memory stands for several, and can be
@@ -17,6 +18,10 @@
     privacy.py                            what is erased and exported
 
 Choices:
+- The memory of a turn is its text, whole and verbatim. Facts are derived from it, rest on it and
+  go with it; nothing of them replaces it. Every memory is made of whole sentences, and none is
+  finer than its sentence: one that tells two things holds until both are over.
+- A turn is left out as a whole or not at all. What is left out is counted by reason.
 - A message of role assistant, system or tool is context: nothing is learned from it.
 - A nameless user's facts are about the end user's id when one is given, else about `user`.
 - A memory has the role of the message that says it first; a text without messages counts as the
@@ -33,6 +38,7 @@ from __future__ import annotations
 from plugins.ingestion import audit, create, privacy, process, tiers
 from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
+from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.tiers import TIER_CHANGED
 from plugins.ingestion.tools import TOOLS
 from plugins.memories import MEMORIES_ACCESSED, MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
@@ -46,6 +52,7 @@ plugin = Plugin(
     tools=TOOLS,
     operations=(*process.OPERATIONS, *audit.OPERATIONS),
     replaces=(create.operation(),),
+    settings={"ingestion": IngestionSettings},
     tables=privacy.TABLES,
     events=(INGESTED, TIER_CHANGED),
     subscribe={

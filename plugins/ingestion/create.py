@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from plugins.collections import require_collection
-from plugins.ingestion.job import Conversation, Prepared, complete_now, enqueue
+from plugins.ingestion.job import Prepared, complete_now, enqueue
 from plugins.ingestion.limits import PROCESS_WAIT_SECONDS_MAX
-from plugins.ingestion.process import conversation_of, extract_in_time
+from plugins.ingestion.process import Asked, asked, prepare_process
 from plugins.memories import CREATE, MemoryRow, NewMemory, find_row, memory_view
 from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
@@ -34,7 +34,7 @@ class Ingested(View):
 
 
 INGESTED = Event("internal.ingested", Ingested)
-Loaded = tuple[Conversation, float] | float
+Loaded = Asked | float
 
 
 def _declared(step: Any) -> Any:
@@ -56,14 +56,13 @@ def load(ctx: ReadContext, body: NewMemory) -> Loaded:
     if not body.infer:
         return seconds
     at_once = body.async_dispatch or "respond-async" in ctx.call.prefer
-    return conversation_of(body, ctx.now), 0 if at_once else PROCESS_WAIT_SECONDS_MAX
+    return asked(ctx, body, 0 if at_once else PROCESS_WAIT_SECONDS_MAX)
 
 
 async def prepare(call: Call, loaded: Loaded, models: Models) -> Any:
-    if not isinstance(loaded, tuple):
+    if not isinstance(loaded, Asked):
         return await _prepare_plain(call, loaded, models)
-    conversation, seconds = loaded
-    return conversation, await extract_in_time(conversation, seconds, models)
+    return await prepare_process(call, loaded, models)
 
 
 def create(ctx: WriteContext, body: NewMemory) -> Reply:

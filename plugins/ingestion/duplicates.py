@@ -45,6 +45,7 @@ from plugins.ingestion.limits import (
     TWIN_MEMORIES_MAX,
     TWIN_TERMS_MAX,
 )
+from plugins.ingestion.statements import Statement
 from plugins.ingestion.store import FACTS, MERGED, SUCCESSORS, FactRow
 from plugins.memories import (
     MEMORY_FIELDS,
@@ -65,6 +66,9 @@ DATED = frozenset(
     {"did", "plans"}
 )  # what may happen again: without a date nobody knows whether it is the same time
 Scope = tuple[int, str | None]
+_LITTLE = frozenset(
+    analyze("well yes still also really right now currently these days today oh so")
+)
 
 
 # --- who says the same ----------------------------------------------------------------------------
@@ -87,9 +91,7 @@ def same_words(ctx: ReadContext, text: str, speaker: str, scope: Scope) -> Memor
 
 def same_meaning(
     ctx: ReadContext,
-    text: str,
-    facts: Sequence[Fact],
-    indexed: Indexed | None,
+    statement: Statement,
     speaker: str,
     scope: Scope,
     fresh: Iterable[str],
@@ -97,8 +99,11 @@ def same_meaning(
     """(the nearest memory of the scope that says the same in other words, the cosine). fresh: ids
     of memories made in this transaction.
     """
-    if indexed is None or any(
-        fact.predicate in DATED and fact.valid_from is None for fact in facts
+    text, facts, indexed = statement.text, statement.facts, statement.indexed
+    if (
+        not facts
+        or indexed is None
+        or any(fact.predicate in DATED and fact.valid_from is None for fact in facts)
     ):
         return None
     for row, cosine in _nearest(ctx, indexed, scope, fresh):
@@ -184,6 +189,19 @@ def _question(fact: Fact | FactRow) -> tuple[str, str, str, int]:
 def like(fact: Fact, known: Iterable[FactRow]) -> FactRow:
     """The claim among those of a memory of the same meaning that this one is another form of."""
     return next(row for row in known if _question(row) == _question(fact))
+
+
+def adds_words(ctx: ReadContext, statement: Statement, kept: MemoryRow) -> bool:
+    """Whether a statement whose claims are all known says more than a memory that makes them."""
+    said = {word for fact in facts_of(ctx, kept.id) for word in analyze(fact.object)}
+    said.update(analyze(kept.content), _LITTLE)
+    return not said.issuperset(analyze(statement.text))
+
+
+def words_beside(memory: MemoryRow, facts: Sequence[FactRow]) -> int:
+    """How many content words a memory has beside what its claims are about."""
+    said = {word for fact in facts for word in (*analyze(fact.subject), *analyze(fact.object))}
+    return len(set(analyze(memory.content)) - said - _LITTLE)
 
 
 # --- standing for it ------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 inside one.
 
     load      the conversation, from `ingestion_inputs` or as it was handed in
-    prepare   facts, by the language model if one is configured, else by the rules; then the index
-              of every text
+    prepare   facts, by the language model if one is configured, else by the rules; which turns
+              are kept; then the index of every text
     handler   compare and store (plugins/ingestion/resolution.py), in the transaction that completes
               the job
 
@@ -30,10 +30,11 @@ from plugins.ingestion.facts import Extraction, Said
 from plugins.ingestion.language_model import ModelEngine
 from plugins.ingestion.resolution import settle
 from plugins.ingestion.rules import RuleEngine
-from plugins.ingestion.statements import Outcome, Statement, Target, statements
-from plugins.ingestion.store import FACTS
+from plugins.ingestion.settings import IngestionSettings
+from plugins.ingestion.statements import Count, Outcome, Statement, Target, statements
+from plugins.ingestion.store import FACTS, facts_of_turn
 from plugins.ingestion.successors import forget_memory as forget_claims
-from plugins.memories import find_row, index_texts
+from plugins.memories import delete_memories, find_row, index_texts
 from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import Job, RetryStrategy
@@ -84,46 +85,53 @@ class Prepared:
     conversation: Conversation
     found: Extraction
     statements: list[Statement]
+    count: Count
 
 
-def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Conversation | None:
-    """The conversation; None when it is gone, because its account's data was erased."""
-    return ctx[INPUTS].get(payload["key"])
+def load(ctx: ReadContext, payload: Mapping[str, Any]) -> tuple[Conversation | None, float]:
+    """The conversation, None when it is gone, because its account's data was erased; and from which
+    salience its turns are kept.
+    """
+    return ctx[INPUTS].get(payload["key"]), IngestionSettings.of(ctx.settings).salience_min
 
 
 async def prepare(
-    steps: JobSteps, loaded: Conversation | None, payload: Mapping[str, Any], models: Models
+    steps: JobSteps,
+    loaded: tuple[Conversation | None, float],
+    payload: Mapping[str, Any],
+    models: Models,
 ) -> Prepared | None:
-    return None if loaded is None else await extract(loaded, models)
+    conversation, salience_min = loaded
+    return None if conversation is None else await extract(conversation, models, salience_min)
 
 
-async def extract(conversation: Conversation, models: Models) -> Prepared:
-    """Find the facts and index their texts. Without an embedder the memories become searchable
+async def extract(conversation: Conversation, models: Models, salience_min: float) -> Prepared:
+    """Find the facts, and index what is kept. Without an embedder the memories become searchable
     later.
     """
     engine = RuleEngine() if models.language_model is None else ModelEngine(models.language_model)
     found = await engine.extract(
         conversation.said, conversation.occurred_at, conversation.instructions
     )
-    wanted = statements(found.facts)
+    said = conversation.said
+    wanted, count = statements(found.facts, said, salience_min)
     if wanted:
-        said = conversation.said
         try:
             indexed = await index_texts(
-                [(said[one.facts[0].source].speaker, one.text) for one in wanted], models
+                [(said[one.source].speaker, one.text) for one in wanted], models
             )
         except InferenceUnavailable:
             indexed = [None] * len(wanted)
         for statement, made in zip(wanted, indexed, strict=True):
             statement.indexed = made
-    return Prepared(conversation, found, wanted)
+    return Prepared(conversation, found, wanted, count)
 
 
 def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     """The handler: store what is new, and forget the input."""
     ctx[INPUTS].delete(payload["key"])
     if ctx.prepared is None:
-        return result_of(Outcome(), Extraction([], "rules"))
+        return result_of(Outcome(), Extraction([], "rules"), Count())
     return settled(ctx, ctx.prepared, ctx.call.request_id)
 
 
@@ -133,15 +141,15 @@ def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any
     try:
         collection = require_collection(ctx, conversation.collection_id)
     except CollectionNotFound:
-        return result_of(Outcome(), prepared.found) | {
+        return result_of(Outcome(), prepared.found, prepared.count) | {
             "degraded": ["the collection was deleted meanwhile"]
         }
     target = Target(collection, conversation.fields, conversation.occurred_at, job_id)
     if conversation.dry_run:
-        return result_of(_rehearsed(ctx, prepared, target), prepared.found)
+        return result_of(_rehearsed(ctx, prepared, target), prepared.found, prepared.count)
     outcome = settle(ctx, prepared.statements, conversation.said, target)
     ctx.credits += len(outcome.created)  # beside those of the call
-    return result_of(outcome, prepared.found)
+    return result_of(outcome, prepared.found, prepared.count)
 
 
 def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> Outcome:
@@ -155,8 +163,9 @@ def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> Outcome
     return outcome
 
 
-def result_of(outcome: Outcome, found: Extraction) -> dict[str, Any]:
+def result_of(outcome: Outcome, found: Extraction, count: Count) -> dict[str, Any]:
     """Turn an outcome into the result of the job."""
+    count.left_out["duplicate"] = outcome.repeated
     result = {
         "facts_extracted": len(found.facts),
         "memories_created": len(outcome.created),
@@ -164,6 +173,7 @@ def result_of(outcome: Outcome, found: Extraction) -> dict[str, Any]:
         "memories_invalidated": outcome.invalidated,
         "skipped": outcome.skipped,
         "events": outcome.events,
+        "statements": count.view(),
         "entities": len(outcome.entities),
         "relationships": len(outcome.relationships),
         "engine": found.engine,
@@ -215,11 +225,12 @@ def on_updated(
     ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
 ) -> None:
     """Subscriber: a memory whose text was rewritten makes none of the claims that were found in the
-    old one.
+    old one, and no fact rests on it.
     """
-    row = find_row(ctx, resource_id) if ctx[FACTS].first(resource_id) is not None else None
-    if row is not None and row.content_version == row.version:
+    row = find_row(ctx, resource_id)
+    if row is not None and row.version > 1 and row.content_version == row.version:
         ctx[FACTS].delete_prefix(resource_id)
+        delete_memories(ctx, facts_of_turn(ctx, row))
 
 
 JOB = Job(

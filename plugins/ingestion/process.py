@@ -6,6 +6,7 @@ Choices are in plugins/ingestion/__init__.py; the work is done by plugins/ingest
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, model_validator
@@ -13,6 +14,8 @@ from pydantic import ConfigDict, Field, StrictBool, model_validator
 from plugins.collections import require_collection
 from plugins.ingestion.job import PROCESS, Conversation, Prepared, complete_now, enqueue, extract
 from plugins.ingestion.limits import INSTRUCTIONS_CHARS_MAX, PROCESS_WAIT_SECONDS_MAX
+from plugins.ingestion.settings import IngestionSettings
+from plugins.ingestion.store import SUCCESSORS
 from plugins.ingestion.successors import disown
 from plugins.memories import (
     EXAMPLE,
@@ -109,6 +112,24 @@ class IngestionEvent(View):
     reason: str = Field(description="Why.")
 
 
+class LeftOut(View):
+    """Sentences that no memory holds, by reason."""
+
+    greeting: int = Field(description="They greet, or part.")
+    acknowledgement: int = Field(description="They agree, thank or decline.")
+    reaction: int = Field(description="They only react to what was said.")
+    question: int = Field(description="They ask, and tell nothing.")
+    duplicate: int = Field(description="Their turn was known.")
+    other: int = Field(description="They say nothing else to be kept.")
+
+
+class StatementCounts(View):
+    seen: int = Field(description="Sentences of the messages that were read.")
+    kept: int = Field(description="Of these, those that a memory made by this job holds.")
+    facts: int = Field(description="Of these, those that facts were found in.")
+    left_out: LeftOut = Field(description="The rest, by why no new memory holds them.")
+
+
 class IngestionResult(View):
     facts_extracted: int = Field(description="Claims found.")
     memories_created: int = Field(
@@ -118,6 +139,9 @@ class IngestionResult(View):
     memories_invalidated: int = Field(description="Memories superseded because they hold no more.")
     skipped: int = Field(description="Statements that were known.")
     events: list[IngestionEvent] = Field(description="One per statement, in order.")
+    statements: StatementCounts | None = Field(
+        default=None, description="What became of the sentences."
+    )
     entities: int = Field(description="Entities spoken of.")
     relationships: int = Field(description="Claims stored in the graph.")
     engine: Literal["rules", "llm"] = Field(description="Who found the facts.")
@@ -178,30 +202,43 @@ def conversation_of(body: Any, now: int) -> Conversation:
     )
 
 
-def load_process(ctx: ReadContext, body: ProcessBody) -> tuple[Conversation, float]:
-    """The conversation, and how many seconds the request waits for its result."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request wants ingested. seconds: how long it waits for the result; salience_min: from
+    which salience turns are kept.
+    """
+
+    conversation: Conversation
+    seconds: float
+    salience_min: float
+
+
+def load_process(ctx: ReadContext, body: ProcessBody) -> Asked:
     require_collection(ctx, body.collection_id)
     wait = ctx.call.prefer.get("wait", "")
     seconds = min(int(wait), PROCESS_WAIT_SECONDS_MAX) if wait.isdecimal() and len(wait) < 6 else 0
-    return conversation_of(body, ctx.now), 0 if "respond-async" in ctx.call.prefer else seconds
+    return asked(ctx, body, 0 if "respond-async" in ctx.call.prefer else seconds)
+
+
+def asked(ctx: ReadContext, body: Any, seconds: float) -> Asked:
+    """A ProcessBody, or a create with `infer`, whose request waits so many seconds."""
+    salience_min = IngestionSettings.of(ctx.settings).salience_min
+    return Asked(conversation_of(body, ctx.now), seconds, salience_min)
 
 
 async def prepare_process(
-    call: Call, loaded: tuple[Conversation, float], models: Models
+    call: Call, loaded: Asked, models: Models
 ) -> tuple[Conversation, Prepared | None]:
-    conversation, seconds = loaded
-    return conversation, await extract_in_time(conversation, seconds, models)
+    return loaded.conversation, await extract_in_time(loaded, models)
 
 
-async def extract_in_time(
-    conversation: Conversation, seconds: float, models: Models
-) -> Prepared | None:
-    """As `extract`, or None when that takes longer than these seconds."""
-    if not seconds:
+async def extract_in_time(asked: Asked, models: Models) -> Prepared | None:
+    """As `extract`, or None when that takes longer than the request waits."""
+    if not asked.seconds:
         return None
     try:
-        async with asyncio.timeout(seconds):
-            return await extract(conversation, models)
+        async with asyncio.timeout(asked.seconds):
+            return await extract(asked.conversation, models, asked.salience_min)
     except TimeoutError:
         return None
 
@@ -242,9 +279,7 @@ def undo(ctx: WriteContext, body: None) -> dict[str, Any]:
         if event["event"] != "NOOP" and event["memory_id"] is not None
     }
     made |= {event["merged_memory_id"] for event in events if event.get("merged_memory_id")}
-    previous = {
-        event["previous_memory_id"] for event in events if event.get("previous_memory_id")
-    } - made
+    previous = {older for memory_id in made for _, older in ctx[SUCCESSORS].keys(memory_id)} - made
     rows = [
         memory for memory_id in sorted(made) if (memory := find_row(ctx, memory_id)) is not None
     ]
@@ -283,13 +318,26 @@ RESULT_EXAMPLE = {
         {
             "event": "ADD",
             "memory_id": EXAMPLE["id"],
-            "memory": "I moved from Lisbon to Oslo in May",
+            "memory": "I moved from Lisbon to Oslo in May.",
             "evidence": [
-                {"source": 0, "start": 0, "end": 34, "quote": "I moved from Lisbon to Oslo in May"}
+                {"source": 0, "start": 0, "end": 35, "quote": "I moved from Lisbon to Oslo in May."}
             ],
             "reason": "It is new.",
         }
     ],
+    "statements": {
+        "seen": 1,
+        "kept": 1,
+        "facts": 1,
+        "left_out": {
+            "greeting": 0,
+            "acknowledgement": 0,
+            "reaction": 0,
+            "question": 0,
+            "duplicate": 0,
+            "other": 0,
+        },
+    },
     "entities": 3,
     "relationships": 2,
     "engine": "rules",

@@ -1,21 +1,22 @@
-"""From facts to memories: what is new, what is known, what takes another's place (requirements of
-smart ingestion).
+"""From statements to memories: what is new, what is known, what takes another's place.
 
-Facts with the same words are one *statement*, which becomes one memory and any number of claims in
-the graph. It is compared with what is known in its scope (the collection and the end user), first
-by its text, then claim by claim, by subject and predicate:
+A statement (plugins/ingestion/statements.py) becomes one memory and any number of claims in the
+graph. It is compared with what is known in its scope (the collection and the end user), first by
+its text, then claim by claim, by subject and predicate:
 
     NOOP    its text is known, or a memory says the same (plugins/ingestion/duplicates.py) and
-            stands for it
+            stands for it. A turn that claims nothing lasting is known only where the same was said
+            on the same occasion: in the same session, or on the same day
     ADD     it says something new
     UPDATE  a claim of it takes the place of another one: the other way of answering the same
             question
     DELETE  it says that something known holds no more
 
 Nothing is changed in place. The older claim gets an end, and the memory behind it is superseded by
-the new one once none of its claims is left. Event time decides which is older, not arrival: a fact
-from before what is known is stored as already superseded. Deleting the new memory gives back what
-it had superseded; that is also how a whole job is undone.
+the new one once none of its claims is left, unless it says much more than they do; a turn once all
+its sentences are such memories. Event time decides which is older, not arrival: a fact from before
+what is known is stored as already superseded. Deleting the new memory gives back what it had
+superseded; that is also how a whole job is undone.
 """
 
 from __future__ import annotations
@@ -47,9 +48,23 @@ from plugins.ingestion.classification import (
     is_functional,
     subject_of,
 )
+from plugins.ingestion.duplicates import DATED
 from plugins.ingestion.facts import PREDICATES, Fact, Said
+from plugins.ingestion.sentences import sentences
 from plugins.ingestion.statements import Outcome, Statement, Target
-from plugins.ingestion.store import FACTS, REPLACED, SUCCESSORS, TEXTS, Evidence, FactRow
+from plugins.ingestion.store import (
+    FACT,
+    FACTS,
+    REPLACED,
+    SUCCESSORS,
+    TELLING,
+    TEXTS,
+    TOLD_OF,
+    TURN,
+    Evidence,
+    FactRow,
+    facts_of_turn,
+)
 from plugins.memories import (
     Draft,
     MemoryRow,
@@ -60,8 +75,9 @@ from plugins.memories import (
     unreadable,
 )
 from runtime.api.context import WriteContext
+from runtime.timestamps import DAY_MS
 
-SOURCE_TYPE = "inferred"
+UNCLAIMED_WORDS_MAX = 5  # a memory that says more beside its claims outlives them
 
 
 @dataclass(slots=True)
@@ -89,8 +105,18 @@ class Settlement:
 
     @property
     def message(self) -> Said:
-        """Where it was said first."""
-        return self.said[self.statement.facts[0].source]
+        """Where it was said."""
+        return self.said[self.statement.source]
+
+    @property
+    def occasion(self) -> str:
+        """When it was said, as far as that tells two turns of the same words apart; "" where it
+        claims what lasts.
+        """
+        statement, target = self.statement, self.target
+        if statement.turn is not None or any(f.predicate not in DATED for f in statement.facts):
+            return ""
+        return target.fields.get("session_id") or f"\0{target.at // DAY_MS}"
 
     @property
     def speaker(self) -> str:
@@ -101,17 +127,20 @@ class Settlement:
         self, kind: str, memory_id: str | None, reason: str, previous: MemoryRow | None = None
     ) -> None:
         """Add what was done to the outcome."""
+        self.statement.memory_id = memory_id
         self.outcome.events.append(self.event(kind, memory_id, reason, previous))
 
     def record_noop(self, memory_id: str | None, reason: str, **further: str) -> None:
         """Record in the outcome that the statement added nothing."""
+        self.statement.memory_id = memory_id
+        self.outcome.repeated += self.statement.sentences
         self.outcome.record_noop(self.event("NOOP", memory_id, reason) | further)
 
     def event(
         self, kind: str, memory_id: str | None, reason: str, previous: MemoryRow | None = None
     ) -> dict[str, Any]:
         """What was done, as a job's result says it."""
-        facts, said = self.statement.facts, self.said
+        said = self.said
         event = {
             "event": kind,
             "memory_id": memory_id,
@@ -123,7 +152,7 @@ class Settlement:
                     "end": end,
                     "quote": said[source].content[start:end],
                 }
-                for source, start, end in sorted({(f.source, f.start, f.end) for f in facts})
+                for source, start, end in self.statement.evidence
             ],
             "reason": reason,
         }
@@ -139,6 +168,10 @@ def settle(
     outcome = Outcome()
     for statement in wanted:
         _settle(Settlement(ctx, statement, said, target, outcome))
+    for event in outcome.events:
+        for name in TOLD_OF:
+            if (memory_id := event.get(name)) is not None:
+                ctx[TELLING].put((memory_id, target.job_id), b"")
     return outcome
 
 
@@ -147,37 +180,38 @@ def _settle(one: Settlement) -> None:
     one.key = _text_key(one)
     raw = ctx[TEXTS].get(one.key)
     known = None if raw is None else find_row(ctx, raw.decode())
-    if known is not None and ctx[FACTS].first(known.id) is None:
+    if known is not None and not _says_still(one, known):
         known = None  # it was rewritten since, or its claims were taken away again
     if known is not None and (
-        (kept := merging.keeper(ctx, known)) is not None or target.at <= known.occurred_at
+        one.occasion or merging.keeper(ctx, known) is not None or target.at <= known.occurred_at
     ):
-        one.record_noop((kept or known).id, "The same text is known.")
+        one.record_noop((merging.keeper(ctx, known) or known).id, "The same text is known.")
         return
     one.verdicts = [(fact, classify(ctx, fact, target)) for fact in statement.facts]
-    if all(verdict.known is not None for _, verdict in one.verdicts):
-        _settle_known(one)
-        return
-    if not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in one.verdicts):
+    if one.verdicts and all(verdict.known is not None for _, verdict in one.verdicts):
+        kept = _standing_for(one)
+        adds = statement.turn is None if kept is None else merging.adds_words(ctx, statement, kept)
+        if not adds:
+            _settle_known(one, kept)
+            return
+    elif not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in one.verdicts):
         twin = merging.same_words(ctx, statement.text, one.speaker, target.scope)
-        if twin is not None:
+        if twin is not None and _is_of_occasion(one, twin):
             _attach(one, twin)
             return
-        made = (*one.outcome.created, *one.outcome.merged)
         near = merging.same_meaning(
             ctx,
-            statement.text,
-            statement.facts,
-            statement.indexed,
+            statement,
             one.speaker,
             target.scope,
-            made,
+            (*one.outcome.created, *one.outcome.merged),
         )
         if near is not None and merging.has_room(ctx, near[0]):
             _share(one, near[0])
             _merge(one, near[0], f"it says the same in other words (cosine {near[1]:.3f})")
             return
     memory = _store(one)
+    one.statement.memory_id = memory.id
     one.outcome.created.append(memory.id)
     superseded = Superseded()
     for number in range(len(one.verdicts)):
@@ -185,12 +219,32 @@ def _settle(one: Settlement) -> None:
     _report(one, memory, superseded)
 
 
+def _says_still(one: Settlement, known: MemoryRow) -> bool:
+    """Whether a memory still says what was ingested with it."""
+    if one.statement.facts:
+        return one.ctx[FACTS].first(known.id) is not None
+    return known.content_version == 1
+
+
+def _is_of_occasion(one: Settlement, row: MemoryRow) -> bool:
+    if not one.occasion:
+        return True
+    session = one.target.fields.get("session_id")
+    return (
+        row.session_id == session
+        if session is not None
+        else row.occurred_at // DAY_MS == one.target.at // DAY_MS
+    )
+
+
 def _store(one: Settlement) -> MemoryRow:
+    turn = one.statement.turn
     fields = {
         "role": one.message.role,
         **one.target.fields,
         "occurred_at": one.target.at,
-        "source_type": SOURCE_TYPE,
+        "source_type": TURN if turn is None else FACT,
+        "source_reference": None if turn is None else turn.memory_id,
         "speaker": one.speaker,
     }
     draft = Draft(one.statement.text, one.target.collection, fields, one.statement.indexed)
@@ -202,24 +256,30 @@ def _store(one: Settlement) -> MemoryRow:
 # --- saying the same ------------------------------------------------------------------------------
 
 
-def _settle_known(one: Settlement) -> None:
-    """Every claim of the statement is known: the memory that made the first of them stands for
-    it.
-    """
-    ctx = one.ctx
-    first = next(verdict.known for _, verdict in one.verdicts if verdict.known is not None)
+def _standing_for(one: Settlement) -> MemoryRow | None:
+    """The memory that made the first of the statement's claims, all of which are known."""
+    ctx, first = one.ctx, _first_known(one)
     sources, gone = find_rows_at(ctx, first.sources), unreadable(ctx)
     standing = (
         merging.keeper(ctx, row)
         for row in sources
         if (row.number, row.user_id) == one.target.scope and row.ordinal not in gone
     )
-    kept = next((row for row in standing if row is not None), None)
-    if kept is not None and merging.has_room(ctx, kept):
+    return next((row for row in standing if row is not None), None)
+
+
+def _first_known(one: Settlement) -> RelationshipRow:
+    return next(verdict.known for _, verdict in one.verdicts if verdict.known is not None)
+
+
+def _settle_known(one: Settlement, kept: MemoryRow | None) -> None:
+    """Every claim of the statement is known: the memory that made them stands for it."""
+    if kept is not None and merging.has_room(one.ctx, kept):
         _merge(one, kept, "all that it says is known")
         return
     one.record_noop(
-        first.source_memory_id if kept is None else kept.id, "All that it says is known."
+        _first_known(one).source_memory_id if kept is None else kept.id,
+        "All that it says is known.",
     )
 
 
@@ -249,7 +309,8 @@ def _attach(one: Settlement, twin: MemoryRow) -> None:
     for index in range(len(one.verdicts)):
         _apply(one, twin, index, first + index, Superseded())
     one.ctx[TEXTS].put((one.key,), twin.id.encode())
-    one.record_noop(twin.id, "A memory has the same words; its claims are known now.")
+    why = "; its claims are known now" if one.verdicts else ""
+    one.record_noop(twin.id, f"A memory has the same words{why}.")
 
 
 # --- applying -------------------------------------------------------------------------------------
@@ -363,7 +424,7 @@ def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:
             return True
         if row.valid_to is None and row.invalidated_at is None:
             return True
-    return False
+    return memory.source_type == TURN and merging.words_beside(memory, facts) > UNCLAIMED_WORDS_MAX
 
 
 def _report(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:
@@ -375,6 +436,7 @@ def _report(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:
         reason = "replaced by what was said later" if is_replaced else "said to hold no more"
         supersede(ctx, row, memory.id, reason=reason)
         ctx[SUCCESSORS].put((memory.id, row.id), REPLACED)
+        _supersede_turn(ctx, row, memory)
     if superseded.later is not None:
         supersede(ctx, memory, superseded.later.id, reason="older than what is known")
         ctx[SUCCESSORS].put((superseded.later.id, memory.id), REPLACED)
@@ -390,9 +452,24 @@ def _report(one: Settlement, memory: MemoryRow, superseded: Superseded) -> None:
         one.record("ADD", memory.id, "It is new.")
 
 
+def _supersede_turn(ctx: WriteContext, fact: MemoryRow, memory: MemoryRow) -> None:
+    """Supersede the turn that a superseded fact rests on, when each sentence of it is such a
+    fact.
+    """
+    turn = None if fact.rests_on is None else find_row(ctx, fact.rests_on)
+    if turn is None or turn.superseded:
+        return
+    over = {row.content for row in facts_of_turn(ctx, turn) if row.superseded}
+    if all(turn.content[start:end] in over for start, end in sentences(turn.content)):
+        supersede(ctx, turn, memory.id, reason="nothing that it says holds any more")
+        ctx[SUCCESSORS].put((memory.id, turn.id), REPLACED)
+
+
 def _text_key(one: Settlement) -> bytes:
     """A statement is the same when scope, speaker and words are; case and spacing do not count."""
     number, user_id = one.target.scope
     words = " ".join(one.statement.text.casefold().split())
-    text = "\0".join([str(number), user_id or "", one.speaker, words])
+    text = "\0".join(
+        [str(number), user_id or "", one.speaker, words, *filter(None, [one.occasion])]
+    )
     return hmac.digest(one.ctx.scope.key, b"ingested:" + text.encode(), hashlib.sha256)[:20]

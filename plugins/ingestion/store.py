@@ -5,15 +5,20 @@ ingested_texts       (scope and text, 20 bytes)   -> memory id
 ingested_facts       (memory id, number)          -> FactRow
 ingested_successors  (newer memory id, older one) -> why the newer one superseded the older:
                      REPLACED or MERGED
+ingested_telling     (memory id, job id)          -> b"": the job's result tells of the memory
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at, unreadable
+from runtime.api.context import ReadContext
 from storage.store import Table
 
+FACT, TURN = "inferred", "message"  # source_type of a fact, whose source_reference is its turn
 REPLACED, MERGED = b"", b"merged"
+TOLD_OF = ("memory_id", "previous_memory_id", "merged_memory_id")  # of an event of a job's result
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -55,4 +60,19 @@ SUCCESSORS: Table[bytes] = Table(
     row=bytes,
     doc="which memories a memory superseded, and why",
 )
-TABLES: tuple[Table, ...] = (TEXTS, FACTS, SUCCESSORS)
+TELLING: Table[bytes] = Table(
+    "ingested_telling",
+    key=("memory_id", "job_id"),
+    row=bytes,
+    doc="which jobs' results tell of a memory",
+)
+
+
+def facts_of_turn(ctx: ReadContext, turn: MemoryRow) -> list[MemoryRow]:
+    """The memories of facts that rest on a turn and can be read now, superseded ones too."""
+    fields = ctx.index(MEMORY_FIELDS)
+    found = fields.of("source_reference", turn.id) & fields.of("source_type", FACT)
+    return find_rows_at(ctx, found - unreadable(ctx))
+
+
+TABLES: tuple[Table, ...] = (TEXTS, FACTS, SUCCESSORS, TELLING)

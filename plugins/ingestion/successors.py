@@ -13,7 +13,7 @@ from plugins.graph import (
 from plugins.graph import forget_memory as forget_claims
 from plugins.ingestion import duplicates as merging
 from plugins.ingestion.classification import began
-from plugins.ingestion.store import FACTS, REPLACED, SUCCESSORS
+from plugins.ingestion.store import FACTS, REPLACED, SUCCESSORS, TELLING
 from plugins.memories import MemoryRow, find_row, restore, supersede
 from runtime.api.context import WriteContext
 
@@ -28,16 +28,18 @@ def disown(ctx: WriteContext, memory_id: str, job_id: str) -> None:
 
 def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:
     """Forget the claims of a memory that is gone, and give back what it had superseded; -> the jobs
-    that had found them.
+    whose results tell of it.
     """
     for _, older in list(ctx[SUCCESSORS].keys(memory_id)):
         ctx[SUCCESSORS].delete(memory_id, older)
         row = find_row(ctx, older)
         if row is not None and row.superseded_by_id == memory_id:
             _restore(ctx, row)
-    job_ids = list(dict.fromkeys(row.job_id for _, row in ctx[FACTS].scan(memory_id) if row.job_id))
+    job_ids = {row.job_id for _, row in ctx[FACTS].scan(memory_id) if row.job_id}
+    job_ids.update(job_id for _, job_id in ctx[TELLING].keys(memory_id))
     ctx[FACTS].delete_prefix(memory_id)
-    return job_ids
+    ctx[TELLING].delete_prefix(memory_id)
+    return sorted(job_ids)
 
 
 def _restore(ctx: WriteContext, row: MemoryRow) -> None:
@@ -47,6 +49,10 @@ def _restore(ctx: WriteContext, row: MemoryRow) -> None:
     successor = _successor(ctx, row)
     if successor is None:
         restore(ctx, row, reason="what had superseded it was deleted")
+        turn = None if row.rests_on is None else find_row(ctx, row.rests_on)
+        if turn is not None and turn.superseded and turn.superseded_by_id is not None:
+            ctx[SUCCESSORS].delete(turn.superseded_by_id, turn.id)
+            restore(ctx, turn, reason="a fact that rests on it holds again")
     else:
         supersede(
             ctx,

@@ -38,14 +38,20 @@ from plugins.memories.rows import (
     HiddenRow,
     MemoryRow,
 )
-from plugins.memories.store import entries_of, set_alarm, unlink
+from plugins.memories.store import entries_of, facts_resting_on, set_alarm, unlink
 from runtime.api.context import WriteContext
 from runtime.api.jobs import Again
 from runtime.timestamps import iso
 
 
 def delete_memories(ctx: WriteContext, rows: Sequence[MemoryRow]) -> None:
-    """Delete memories that can be read now, with everything derived from them."""
+    """Delete memories that can be read now, with everything derived from them, the memories that
+    rest on them among it.
+    """
+    given = {row.ordinal for row in rows}
+    resting = (fact for row in rows for fact in facts_resting_on(ctx, row))
+    further = {fact.ordinal: fact for fact in resting if fact.ordinal not in given}
+    rows = [*rows, *further.values()]
     for collection_id, count in Counter(row.collection_id for row in rows).items():
         adjust_count(ctx, collection_id, memories=-count)
     _remove(ctx, [(row, ctx.now) for row in rows])

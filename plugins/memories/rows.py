@@ -35,6 +35,7 @@ from storage.indexes import BitmapIndex, ColumnIndex, LexicalIndex, VectorIndex,
 from storage.store import Table
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
+DERIVED = "inferred"  # the source_type of a memory that rests on another one
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
 UNINDEXED: dict[str, Any] = {"status": PROCESSING, "space": "", "chunks": 0}
 
@@ -96,6 +97,11 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def searchable(self) -> bool:
         return self.status == COMPLETED
+
+    @property
+    def rests_on(self) -> str | None:
+        """The id of the memory that this one was derived from: a fact's turn."""
+        return self.source_reference if self.source_type == DERIVED else None
 
     @property
     def pending(self) -> bool:

@@ -49,6 +49,7 @@ from plugins.memories.limits import EXPIRY_DELAY_MS
 from plugins.memories.models import ROLES
 from plugins.memories.rows import (
     COMPLETED,
+    DERIVED,
     FAILED,
     MEMORIES,
     MEMORIES_HIDDEN,
@@ -168,6 +169,13 @@ def session_hash(ctx: ReadContext, row: MemoryRow) -> int:
         if row.session_id is None
         else keyed_hash(ctx.scope.key, "session", row.number, row.user_id or "", row.session_id)
     )
+
+
+def facts_resting_on(ctx: ReadContext, row: MemoryRow) -> list[MemoryRow]:
+    """The memories that were derived from this one and can be read now, by ordinal."""
+    fields = ctx.index(MEMORY_FIELDS)
+    found = fields.of("source_reference", row.id) & fields.of("source_type", DERIVED)
+    return find_rows_at(ctx, found - unreadable(ctx))
 
 
 def memory_view(row: MemoryRow) -> dict[str, Any]:
@@ -453,14 +461,22 @@ def feature_record(
 
 
 def _link(ctx: WriteContext, row: MemoryRow, sessions: dict[int, int | None]) -> None:
-    """Put a new memory at the end of its session."""
+    """Put a new memory at the end of its session; one that rests on another only follows that, and
+    nothing follows it.
+    """
     session = session_hash(ctx, row)
+    records = ctx.index(MEMORY_FEATURES)
+    if row.rests_on is not None:
+        turn = find_ordinal(ctx, row.rests_on)
+        if turn is not None:
+            records.put(row.ordinal, relinked(records.get(row.ordinal), previous=turn))
+        return
     if not session:
         return
     if session not in sessions:
         members = ctx.index(MEMORY_FIELDS).of("session", session)
         sessions[session] = members.max() if members else None
-    last, records = sessions[session], ctx.index(MEMORY_FEATURES)
+    last = sessions[session]
     sessions[session] = row.ordinal
     if last is not None:
         records.put(last, relinked(records.get(last), following=row.ordinal))
@@ -472,7 +488,7 @@ def unlink(ctx: WriteContext, ordinal: int) -> None:
     records = ctx.index(MEMORY_FEATURES)
     previous, following = links(records.get(ordinal))
     records.delete(ordinal)
-    if previous != NOTHING:
+    if previous != NOTHING and links(records.get(previous))[1] == ordinal:
         records.put(previous, relinked(records.get(previous), following=following))
     if following != NOTHING:
         records.put(following, relinked(records.get(following), previous=previous))
@@ -499,7 +515,7 @@ def entries_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
     )
     if row.speaker is not None:
         entries.update(("speaker_word", word) for word in words_of_name(row.speaker))
-    if row.session_id is not None:
+    if row.session_id is not None and row.rests_on is None:
         entries.add(("session", session_hash(ctx, row)))
     if row.updated_at != row.created_at:
         entries.add(("updated_hour", row.updated_at // HOUR_MS))

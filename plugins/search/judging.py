@@ -17,7 +17,8 @@ that it was not taught, meaning alone makes nobody sure.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -39,6 +40,7 @@ class Ranked:
     relevant: near enough to the query by themselves.
 
     rarities   (n,) nats, how rare together the words of the query are that each one has
+    facts      ordinal -> those of the facts that are shown as that memory
     rarity     the same of all words of the query
     searched   memories that were searched
     is_whole   whether it is a ranking by words and meaning, of a query that the embedder can read
@@ -51,6 +53,7 @@ class Ranked:
     contributions: dict[str, np.ndarray]
     is_relevant: np.ndarray
     rarities: np.ndarray
+    facts: Mapping[int, Sequence[int]] = field(default_factory=dict)
     rarity: float = 0.0
     searched: int = 0
     conflict: float = 0.0

@@ -189,6 +189,13 @@ class Highlight(View):
     end: int = Field(description="The code point after its last.")
 
 
+class HitEvidence(View):
+    memory_id: str = Field(description="The turn, which is the result.")
+    start: int = Field(description="First code point of what the fact was read in.")
+    end: int = Field(description="The code point after its last.")
+    fact_id: str = Field(description="The memory of the fact.")
+
+
 class Hit(View):
     id: str = Field(description="The memory's id.")
     memory_id: str = Field(description="The same id.")
@@ -217,6 +224,10 @@ class Hit(View):
     highlights: list[Highlight] | None = None
     explanation: dict[str, float] | None = Field(
         default=None, description="Contribution of each feature, with `explain`."
+    )
+    evidence: list[HitEvidence] | None = Field(
+        default=None,
+        description="Facts that are no results of their own beside the turn that they rest on.",
     )
 
 
@@ -276,9 +287,11 @@ def hit(
     occurrences: Mapping[str, int] | None,
     explanation: dict[str, float] | None,
     compact: bool,
+    evidence: list[dict[str, int | str]] | None,
 ) -> dict[str, Any]:
     """One result; a compact one has no metadata, tags, highlights or explanation. occurrences: as
-    `highlights` has it.
+    `highlights` has it. evidence: where the facts that it is shown for stand in it, if there are
+    any.
     """
     view = {
         "id": row.id,
@@ -300,6 +313,8 @@ def hit(
         "tier": row.tier,
         "low_confidence": not is_relevant,
     }
+    if evidence is not None:
+        view["evidence"] = evidence
     if not compact:
         view |= {
             "metadata": row.metadata,

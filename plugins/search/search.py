@@ -33,6 +33,7 @@ from plugins.search import ranking
 from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
+from plugins.search.folding import evidence, folded
 from plugins.search.judging import Ranked, above_threshold, judged, stands
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (
@@ -315,18 +316,19 @@ def rank(
     )
     scores = ranking.score(found, weights) + learned + set_back
     is_relevant = stands(ctx, found, strange=prepared.out_of_vocabulary)
-    order = np.argsort(scores, kind="stable")[
-        ::-1
-    ]  # candidates ascend, so of equal ones the newer comes first
+    together = folded(ctx, candidates, columns.text_features["previous"], scores)
+    # Candidates ascend, so of equal ones the newer comes first.
+    order = together.shown[np.argsort(scores[together.best[together.shown]], kind="stable")[::-1]]
+    best = together.best[order]
     contributions = (
-        {name: weights[name] * values[order] for name, values in found.items()}
+        {name: weights[name] * values[best] for name, values in found.items()}
         if body.keeps_parts
         else {}
     )
     if body.keeps_parts and isinstance(learned, np.ndarray):
-        contributions["feedback"] = learned[order]
+        contributions["feedback"] = learned[best]
     if body.keeps_parts and isinstance(set_back, np.ndarray):
-        contributions["archived"] = set_back[order]
+        contributions["archived"] = set_back[best]
     normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
     asked, frequencies = question.measure.idf, pool.frequencies[:, : len(candidates)]
     rarities, rarity = ranking.rarity_met(frequencies, asked), float(asked.sum())
@@ -335,11 +337,12 @@ def rank(
         conflict = ranking.subject_conflict(found, weights, rarities / max(rarity, 1e-9))
     return Ranked(
         candidates[order],
-        scores[order],
-        normalized[order],
+        scores[best],
+        normalized[best],
         contributions,
-        is_relevant[order],
-        rarities[order],
+        is_relevant[best],
+        rarities[best],
+        facts=together.facts,
         rarity=rarity,
         searched=len(question.members),
         conflict=conflict,
@@ -481,6 +484,7 @@ def hydrate(
                 occurrences=found,
                 explanation=explanation,
                 compact=compact,
+                evidence=evidence(ctx, row, ranked.facts),
             )
         )
     return hits

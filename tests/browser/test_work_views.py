@@ -142,14 +142,14 @@ def test_jobs_say_what_they_did_and_why_they_failed(ada: Person, api: httpx.Clie
         "damaged: The file is not a readable PDF",
         "Ingestion",
         "completed",
-        "1 memory created",
+        "2 memories created",
     )
     ada.press("Ingestion")
     ada.see("What it learned", "ADD", "I moved to Lisbon in March 2024")
     ada.press("Undo")
     ada.see("Undo this ingestion?")
     ada.press("Undo")
-    ada.see("1 memory deleted, 0 restored.")
+    ada.see("2 memories deleted, 0 restored.")
     ada.fill("Status", "failed")
     ada.see("1 job")
     assert ada.path == "/jobs?status=failed" and "Ingestion" not in ada.text

@@ -80,6 +80,7 @@ OPEN_ROWS = {
     "graph_claim_fields.bitmaps": "ordinals",
     "ingested_texts": "ids by keyed digests",
     "ingested_successors": "nothing but their keys: ordinals",
+    "ingested_telling": "nothing but their keys: ids",
     "tiers_alarm": "a time",
     "memory_chunk_runs.records": "ordinals and counts",
     "memory_chunk_owners.records": "ordinals",
@@ -275,8 +276,8 @@ def test_an_export_holds_what_can_be_read(lived_in: tuple[ShardHarness, str]) ->
         "also kept",
         "one of a batch",
         "right",
-        "I live in Rome",
-        "I moved to Bergen",
+        "I live in Rome.",
+        "I moved to Bergen.",
         "Kept in a file.",
     }
     assert {kind for kind, _ in records} >= {

@@ -68,24 +68,26 @@ class Scribe:
         if person in self._waiting:
             return
         homes, kind = self._homes[person], self._chance.random()
-        if kind < 0.3 and homes and homes[-1][1] == [f"I live in {homes[-1][0]}"]:
+        if kind < 0.3 and homes and homes[-1][1] == [f"I live in {homes[-1][0]}."]:
             self._say(
-                person, text := f"I am living in {homes[-1][0]}", lambda: homes[-1][1].append(text)
+                person, text := f"I am living in {homes[-1][0]}.", lambda: homes[-1][1].append(text)
             )
         elif kind < 0.7:
             place = self._word().capitalize()
-            self._say(person, text := f"I live in {place}", lambda: homes.append((place, [text])))
+            self._say(person, text := f"I live in {place}.", lambda: homes.append((place, [text])))
         else:
             thing = self._word()
             self._say(
-                person, text := f"I love {thing}", lambda: self._loved[person].update({text: thing})
+                person,
+                text := f"I love {thing}.",
+                lambda: self._loved[person].update({text: thing}),
             )
 
     def _say(self, person: str, text: str, heard: Callable[[], Any]) -> None:
         self._told += 1
         at = iso(self._began_at + self._told * DAY_MS)
         body = {
-            "messages": [{"role": "user", "name": person, "content": text + "."}],
+            "messages": [{"role": "user", "name": person, "content": text}],
             "occurred_at": at,
         }
         if self._ask("memories.process", body)[0]:

@@ -1284,6 +1284,19 @@ class Hit(TypedDict):
     highlights: NotRequired[list[Highlight] | None]
     explanation: NotRequired[dict[str, float] | None]
     """Contribution of each feature, with `explain`."""
+    evidence: NotRequired[list[HitEvidence] | None]
+    """Facts that are no results of their own beside the turn that they rest on."""
+
+
+class HitEvidence(TypedDict):
+    memory_id: str
+    """The turn, which is the result."""
+    start: int
+    """First code point of what the fact was read in."""
+    end: int
+    """The code point after its last."""
+    fact_id: str
+    """The memory of the fact."""
 
 
 class Hop(TypedDict):
@@ -1383,6 +1396,8 @@ class IngestionResult(TypedDict):
     """Statements that were known."""
     events: list[IngestionEvent]
     """One per statement, in order."""
+    statements: NotRequired[StatementCounts | None]
+    """What became of the sentences."""
     entities: int
     """Entities spoken of."""
     relationships: int
@@ -1494,6 +1509,23 @@ class KeyUsage(TypedDict):
     """Requests made with the key."""
     credits: int
     """Credits they cost."""
+
+
+class LeftOut(TypedDict):
+    """Sentences that no memory holds, by reason."""
+
+    greeting: int
+    """They greet, or part."""
+    acknowledgement: int
+    """They agree, thank or decline."""
+    reaction: int
+    """They only react to what was said."""
+    question: int
+    """They ask, and tell nothing."""
+    duplicate: int
+    """Their turn was known."""
+    other: int
+    """They say nothing else to be kept."""
 
 
 class Line(TypedDict):
@@ -2333,6 +2365,17 @@ class Standing(TypedDict):
     """Its number."""
     status: Literal["suspended", "active"]
     """The subscription's status now."""
+
+
+class StatementCounts(TypedDict):
+    seen: int
+    """Sentences of the messages that were read."""
+    kept: int
+    """Of these, those that a memory made by this job holds."""
+    facts: int
+    """Of these, those that facts were found in."""
+    left_out: LeftOut
+    """The rest, by why no new memory holds them."""
 
 
 class Stats(TypedDict):

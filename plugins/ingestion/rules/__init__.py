@@ -34,6 +34,7 @@ from plugins.ingestion.rules.italian import ITALIAN
 from plugins.ingestion.rules.patterns import Language, Rule
 from plugins.ingestion.rules.portuguese import PORTUGUESE
 from plugins.ingestion.rules.spanish import SPANISH
+from plugins.ingestion.sentences import around, sentences
 
 LANGUAGES: dict[str, Language] = {
     language.code: language
@@ -101,8 +102,34 @@ def _find(said: Sequence[Said], at: int) -> tuple[list[Fact], bool]:
         for start, end in clauses(one.content, language):
             found += _read(one, index, start, end, language, talk)
             if len(found) >= FACTS_PER_JOB_MAX or time.monotonic() > deadline:
-                return supported(_without_repeats(found), said), False
-    return supported(_without_repeats(found), said), True
+                return _finished(found, said), False
+    return _finished(found, said), True
+
+
+def _finished(found: list[Fact], said: Sequence[Said]) -> list[Fact]:
+    return in_whole_sentences(supported(_without_repeats(found), said), said)
+
+
+def in_whole_sentences(facts: Sequence[Fact], said: Sequence[Said]) -> list[Fact]:
+    """The facts with the sentence that each was read in for its text: verbatim, but for the name
+    that a clause of it has in the place of a pronoun.
+    """
+    spans = {fact.source: sentences(said[fact.source].content) for fact in facts}
+    places = [(fact.source, *around(spans[fact.source], fact.start, fact.end)) for fact in facts]
+    named: dict[tuple[int, int, int], dict[tuple[int, int], str]] = {}
+    for fact, place in zip(facts, places, strict=True):
+        clause = said[fact.source].content[fact.start : fact.end]
+        # A clause without a subject of its own was read with one; nobody said it.
+        if not fact.text.endswith(clause):
+            named.setdefault(place, {})[(fact.start, fact.end)] = fact.text
+    texts = {}
+    for source, low, high in places:
+        text = said[source].content
+        for (start, end), clause in sorted(named.get((source, low, high), {}).items())[::-1]:
+            text = text[:start] + clause + text[end:]
+        grown = len(text) - len(said[source].content)
+        texts[(source, low, high)] = text[low : high + grown]
+    return [replace(fact, text=texts[place]) for fact, place in zip(facts, places, strict=True)]
 
 
 def language_of(text: str) -> str:

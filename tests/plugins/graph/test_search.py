@@ -16,13 +16,16 @@ from tests.support.ingestion_harness import JUNE, IngestionHarness
 pytestmark = pytest.mark.usefixtures("without_delay")
 
 
+BOB = "Acme is nice. Bob works at Acme."
+
+
 @pytest.fixture
 def ingestion(tmp_path: Path) -> Iterator[IngestionHarness]:
     listening = IngestionHarness(tmp_path)
     listening.hear(
         "My sister Clara plays the cello.",
         "Clara works at Acme.",
-        "Acme is nice. Bob works at Acme.",
+        BOB,
         "I love karaoke.",
     )
     yield listening
@@ -38,22 +41,22 @@ def test_paths_lead_from_what_is_named_to_what_is_said(ingestion: IngestionHarne
     assert answer["grounding"]["subject_anchors"] == ["Ada"] and answer["search_type"] == "graph"
     contents = [hit["content"] for hit in answer["results"]]
     assert set(contents) == {
-        "My sister Clara plays the cello",
-        "Clara works at Acme",
-        "I love karaoke",
+        "My sister Clara plays the cello.",
+        "Clara works at Acme.",
+        "I love karaoke.",
     }
-    path = answer["paths"][contents.index("Clara works at Acme")]
+    path = answer["paths"][contents.index("Clara works at Acme.")]
     assert [(hop["source"], hop["type"], hop["target"]) for hop in path["hops"]] == [
         ("Ada", "sister", "Clara"),
         ("Clara", "works_at", "Acme"),
     ]
-    assert path["memory_id"] == answer["results"][contents.index("Clara works at Acme")]["id"]
+    assert path["memory_id"] == answer["results"][contents.index("Clara works at Acme.")]["id"]
     assert {entity["name"] for entity in answer["entities"]} >= {"Ada", "Clara", "Acme"}
 
 
 def test_depth_bounds_the_way(ingestion: IngestionHarness) -> None:
-    assert "Bob works at Acme" not in found(ingestion, entity="Clara", depth=1)
-    assert "Bob works at Acme" in found(ingestion, entity="Clara", depth=2)
+    assert BOB not in found(ingestion, entity="Clara", depth=1)
+    assert BOB in found(ingestion, entity="Clara", depth=2)
 
 
 def test_what_nobody_knows_matches_nothing(ingestion: IngestionHarness) -> None:
@@ -66,8 +69,8 @@ def test_what_nobody_knows_matches_nothing(ingestion: IngestionHarness) -> None:
 
 def test_as_of_follows_what_held_then(ingestion: IngestionHarness) -> None:
     ingestion.hear("Clara no longer works at Acme.", at=JUNE)
-    assert "Bob works at Acme" not in found(ingestion, entity="Clara", depth=2)
-    assert "Bob works at Acme" in found(ingestion, entity="Clara", depth=2, as_of="2023-04-01")
+    assert BOB not in found(ingestion, entity="Clara", depth=2)
+    assert BOB in found(ingestion, entity="Clara", depth=2, as_of="2023-04-01")
 
 
 def test_a_hybrid_search_gets_candidates(ingestion: IngestionHarness) -> None:
@@ -76,8 +79,8 @@ def test_a_hybrid_search_gets_candidates(ingestion: IngestionHarness) -> None:
         {"query": "What about Clara?", "search_type": "graph", "include_low_confidence": True},
     )["results"]
     assert {hit["content"] for hit in hits} >= {
-        "Clara works at Acme",
-        "My sister Clara plays the cello",
+        "Clara works at Acme.",
+        "My sister Clara plays the cello.",
     }
 
 

@@ -26,7 +26,7 @@ def ingestion(tmp_path: Path) -> Iterator[IngestionHarness]:
 
 def test_a_conversation_becomes_memories_and_claims(ingestion: IngestionHarness) -> None:
     result = ingestion.hear(
-        "I live in Lisbon and I work at Farfetch. Do you like it?",
+        "I live in Lisbon and I work at Farfetch. We chose it for the schools.",
         "My sister Clara plays the cello.",
     )
     assert (kinds(result), result["memories_created"], result["engine"]) == (
@@ -34,10 +34,11 @@ def test_a_conversation_becomes_memories_and_claims(ingestion: IngestionHarness)
         3,
         "rules",
     )
+    turn = "I live in Lisbon and I work at Farfetch. We chose it for the schools."
     assert ingestion.contents() == [
-        "I live in Lisbon",
-        "I work at Farfetch",
-        "My sister Clara plays the cello",
+        "I live in Lisbon and I work at Farfetch.",
+        turn,
+        "My sister Clara plays the cello.",
     ]
     assert ingestion.targets("Ada", "lives_in") == ["Lisbon"] and ingestion.targets(
         "Clara", "plays"
@@ -45,10 +46,13 @@ def test_a_conversation_becomes_memories_and_claims(ingestion: IngestionHarness)
     memory = ingestion("memories.list")["items"][-1]
     assert (memory["speaker"], memory["source_type"], memory["occurred_at"]) == (
         "Ada",
-        "inferred",
+        "message",
         "2023-03-01T10:00:00.000Z",
     )
     assert memory["searchable"]
+    by_text = {item["content"]: item for item in ingestion("memories.list")["items"]}
+    fact = by_text["I live in Lisbon and I work at Farfetch."]
+    assert (fact["source_type"], fact["source_reference"]) == ("inferred", by_text[turn]["id"])
 
 
 def test_evidence_is_verbatim(ingestion: IngestionHarness) -> None:
@@ -94,9 +98,9 @@ def test_a_move_supersedes_keeps_history_and_is_known_on_both_clocks(
     before = iso(ingestion.harness.now_ms)
     result = ingestion.hear("I moved from Lisbon to Oslo in May.", at=JUNE)
     (event,) = result["events"]
-    assert (event["event"], event["previous_content"]) == ("UPDATE", "I live in Lisbon")
+    assert (event["event"], event["previous_content"]) == ("UPDATE", "I live in Lisbon.")
     assert (result["memories_created"], result["memories_updated"]) == (1, 1)
-    assert ingestion.contents() == ["I moved from Lisbon to Oslo in May"]
+    assert ingestion.contents() == ["I moved from Lisbon to Oslo in May."]
     old = ingestion("memories.get", id=event["previous_memory_id"])
     assert (old["conflict_status"], old["superseded_by_id"]) == ("superseded", event["memory_id"])
     assert [
@@ -121,7 +125,7 @@ def test_event_time_decides_not_arrival(ingestion: IngestionHarness) -> None:
     ingestion.hear("I live in Oslo.", at=JUNE)
     result = ingestion.hear("I live in Lisbon.", at=MARCH)
     assert kinds(result) == ["ADD"]
-    assert ingestion.contents() == ["I live in Oslo"]
+    assert ingestion.contents() == ["I live in Oslo."]
     assert (
         ingestion("memories.get", id=result["events"][0]["memory_id"])["conflict_status"]
         == "superseded"
@@ -135,7 +139,7 @@ def test_what_ends_takes_its_memory_with_it(ingestion: IngestionHarness) -> None
     result = ingestion.hear("I no longer work at Acme.", "I hate karaoke.", at=JUNE)
     assert kinds(result) == ["DELETE", "UPDATE"]
     assert (result["memories_invalidated"], result["memories_updated"]) == (1, 1)
-    assert ingestion.contents() == ["I hate karaoke", "I no longer work at Acme"]
+    assert ingestion.contents() == ["I hate karaoke.", "I no longer work at Acme."]
     assert ingestion.targets("Ada", "works_at") == [] and ingestion.targets("Ada", "likes") == []
 
 
@@ -171,7 +175,7 @@ def test_assistants_are_not_listened_to(ingestion: IngestionHarness) -> None:
     ingestion("memories.process", body)
     ingestion.harness.settle()
     ingestion.harness.now_ms += 120_000
-    assert ingestion.contents() == ["I live in Oslo"] and ingestion.targets("ada", "lives_in") == [
+    assert ingestion.contents() == ["I live in Oslo."] and ingestion.targets("ada", "lives_in") == [
         "Oslo"
     ]
 
@@ -180,7 +184,7 @@ def test_deleting_a_memory_takes_back_what_it_did(ingestion: IngestionHarness) -
     ingestion.hear("I live in Lisbon.")
     result = ingestion.hear("I moved to Oslo in May.", at=JUNE)
     ingestion("memories.delete", id=result["events"][0]["memory_id"])
-    assert ingestion.contents() == ["I live in Lisbon"]
+    assert ingestion.contents() == ["I live in Lisbon."]
     assert ingestion.targets("Ada", "lives_in") == ["Lisbon"]
     assert (
         ingestion.harness("graph.entities.get", who=ingestion.me, entity_name="Oslo").status == 404
@@ -196,7 +200,7 @@ def test_deleting_what_was_between_leaves_the_last_word(ingestion: IngestionHarn
     )
     ingestion("memories.delete", id=second)
     assert (
-        ingestion.contents() == ["I live in Bergen"]
+        ingestion.contents() == ["I live in Bergen."]
         and ingestion("graph.contradictions")["items"] == []
     )
     assert ingestion("memories.get", id=first)["superseded_by_id"] == third
@@ -204,7 +208,7 @@ def test_deleting_what_was_between_leaves_the_last_word(ingestion: IngestionHarn
         "Lisbon"
     ] and ingestion.targets("Ada", "lives_in") == ["Bergen"]
     ingestion("memories.delete", id=third)
-    assert ingestion.contents() == ["I live in Lisbon"] and ingestion.targets(
+    assert ingestion.contents() == ["I live in Lisbon."] and ingestion.targets(
         "Ada", "lives_in"
     ) == ["Lisbon"]
 
@@ -214,10 +218,10 @@ def test_a_duplicate_of_what_was_superseded_stays_superseded(ingestion: Ingestio
     duplicate = ingestion.hear("I am living in Lisbon.")["events"][0]["merged_memory_id"]
     moved = ingestion.hear("I live in Oslo.", at=JUNE)["events"][0]["memory_id"]
     ingestion("memories.delete", id=kept)
-    assert ingestion.contents() == ["I live in Oslo"]
+    assert ingestion.contents() == ["I live in Oslo."]
     assert ingestion("memories.get", id=duplicate)["superseded_by_id"] == moved
     ingestion("memories.delete", id=moved)
-    assert ingestion.contents() == ["I am living in Lisbon"] and ingestion.targets(
+    assert ingestion.contents() == ["I am living in Lisbon."] and ingestion.targets(
         "Ada", "lives_in"
     ) == ["Lisbon"]
 
@@ -252,7 +256,7 @@ def test_a_rewritten_memory_claims_nothing_it_said_before(ingestion: IngestionHa
     assert ingestion.targets("Ada", "lives_in") == []
     assert kinds(ingestion.hear("I live in Oslo.", at=JUNE)) == ["ADD"]
     assert kinds(ingestion.hear("I live in Lisbon.")) == ["ADD"]
-    assert ingestion.contents() == ["I like the sea.", "I live in Oslo"], (
+    assert ingestion.contents() == ["I like the sea.", "I live in Oslo."], (
         "it is older than what is known by now"
     )
 
@@ -260,13 +264,16 @@ def test_a_rewritten_memory_claims_nothing_it_said_before(ingestion: IngestionHa
 def test_a_job_can_be_undone(ingestion: IngestionHarness) -> None:
     ingestion.hear("I live in Lisbon. I love karaoke.")
     stats = ingestion("graph.stats") | {"updated_at": None}
-    result = ingestion.hear("I moved to Oslo in May, and I hate karaoke.", at=JUNE)
+    before = ingestion.contents()
+    result = ingestion.hear("I moved to Oslo in May. And I hate karaoke.", at=JUNE)
+    assert (result["memories_created"], result["memories_updated"]) == (3, 2)
+    assert set(ingestion.contents()).isdisjoint(before), "the turn holds no more than its sentences"
     assert ingestion("memories.jobs.undo", job_id=result["job_id"]) == {
         "job_id": result["job_id"],
-        "deleted": 2,
-        "restored": 2,
+        "deleted": 3,
+        "restored": 3,
     }
-    assert ingestion.contents() == ["I live in Lisbon", "I love karaoke"]
+    assert ingestion.contents() == before
     assert ingestion.targets("Ada", "lives_in") == ["Lisbon"]
     assert ingestion("graph.stats") | {"updated_at": None} == stats
 
@@ -323,7 +330,7 @@ def test_a_claim_in_other_words_is_merged_and_can_be_parted(ingestion: Ingestion
         0,
         1,
     )
-    assert ingestion.contents() == ["I live in Oslo"]
+    assert ingestion.contents() == ["I live in Oslo."]
     duplicate = event["merged_memory_id"]
     (listed,) = ingestion("memories.merged", id=kept)["items"]
     assert (listed["id"], listed["superseded_by_id"], listed["content"]) == (
@@ -350,7 +357,7 @@ def test_a_meaning_in_other_words_is_merged_and_can_be_parted(meaning: Ingestion
     kept = meaning.hear("I love old films.")["events"][0]["memory_id"]
     result = meaning.hear("I love old movies.", "I love old cars.", at=JUNE)
     assert kinds(result) == ["NOOP", "ADD"]
-    assert meaning.contents() == ["I love old cars", "I love old films"] and meaning.targets(
+    assert meaning.contents() == ["I love old cars.", "I love old films."] and meaning.targets(
         "Ada", "likes"
     ) == ["old cars", "old films"]
     duplicate = result["events"][0]["merged_memory_id"]

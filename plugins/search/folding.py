@@ -1,0 +1,71 @@
+"""A fact and the turn that it was read in are one result: the turn, with where in it the fact
+stands.
+
+A fact is a memory that rests on another one (`MemoryRow.rests_on`): in its session it follows its
+turn, and nothing follows it. Where both are candidates, the turn is shown, as well ranked as the
+better of them. A fact whose turn may not be shown, because a filter leaves it out, is a result of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plugins.memories import MEMORY_FEATURES, MemoryRow, rows_at
+from runtime.api.context import ReadContext
+from storage.indexes import among
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """n candidates, of which some are shown as others.
+
+    shown  places of those that are results of their own, ascending
+    best   (n,) the place of the best of what is shown as each one
+    facts  ordinal of a turn -> those of the facts that are shown as it, best first
+    """
+
+    shown: np.ndarray
+    best: np.ndarray
+    facts: Mapping[int, Sequence[int]]
+
+
+def folded(
+    ctx: ReadContext, candidates: np.ndarray, previous: np.ndarray, scores: np.ndarray
+) -> Folded:
+    """Fold facts into their turns.
+
+    candidates, previous  (n,) ordinals, ascending, and those of what each follows in its session
+    """
+    places = np.arange(len(candidates))
+    features = ctx.index(MEMORY_FEATURES)
+    rests = (features.field("following", previous) != candidates) & among(candidates, previous)
+    facts: dict[int, list[int]] = {}
+    best = places.copy()
+    resting = np.flatnonzero(rests)
+    for fact in resting[np.argsort(-scores[resting], kind="stable")].tolist():
+        turn = int(np.searchsorted(candidates, previous[fact]))
+        if scores[fact] > scores[best[turn]]:
+            best[turn] = fact
+        facts.setdefault(int(previous[fact]), []).append(int(candidates[fact]))
+    return Folded(places[~rests], best, facts)
+
+
+def evidence(
+    ctx: ReadContext, row: MemoryRow, facts: Mapping[int, Sequence[int]]
+) -> list[dict[str, int | str]] | None:
+    """Where the facts that are shown as this memory stand in it, by code points: all of it where
+    one is told in other words. None where no fact is.
+    """
+    ordinals = facts.get(row.ordinal)
+    if not ordinals:
+        return None
+    found = []
+    for fact in rows_at(ctx, ordinals):
+        start = row.content.find(fact.content)
+        end = len(row.content) if start < 0 else start + len(fact.content)
+        found.append({"memory_id": row.id, "start": max(start, 0), "end": end, "fact_id": fact.id})
+    return found
