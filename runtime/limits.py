@@ -156,6 +156,14 @@ READ_THREADS_MAX = 2
 READ_PATIENCE_SECONDS = (
     0.02  # without an end to any read while others wait, before one more thread takes some
 )
+HEAVY_READ_THREADS = 2
+HEAVY_READ_ROWS_MAX = 1_000_000
+HEAVY_READ_BYTES_MAX = 1024**3
+HEAVY_READ_CPU_SECONDS_MAX = 5.0
+HEAVY_READ_CHECKED_ROWS = 64  # between two looks at the clock
+HEAVY_READS_WAITING_OF_ACCOUNT_MAX = 8
+HEAVY_READS_WAITING_MAX = 256
+LOOP_STALL_SECONDS = 0.1  # a step that holds an event loop as long is counted
 OUTBOX_RETENTION_SECONDS = 7 * 24 * 3600
 EXPIRED_ROWS_SWEPT_PER_WRITE = 8
 CALL_SECONDS_MAX = 120

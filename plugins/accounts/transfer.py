@@ -369,6 +369,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/account/export/parts",
         handler=export_part,
+        heavy=True,
         query=PartQuery,
         response=Part,
         scope="admin",

@@ -262,6 +262,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/search/graph",
         handler=search,
+        heavy=True,
         body=GraphSearch,
         response=GraphSearchReply,
         rate="search",

@@ -217,6 +217,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/memories/audit",
         handler=audit,
+        heavy=True,
         query=AuditQuery,
         response=Audit,
         stability="beta",

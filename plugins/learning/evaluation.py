@@ -76,9 +76,8 @@ from plugins.learning.statistics import (
     worst_case,
 )
 from runtime.api.context import ReadContext
-from runtime.api.operation import Call, Read
+from runtime.api.operation import Read
 from runtime.api.pagination import Page, PageQuery, envelope, position
-from runtime.inference import Models
 from runtime.timestamps import iso
 
 CENSORED_SHARE_MAX = 0.5  # of the decisions; with more missing, the others say little of them
@@ -120,13 +119,6 @@ def load_insights(ctx: ReadContext, body: None) -> dict[str, Any] | None:
     get_policy(ctx, ctx.path["key"])
     number_of(ctx, ctx.query.collection_id)
     return parsed_context(ctx.query.context)
-
-
-async def on_a_thread(call: Call, loaded: Any, models: Models) -> Any:
-    """Nothing to prepare: operations that have this step run beside the event loop, where they may
-    take their time.
-    """
-    return loaded
 
 
 def insights(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -490,6 +482,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/learning/policies",
         handler=list_policies,
+        heavy=True,
         query=PageQuery,
         response=Page[Policy],
         stability="beta",
@@ -513,7 +506,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/learning/policies/{key}/insights",
         load=load_insights,
-        prepare=on_a_thread,
+        heavy=True,
         handler=insights,
         query=InsightsQuery,
         response=Insights,
@@ -550,7 +543,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/learning/policies/{key}/evaluate",
         load=load_evaluation,
-        prepare=on_a_thread,
+        heavy=True,
         handler=evaluate,
         body=Evaluate,
         response=Evaluation,

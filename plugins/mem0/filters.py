@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugins.memories import FILTER_NODES_MAX
+from plugins.mem0.limits import FILTER_NODES_MAX
 from runtime.errors import ValidationFailed
 from runtime.limits import JSON_DEPTH_MAX
 from runtime.timestamps import MS_MAX, MS_MIN, iso

@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 HISTORY_PAGES_MAX = 10  # of a memory's versions that a mount reads at once
+FILTER_NODES_MAX = 256  # conditions of one filter

@@ -34,12 +34,11 @@ from plugins.memories.create import CREATE, CREATE_RAW, memory_reply
 from plugins.memories.features import TextFeatures
 from plugins.memories.fields import metadata_value
 from plugins.memories.figures import figures
-from plugins.memories.filters import Facet, compile_filter
+from plugins.memories.filters import Facet, compile_filter, is_wide
 from plugins.memories.indexing import INDEX_JOB, index_in_time, index_texts, wait_seconds
 from plugins.memories.limits import (
     BATCH_ITEMS_MAX,
     CONTENT_CHARS_MAX,
-    FILTER_NODES_MAX,
     TAGS_MAX,
     TITLE_CHARS_MAX,
 )
@@ -116,7 +115,6 @@ __all__ = [
     "CREATE_RAW",
     "DELETE_ALL_CONFIRMATION",
     "EXAMPLE",
-    "FILTER_NODES_MAX",
     "MEMORIES_ACCESSED",
     "MEMORY_CREATED",
     "MEMORY_DELETED",
@@ -159,6 +157,7 @@ __all__ = [
     "index_again",
     "index_in_time",
     "index_texts",
+    "is_wide",
     "known_at",
     "memory_reply",
     "memory_view",

@@ -25,7 +25,7 @@ object under the path counts for as well. A list in the metadata matches by each
 Texts compare by code points, numbers only with numbers.
 
 Bitmaps answer all but comparisons of texts (gt, contains and the like), which read the memories
-that the other conditions leave, TEXTS_READ_MAX at most.
+that the other conditions leave (plugins/memories/text_conditions.py).
 
 A field, an operator or an operand that does not fit is a 422 at its own `loc`, so that a typing
 error never widens a search.
@@ -34,7 +34,7 @@ error never widens a search.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from typing import Any, ClassVar
@@ -49,9 +49,15 @@ from plugins.memories.fields import (
     metadata_values,
     number_text,
 )
-from plugins.memories.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX, TEXTS_READ_MAX
-from plugins.memories.rows import MEMORIES, MemoryRow
+from plugins.memories.limits import (
+    FILTER_NODES_LIGHT_MAX,
+    FILTER_NODES_MAX,
+    FILTER_VALUES_LIGHT_MAX,
+    FILTER_VALUES_MAX,
+)
+from plugins.memories.rows import MemoryRow
 from plugins.memories.store import find_ordinal
+from plugins.memories.text_conditions import METADATA, Loc, Reading, TextPasses, text_conditions
 from plugins.memories.times import within_times
 from runtime.api.context import ReadContext
 from runtime.errors import ValidationFailed
@@ -84,14 +90,12 @@ FIELDS = (
     "content",
     "metadata.<path>",
 )
-METADATA = "metadata."
 COMPARISONS = ("gt", "gte", "lt", "lte")
 NAME_CHARS_SHOWN_MAX = 64
 NUMBER_MAX = sys.float_info.max
 
 _COMPARE = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 
-Loc = tuple[str | int, ...]
 Span = tuple[Any, Any]  # the lowest and the highest value of a field that count
 
 
@@ -125,7 +129,35 @@ def compile_filter(ctx: ReadContext, condition: Any, loc: Loc) -> Filter:
     """The condition as a Filter. Raises ValidationFailed with the offending loc; {} holds for
     everything.
     """
-    return _Compiler(ctx).condition(condition, loc)
+    compiled = _Compiler(ctx).condition(condition, loc)
+    return compiled if next(text_conditions(compiled), None) is None else Reading(ctx, compiled)
+
+
+def is_wide(condition: Any) -> bool:
+    """Whether a condition, which need not be valid, may read many rows: it compares texts or
+    ranges, or has more parts than FILTER_NODES_LIGHT_MAX or FILTER_VALUES_LIGHT_MAX.
+    """
+    waiting, nodes, values = [condition], 0, 0
+    while waiting:
+        found = waiting.pop()
+        nodes += 1
+        if isinstance(found, list):
+            waiting += found
+        elif isinstance(found, dict):
+            for name, value in found.items():
+                if name in ("AND", "OR", "NOT"):
+                    waiting.append(value)
+                    continue
+                nodes += 1
+                given = value if isinstance(value, dict) else {"eq": value}
+                values += sum(len(each) for each in given.values() if isinstance(each, list))
+                if "*" in given.values() or (
+                    name not in TIMES and not given.keys() <= {"eq", "ne", "in", "nin"}
+                ):
+                    return True
+        if nodes > FILTER_NODES_LIGHT_MAX or values > FILTER_VALUES_LIGHT_MAX:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -151,42 +183,6 @@ class Only:
         return BitMap() if self.ordinal is None else universe & BitMap((self.ordinal,))
 
 
-@dataclass(frozen=True)
-class TextPasses:
-    """One of the memory's texts under this name passes the test. Evaluate it last: it reads every
-    memory of the universe.
-    """
-
-    ctx: ReadContext
-    name: str
-    test: Callable[[str], bool]
-    loc: Loc
-
-    def evaluate(self, bound: BoundBitmaps, universe: BitMap) -> BitMap:
-        if len(universe) > TEXTS_READ_MAX:
-            problem = (
-                f"would read more than {TEXTS_READ_MAX} memories; narrow the search by other fields"
-            )
-            raise ValidationFailed.at(self.loc, problem, "too_long")
-        rows = self.ctx[MEMORIES].get_many([(ordinal,) for ordinal in universe])
-        return BitMap(
-            row.ordinal
-            for row in rows
-            if row is not None and any(map(self.test, _texts_of(row, self.name)))
-        )
-
-
-def _texts_of(row: MemoryRow, name: str) -> list[str]:
-    if name.startswith(METADATA):
-        return [
-            value
-            for path, value in metadata_values(row.metadata)
-            if path == _path(name) and isinstance(value, str)
-        ]
-    text = getattr(row, name)
-    return [] if text is None else [text]
-
-
 class _Compiler:
     def __init__(self, ctx: ReadContext):
         self._ctx = ctx
@@ -202,12 +198,12 @@ class _Compiler:
         if not isinstance(condition, dict):
             raise ValidationFailed.at(loc, "must be an object", "dict_type")
         entries = [self._entry(name, value, (*loc, name)) for name, value in condition.items()]
-        return AllOf(*sorted(entries, key=_reads))  # what reads memories comes after what narrows
+        return AllOf(*entries)
 
     def _entry(self, name: str, value: Any, loc: Loc) -> Filter:
         if name in ("AND", "OR"):
             parts = self._list(value, loc)
-            return AllOf(*sorted(parts, key=_reads)) if name == "AND" else AnyOf(*parts)
+            return AllOf(*parts) if name == "AND" else AnyOf(*parts)
         if name == "NOT":
             return Not(
                 AnyOf(*self._list(value, loc))
@@ -321,15 +317,13 @@ class _Compiler:
                 metadata_numbers(secret, path),
             )
         text, compare = _text(operand, loc), _COMPARE[operator]
-        return TextPasses(self._ctx, name, lambda stored: compare(stored, text), loc)
+        return TextPasses(name, lambda stored: compare(stored, text), False, loc)
 
     def _contains(self, name: str, operand: Any, folded: bool, loc: Loc) -> Filter:
         if name == "tags" or (name.startswith(METADATA) and not isinstance(operand, str)):
             return self._equals(name, operand, loc)
         wanted = _text(operand, loc).casefold() if folded else _text(operand, loc)
-        return TextPasses(
-            self._ctx, name, lambda stored: wanted in (stored.casefold() if folded else stored), loc
-        )
+        return TextPasses(name, lambda stored: wanted in stored, folded, loc)
 
     def _list(self, value: Any, loc: Loc) -> list[Filter]:
         if not isinstance(value, list):
@@ -345,15 +339,6 @@ class _Compiler:
                 loc, f"a filter may list at most {FILTER_VALUES_MAX} values", "too_long"
             )
         return operand
-
-
-def _reads(condition: Filter) -> bool:
-    """Whether it reads memories."""
-    if isinstance(condition, Not):
-        return _reads(condition.condition)
-    return isinstance(condition, TextPasses) or (
-        isinstance(condition, AllOf | AnyOf) and any(map(_reads, condition.filters))
-    )
 
 
 def _beyond(field: str, operator: str, value: str, span: Span) -> Filter:

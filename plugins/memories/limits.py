@@ -27,7 +27,12 @@ IMPORT_VERSIONS_MAX = 10_000
 # --- filters --------------------------------------------------------------------------------------
 FILTER_NODES_MAX = 256
 FILTER_VALUES_MAX = 4_096  # in all lists of one filter
+FILTER_NODES_LIGHT_MAX = 16  # a filter with more is heavy
+FILTER_VALUES_LIGHT_MAX = 64
 TEXTS_READ_MAX = 20_000  # memories whose texts one filter may read
+TEXTS_COMPARED_MAX = 1_000_000  # memories times conditions
+TEXT_CHARS_COMPARED_MAX = 200_000_000  # characters times conditions
+TEXT_ROWS_AT_ONCE = 64
 METADATA_VALUES_INDEXED_MAX = 256  # of one memory
 
 # --- indexing -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field, StrictBool
 
-from plugins.memories.filters import compile_filter
+from plugins.memories.filters import compile_filter, is_wide
 from plugins.memories.limits import LIST_OFFSET_MAX, LISTED_SCOPES_MAX
 from plugins.memories.models import EXAMPLE, Memory, Scoped
 from plugins.memories.rows import MEMORY_FIELDS
@@ -118,11 +118,15 @@ OPERATIONS = (
         method="POST",
         path="/v1/memories/query",
         handler=query,
+        heavy=lambda call: is_wide(call.body.filters),
         body=MemoriesQuery,
         response=MemoriesFound,
         stability="beta",
         summary="List memories that pass a filter",
-        description="Newest first, from any offset on; the filter language of searches.",
+        description=(
+            "Newest first, from any offset on; the filter language of searches. What would read or "
+            "compare too much is 422 and says what would narrow it."
+        ),
         example={
             "filters": {"AND": [{"user_id": "ada"}, {"tags": {"contains": "home"}}]},
             "limit": 20,
@@ -134,6 +138,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/memories/scopes",
         handler=scopes,
+        heavy=True,
         query=ScopesQuery,
         response=ScopesFound,
         stability="beta",

@@ -53,7 +53,7 @@ from plugins.search.search import (
     ranked_among,
     scan_together,
 )
-from plugins.search.universe import universe
+from plugins.search.universe import is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read, View
 from runtime.api.plugin import Retriever
@@ -317,6 +317,7 @@ OPERATIONS = (
         ahead=ahead,
         batch=scan_together,
         handler=search,
+        heavy=is_heavy,
         complete=complete,
         body=AdvancedBody,
         response=AdvancedReply,

@@ -41,7 +41,7 @@ from plugins.search.models import (
 )
 from plugins.search.names import Named
 from plugins.search.question import Question, ask
-from plugins.search.universe import universe
+from plugins.search.universe import is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read, View
 from runtime.inference import Models, count_tokens
@@ -332,6 +332,7 @@ OPERATIONS = (
         ahead=ahead,
         batch=search.scan_together,
         handler=context,
+        heavy=is_heavy,
         body=ContextBody,
         response=ContextReply,
         rate="search",

@@ -50,7 +50,7 @@ from plugins.search.names import Named, find_names, said_by
 from plugins.search.question import Question, ask
 from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
 from plugins.search.slips import embedded, possible_slips
-from plugins.search.universe import FILTERS_AT, universe
+from plugins.search.universe import FILTERS_AT, is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read
 from runtime.inference import InferenceUnavailable, Models
@@ -523,6 +523,7 @@ OPERATIONS = (
         ahead=ahead,
         batch=scan_together,
         handler=search,
+        heavy=is_heavy,
         body=SearchBody,
         response=SearchReply,
         rate="search",
@@ -540,6 +541,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/search/similar/{id}",
         handler=similar,
+        heavy=True,
         query=SimilarQuery,
         response=SearchReply,
         rate="search",

@@ -6,11 +6,17 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from plugins.memories import MEMORY_FIELDS, compile_filter, known_at, readable
+from plugins.memories import MEMORY_FIELDS, compile_filter, is_wide, known_at, readable
 from runtime.api.context import ReadContext
+from runtime.api.operation import Call
 from storage.indexes import AllOf
 
 FILTERS_AT = ("body", "filters")
+
+
+def is_heavy(call: Call) -> bool:
+    """Whether a search may read many rows before it ranks any: by a wide filter, or in the past."""
+    return call.body.as_of is not None or is_wide(call.body.filters)
 
 
 def universe(ctx: ReadContext, body: Any) -> BitMap:

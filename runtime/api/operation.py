@@ -17,6 +17,9 @@ What it may declare depends on its kind: a Read, a Write or a Flow.
             complete(call, made, models) -> body         optional, with prepare; async; remote work
                                                          on what the handler made, its snapshot
                                                          closed
+            heavy                                        optional; whether the handler may read many
+                                                         rows: it then runs beside the event loop
+                                                         and the other reads, and within bounds
     Write   load, prepare                                as above
             handler(ctx: WriteContext, body) -> Reply | body   synchronous, deterministic, inside
                                                          one transaction
@@ -272,6 +275,7 @@ class Operation:
     prepare: ClassVar[Prepare | None] = None
     batch: ClassVar[Batch | None] = None
     complete: ClassVar[Complete | None] = None
+    heavy: ClassVar[bool | Callable[[Call], bool]] = False
     finish: ClassVar[Finish | None] = None
     reserves: ClassVar[Callable[[Any, Settings], int] | None] = None
     idempotency: ClassVar[Idempotency] = Idempotency.NONE
@@ -286,8 +290,14 @@ class Operation:
 
     @property
     def is_immediate(self) -> bool:
-        """Whether a call is answered without waiting for anything."""
+        """Whether a call is answered without waiting for anything, unless it is heavy."""
         return self.kind is Kind.READ and self.prepare is None and not self.fresh_usage
+
+    def is_heavy(self, call: Call) -> bool:
+        """Whether this call may read many rows."""
+        if call.preflight or call.rejected is not None:
+            return False  # it is refused, or has no body yet
+        return self.heavy(call) if callable(self.heavy) else self.heavy
 
     def credits_for(self, body: Any) -> int:
         """What a call with this body asks for before its work."""
@@ -311,6 +321,10 @@ class Read(Operation):
     """Changes nothing, and is answered from one snapshot.
 
     prepare,ahead,batch,complete  optional steps around the handler
+    heavy        whether it may read many rows, or (call) -> whether this call may: it then travels
+                 alone, and its handler runs on a thread of the heavy reads, one of an account's at
+                 a time, and is refused where it reads more than HEAVY_READ_ROWS_MAX or
+                 HEAVY_READ_BYTES_MAX, or takes longer than HEAVY_READ_CPU_SECONDS_MAX
     fresh_usage  what was counted in memory is written down first, so that the operation sees all
                  usage before it
     """
@@ -322,6 +336,7 @@ class Read(Operation):
     ahead: Load | None = None
     batch: Batch | None = None
     complete: Complete | None = None
+    heavy: bool | Callable[[Call], bool] = False
     fresh_usage: bool = False
 
 

@@ -11,6 +11,7 @@ a queue per class of call:
     read, write            no remote work, answered in microseconds to a commit
     slow_read, slow_write  operations that prepare something first (an embedding); several batches
                            are under way
+    heavy_read             reads that may take seconds: each travels alone
     remote_read, remote_write  calls that wait for somebody else's server (a reranker, a language
                                model), for seconds: each travels
                            alone, and many are under way
@@ -49,6 +50,7 @@ BATCHES_UNDER_WAY_MAX = {
     "read": 1,
     "write": 1,
     "slow_read": 4,
+    "heavy_read": 256,
     "slow_write": 8,
     "remote_read": 256,
     "remote_write": 256,
@@ -60,6 +62,7 @@ CALLS_PER_BATCH_MAX = {
     "read": BATCH_CALLS_MAX,
     "write": BATCH_CALLS_MAX,
     "slow_read": BATCH_CALLS_MAX,
+    "heavy_read": 1,
     "slow_write": 8,
     "remote_read": 1,
     "remote_write": 1,
@@ -77,6 +80,8 @@ def queue_of(operation: Operation, call: Call) -> str:
     that could be asked.
     """
     name = "read" if operation.kind is Kind.READ else "write"
+    if operation.is_heavy(call):
+        return "heavy_read"
     if operation.prepare is None or call.preflight or call.rejected is not None:
         return name
     is_remote = operation.complete is not None or (

@@ -92,10 +92,11 @@ class _OnBehalf:
         auth.authorise(self._principal, operation, call.body)
         with self._parts.store.snapshot() as snapshot:
             ctx = self._context(reading(operation), snapshot, call)
-            if operation.load is not None:
-                ctx.prepared = operation.load(ctx, call.body)
-            if operation.prepare is None:
-                return formed(operation, operation.handler(ctx, call.body))
+            if not operation.is_heavy(call):
+                if operation.load is not None:
+                    ctx.prepared = operation.load(ctx, call.body)
+                if operation.prepare is None:
+                    return formed(operation, operation.handler(ctx, call.body))
         return (await self._reads.prepared(operation, ctx))[0]
 
     async def look(self, work: Callable[[ReadContext], T]) -> T:

@@ -5,7 +5,8 @@
     the key                       held while the call runs, where its twin is told to wait
     standing                      what costs credits is refused to a suspended account
     the month's credits           held until it is known what the call costs
-    load                          what the operation reads before slow work
+    load                          what the operation reads before slow work; a heavy one does it
+                                  apart (runtime/shard/heavy_reads.py)
 
 `enter` takes these steps in that order, on one snapshot, and what a call held is given back where a
 step refuses it. Credential and key are looked at once more in a write's transaction, since both may
@@ -106,7 +107,7 @@ class Head:
             if reservation.credits:
                 _check_standing(ctx, operation)
                 self._reserve_credits(reservation, ctx, snapshot)
-            if operation.load is not None:
+            if operation.load is not None and not operation.is_heavy(call):
                 ctx.prepared = operation.load(ctx, call.body)
         except BaseException:
             if held is not None:

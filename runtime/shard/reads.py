@@ -1,7 +1,8 @@
 """The way of a read: its handler runs on a snapshot, and it is charged a second later.
 
 A read without slow work is answered at once, on the event loop. One that prepares something (an
-embedding) holds no snapshot meanwhile, and its handler runs in its turn on a thread of the pool.
+embedding) holds no snapshot meanwhile, and its handler runs in its turn on a thread of the pool. A
+heavy one, with or without such work, runs apart from both (runtime/shard/heavy_reads.py).
 What a read leaves behind, events and notes of what it touched, is written when its reply is on its
 way.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from typing import Any
 
 from runtime.api import tenants
 from runtime.api.context import ReadContext, WriteContext
@@ -19,6 +22,7 @@ from runtime.errors import Unavailable
 from runtime.inference import meanwhile, remembered_for
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, SLOW_CALLS_MAX
 from runtime.shard.head import Entered, Head, Parts, formed, reading
+from runtime.shard.heavy_reads import HeavyReads
 from runtime.shard.read_pool import ReadPool
 from runtime.shard.writer import Outcome
 from storage.store import Snapshot, Transaction
@@ -28,12 +32,12 @@ log = logging.getLogger("mneme.shard")
 
 class Reads:
     """
-    slow        reads with slow work that are under way
+    slow        reads with slow work, and heavy ones, that are under way
     announcing  writes of events that reads announced
     """
 
-    def __init__(self, parts: Parts, head: Head, pool: ReadPool):
-        self._parts, self._head, self._pool = parts, head, pool
+    def __init__(self, parts: Parts, head: Head, pool: ReadPool, heavy: HeavyReads):
+        self._parts, self._head, self._pool, self._heavy = parts, head, pool, heavy
         self.slow = 0
         self.announcing: set[asyncio.Task] = set()
 
@@ -50,8 +54,8 @@ class Reads:
         self._leave(operation, call, entered, ctx)
         return reply
 
-    async def after_preparing(self, operation: Read, call: Call) -> Reply:
-        """Answer a read that has slow work to do before."""
+    async def aside(self, operation: Read, call: Call) -> Reply:
+        """Answer a read that has slow work to do before, or is heavy."""
         if self.slow >= SLOW_CALLS_MAX:
             raise Unavailable("Too many searches are waiting. Retry in a moment.")
         self.slow += 1
@@ -82,10 +86,9 @@ class Reads:
     async def prepared(
         self, operation: Read, loaded: OperatorReadContext
     ) -> tuple[Reply, ReadContext]:
-        """Everything about a read with slow work that comes after `load`; -> also the context its
-        handler was given.
+        """Everything about such a read that comes after `load`; -> also the context its handler was
+        given.
         """
-        assert operation.prepare is not None
         parts, call, made = self._parts, loaded.call, list[OperatorReadContext]()
 
         def make(snapshot: Snapshot) -> OperatorReadContext:
@@ -102,20 +105,55 @@ class Reads:
             return ctx
 
         tenant = (loaded.scope.slot, loaded.scope.tenant)
-        # Beside others it would only take the time that they need.
-        is_alone = operation.ahead is not None and self.slow == 1
-        ahead = self._pool.ahead(operation, make_ahead) if is_alone else None
-        try:
-            with remembered_for(tenant), meanwhile(ahead.begin if ahead is not None else None):
-                prepared = await operation.prepare(call, loaded.prepared, parts.models)
-        except BaseException:
-            if ahead is not None:
-                ahead.leave()
-            raise
-        reply = await self._pool.run(operation, tenant, make, prepared, ahead)
+        if operation.is_heavy(call):
+            reply = await self._heavily(operation, loaded, make)
+        else:
+            assert operation.prepare is not None
+            # Beside others it would only take the time that they need.
+            is_alone = operation.ahead is not None and self.slow == 1
+            ahead = self._pool.ahead(operation, make_ahead) if is_alone else None
+            try:
+                with remembered_for(tenant), meanwhile(ahead.begin if ahead is not None else None):
+                    prepared = await operation.prepare(call, loaded.prepared, parts.models)
+            except BaseException:
+                if ahead is not None:
+                    ahead.leave()
+                raise
+            reply = await self._pool.run(operation, tenant, make, prepared, ahead)
         if operation.complete is not None:
             reply = formed(operation, await operation.complete(call, reply.body, parts.models))
         return reply, made[-1]
+
+    async def _heavily(
+        self,
+        operation: Read,
+        entered: OperatorReadContext,
+        make: Callable[[Snapshot], OperatorReadContext],
+    ) -> Reply:
+        """The reply of a heavy read: its `load` runs apart too."""
+        call, account = entered.call, (entered.scope.slot, entered.scope.tenant)
+
+        def loaded(ctx: OperatorReadContext) -> Any:
+            return None if operation.load is None else operation.load(ctx, call.body)
+
+        def answered(ctx: OperatorReadContext, prepared: Any) -> Reply:
+            ctx.prepared = prepared
+            if operation.batch is not None:
+                operation.batch(ctx, [prepared])
+            return formed_read(operation, operation.handler(ctx, call.body))
+
+        def at_once(snapshot: Snapshot) -> Reply:
+            ctx = make(snapshot)
+            return answered(ctx, loaded(ctx))
+
+        if operation.prepare is None:
+            return await self._heavy.run(account, call, at_once)
+        found = await self._heavy.run(account, call, lambda snapshot: loaded(make(snapshot)))
+        with remembered_for(account):
+            prepared = await operation.prepare(call, found, self._parts.models)
+        return await self._heavy.run(
+            account, call, lambda snapshot: answered(make(snapshot), prepared)
+        )
 
     def _leave(self, operation: Read, call: Call, entered: Entered, read: ReadContext) -> None:
         """What a read leaves behind once its reply is formed. It costs what it held, which is

@@ -29,6 +29,7 @@ from runtime.shard.background import Background
 from runtime.shard.durability import Durability
 from runtime.shard.flows import Flows
 from runtime.shard.head import Head, Parts
+from runtime.shard.heavy_reads import HeavyReads
 from runtime.shard.holds import Holds
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.read_pool import ReadPool
@@ -141,6 +142,7 @@ class Shard:
             raise
         self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
         self._pool = ReadPool(self.store, formed_read, READ_THREADS_MAX)
+        self._heavy = HeavyReads(self.store)
         if self._embedder is not None:
             self._pool.on_backlog = self._embedder.yield_to_reads
         self._writer = Writer(self.store, self.registry, self._enqueued)
@@ -158,7 +160,7 @@ class Shard:
         )
         holds = Holds()
         self._head = Head(parts, holds)
-        self.reads = Reads(parts, self._head, self._pool)
+        self.reads = Reads(parts, self._head, self._pool, self._heavy)
         self._writes = Writes(parts, self._head, holds)
         self._flows = Flows(parts, self._head, holds)
         background = Background(parts, self._head, self.reads)
@@ -172,11 +174,15 @@ class Shard:
         keep slow calls apart.
         """
         self._batches += 1
-        if all(self.registry.operations[call.operation].is_immediate for call in calls):
+        if all(self._is_immediate(call) for call in calls):
             return [
                 await self.execute(call) for call in calls
             ]  # none of them waits, so tasks would only cost
         return list(await asyncio.gather(*(self.execute(call) for call in calls)))
+
+    def _is_immediate(self, call: Call) -> bool:
+        operation = self.registry.operations[call.operation]
+        return operation.is_immediate and not operation.is_heavy(call)
 
     async def execute(self, call: Call) -> Reply:
         """Answer one call. Raises StorageFailed only."""
@@ -203,9 +209,9 @@ class Shard:
             if call.preflight:
                 return self._head.authorise_only(operation, call)
             if isinstance(operation, Read):
-                if operation.prepare is None:
+                if operation.prepare is None and not operation.is_heavy(call):
                     return self.reads.at_once(operation, call)
-                return await self.reads.after_preparing(operation, call)
+                return await self.reads.aside(operation, call)
             if isinstance(operation, Write):
                 return await self._acknowledged(await self._writes.run(operation, call))
             return await self._acknowledged(await self._flows.step(operation, call))
@@ -276,6 +282,7 @@ class Shard:
         await asyncio.gather(self._looking, return_exceptions=True)
         await asyncio.to_thread(self._writer.close)
         self._pool.close()
+        self._heavy.close()
         if self._durability is not None:
             await self._durability.close()
         self.store.close()
@@ -332,6 +339,7 @@ class Shard:
             "slots": self._gate.figures() | self.moves.figures(),
             "write_queue": self._writer.depth,
             "slow_calls": self.reads.slow,
+            "heavy_reads": self._heavy.depth,
             "jobs_waiting": self.jobs.depth,
             "jobs_oldest_age_ms": self.jobs.oldest_age_ms(),
             "lanes": self.jobs.concurrency_groups(),

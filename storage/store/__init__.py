@@ -58,6 +58,7 @@ from storage.store.keycode import decode as decode_key
 from storage.store.keycode import decode_count, prefix_end, short
 from storage.store.keycode import encode as encode_key
 from storage.store.keyring import KEYS_FILE, Keyring, KeyShredded, shredded_scope, write_records
+from storage.store.meter import Meter
 from storage.store.resident import ResidentCache
 from storage.store.schema import Changes, Committed, Identity, Migration, Rebuild, Row, Scope, Table
 from storage.store.sealed_file import seal_file, unseal_file
@@ -87,6 +88,7 @@ __all__ = [
     "KeyShredded",
     "Keyring",
     "LogGap",
+    "Meter",
     "Migration",
     "OpenStore",
     "Piece",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import lmdb
 
@@ -19,6 +19,7 @@ from storage.store.directory import StoreError
 from storage.store.environment import Environment
 from storage.store.keycode import ALL_KEYS_END
 from storage.store.keyring import Keyring
+from storage.store.meter import Meter, MeteredTransaction
 from storage.store.resident import ResidentCache
 from storage.store.schema import Changes, Identity, Place, Row, Scope, Table
 
@@ -51,9 +52,9 @@ class OpenStore:
         """The sequence of the last commit."""
         return self._sequence
 
-    def snapshot(self) -> Snapshot:
-        """The store as it is now, for reading."""
-        return Snapshot(self)
+    def snapshot(self, meter: Meter | None = None) -> Snapshot:
+        """The store as it is now, for reading; what is read is counted, where a meter is given."""
+        return Snapshot(self, meter)
 
 
 class Reader:
@@ -145,14 +146,16 @@ class Snapshot(Reader):
     time. Keep it short: pages that it sees cannot be reused.
     """
 
-    def __init__(self, store: OpenStore):
-        super().__init__(store, store.environment.begin())
+    def __init__(self, store: OpenStore, meter: Meter | None = None):
+        self._begun = store.environment.begin()
+        counted = self._begun if meter is None else MeteredTransaction(self._begun, meter)
+        super().__init__(store, cast(Any, counted))
         self._open = True
 
     def close(self) -> None:
         if self._open:
             self._open = False
-            self.store.environment.end(self.inner)
+            self.store.environment.end(self._begun)
 
     def __enter__(self) -> Snapshot:
         return self

@@ -2700,8 +2700,8 @@ class Memories:
     ) -> models.MemoriesFound:
         """List memories that pass a filter.
 
-        Newest first, from any offset on; the filter language of searches. Needs the scope
-        `read`.
+        Newest first, from any offset on; the filter language of searches. What would read
+        or compare too much is 422 and says what would narrow it. Needs the scope `read`.
 
         collection_id       The collection it belongs to; the default one when absent.
         user_id             The caller's end user.
