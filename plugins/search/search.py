@@ -126,11 +126,11 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
     try:
         async with asyncio.timeout(wait_seconds):
             if call.body.fast or prepared.unread or call.body.search_type != "hybrid":
-                prepared.vector = (await models.embedder.embed([text]))[0]
+                prepared.vector = (await models.embedder.embed([text], is_query=True))[0]
             else:
                 spans = [(word.start, word.end) for word in prepared.words]
                 prepared.vector, prepared.word_vectors = (
-                    await models.embedder.embed_words([text], [spans])
+                    await models.embedder.embed_words([text], [spans], is_query=True)
                 )[0]
         prepared.space = models.embedder.space
     except (InferenceUnavailable, TimeoutError):

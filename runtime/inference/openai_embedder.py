@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 import numpy as np
 
 from runtime import limits
-from runtime.inference.embedding import Asked, BoundedEmbedder, Embedding, InferenceUnavailable
+from runtime.inference.embedding import (
+    NO_PREFIXES,
+    Asked,
+    BoundedEmbedder,
+    Embedding,
+    InferenceUnavailable,
+    Prefixes,
+)
 from runtime.inference.remote_endpoint import EndpointFailed, RemoteEndpoint
 
 
@@ -37,9 +46,13 @@ class OpenAiEmbedder(BoundedEmbedder):
         timeout_seconds: float = 10.0,
         queue_max: int = 4_096,
         cache_entries: int = 4_096,
+        prefixes: Prefixes = NO_PREFIXES,
     ):
         super().__init__(
-            timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries
+            timeout_seconds=timeout_seconds,
+            queue_max=queue_max,
+            cache_entries=cache_entries,
+            prefixes=prefixes,
         )
         self._model = model
         self._width: int | None = None
@@ -54,7 +67,10 @@ class OpenAiEmbedder(BoundedEmbedder):
 
     @property
     def space(self) -> str:
-        return f"{self._model}/{self.width}"
+        asked = ""
+        if self._prefixes != NO_PREFIXES:
+            asked = "+" + hashlib.sha256(repr(self._prefixes).encode()).hexdigest()[:8]
+        return f"{self._model}{asked}/{self.width}"
 
     @property
     def width(self) -> int:

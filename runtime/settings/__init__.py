@@ -33,7 +33,6 @@ from runtime.settings.installation import (
     Clock,
     Cluster,
     Durability,
-    Embedder,
     Http,
     Jobs,
     Llm,
@@ -48,6 +47,7 @@ from runtime.settings.installation import (
     Storage,
     Transcriber,
 )
+from runtime.settings.installation import Embedder as EmbedderSettings
 from runtime.settings.section import Section
 from runtime.settings.sources import (
     CONFIG_VARIABLE,
@@ -66,6 +66,7 @@ __all__ = [
     "LOCAL_PROFILE",
     "NODE_VARIABLE",
     "VARIABLE_PREFIX",
+    "EmbedderSettings",
     "Section",
     "Settings",
     "SettingsError",
@@ -98,7 +99,7 @@ class Settings(Section, frozen=True):
     shards: Shards = Shards()
     ray: Ray = Ray()
     cluster: Cluster = Cluster()
-    embedder: Embedder = Embedder()
+    embedder: EmbedderSettings = EmbedderSettings()
     llm: Llm = Llm()
     transcriber: Transcriber = Transcriber()
     ocr: Ocr = Ocr()

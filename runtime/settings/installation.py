@@ -162,7 +162,8 @@ class Cluster(Section, frozen=True):
 
 class Embedder(Section, frozen=True):
     backend: Literal["minilm", "openai"] = Field(
-        default="minilm", description="minilm runs the embedded model; openai calls base_url."
+        default="minilm",
+        description="minilm runs a model of this machine, the embedded one; openai calls base_url.",
     )
     base_url: str | None = Field(
         default=None,
@@ -171,13 +172,27 @@ class Embedder(Section, frozen=True):
     api_key: SecretStr | None = Field(default=None, description="Bearer token for base_url.")
     model: str | None = Field(default=None, description="Model name sent to base_url.")
     model_path: AbsolutePath | None = Field(
-        default=None, description="Directory with a local copy of the embedded model's weights."
+        default=None,
+        description=(
+            "Folder of another model: a sentence-transformers checkpoint (BERT, RoBERTa, XLM-R, "
+            "MPNet), or a copy of the embedded one."
+        ),
+    )
+    query_prefix: str | None = Field(
+        default=None,
+        max_length=1_000,
+        description='Put before each question; null as the checkpoint says. E5 wants "query: ".',
+    )
+    passage_prefix: str | None = Field(
+        default=None,
+        max_length=1_000,
+        description='Put before all other texts; null as the checkpoint says. E5: "passage: ".',
     )
     threads: int = Field(
         default=0,
         ge=0,
         le=256,
-        description="Threads of the embedded model; 0 decides from the cores.",
+        description="Threads of a model of this machine; 0 decides from the cores.",
     )
     timeout_seconds: float = Field(
         default=10.0, gt=0, le=600, description="Seconds one embedding request may take."

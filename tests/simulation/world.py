@@ -136,7 +136,7 @@ class MortalEmbedder(WordEmbedder):
         self._world = world
         self.waiting = 0
 
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
         if self._world.armed == "embedding":
             self._world.die()
         self.waiting += 1

@@ -47,7 +47,7 @@ class WordEmbedder:
     def late(self, late: bool) -> None:
         (self._prompt.clear if late else self._prompt.set)()
 
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
         if self.down:
             raise InferenceUnavailable("the embedder is down")
         await self._prompt.wait()
@@ -77,7 +77,11 @@ class WordEmbedder:
         """It takes no time."""
 
     async def embed_words(
-        self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]
+        self,
+        texts: Sequence[str],
+        words: Sequence[Sequence[tuple[int, int]]],
+        *,
+        is_query: bool = False,
     ) -> list[Embedding]:
         """Equal words are alike, others at right angles, unless two fall on the same place."""
         vectors = await self.embed(texts)

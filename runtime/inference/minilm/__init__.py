@@ -18,23 +18,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from runtime.inference.minilm.weights import NAME, VOCABULARY, ModelUnusable, kept, packaged_files
+from runtime.inference.embedding import Embedding, Spans
+from runtime.inference.local_embedder import Tokens
+from runtime.inference.minilm.weights import (
+    NAME,
+    VOCABULARY,
+    WIDTH,
+    ModelUnusable,
+    kept,
+    packaged_files,
+)
+from runtime.inference.minilm.word_vectors import word_vectors as vectors_of
 from runtime.limits import EMBEDDED_TOKENS_MAX
 from storage.indexes import has_avx512_vnni
-
-
-class Tokens(NamedTuple):
-    """A text as the model takes it: ids, [CLS] and [SEP] included, and where each of the others
-    stands, in code points.
-    """
-
-    ids: list[int]
-    offsets: list[tuple[int, int]]
 
 
 class Network(Protocol):
@@ -51,6 +52,9 @@ class MiniLm:
     """The loaded model. Calls block and may come from any thread; it serves one caller at a time
     best.
     """
+
+    space = f"{NAME}/{WIDTH}"
+    width = WIDTH
 
     def __init__(self, network: Network, tokenizer: Tokenizer):
         self.network = network
@@ -90,6 +94,16 @@ class MiniLm:
         """
         vectors, states = self.network.run([text.ids for text in texts])
         return vectors, [hidden[1:-1] for hidden in states]
+
+    def embed_with_words(
+        self, texts: Sequence[Tokens], words: Sequence[Spans | None]
+    ) -> list[Embedding]:
+        """As embed, with the vectors of these words of each text."""
+        vectors, states = self.embed_with_states(texts)
+        return [
+            Embedding(vector, None if spans is None else vectors_of(hidden, text.offsets, spans))
+            for text, vector, hidden, spans in zip(texts, vectors, states, words, strict=True)
+        ]
 
     def vocabulary(self) -> dict[str, int]:
         """Word piece -> token id."""

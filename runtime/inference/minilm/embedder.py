@@ -1,32 +1,13 @@
-"""The embedded model behind a queue: one worker thread of this process that batches what waits.
-
-Each request's texts are tokenized, sorted by length and cut into runs of the model; a run's vectors
-go to whoever has all of theirs by then. A caller that gave up is passed over.
-"""
+"""The embedded model as an embedder: what it knows of words, languages and scripts."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import regex
 
-from runtime import limits
-from runtime.inference.embedding import (
-    Asked,
-    BoundedEmbedder,
-    Embedding,
-    InferenceUnavailable,
-    to_call_meanwhile,
-)
-from runtime.inference.minilm import MiniLm, Tokens
-from runtime.inference.minilm.weights import NAME, WIDTH
-from runtime.inference.minilm.word_vectors import Spans, word_vectors
+from runtime.inference.local_embedder import LocalEmbedder
+from runtime.inference.minilm import MiniLm
 from storage.text import Speller
 
 # Of other scripts the vocabulary has letters, or nothing, and no words.
@@ -41,53 +22,8 @@ def latin(text: str) -> str:
     return left if any(char.isalnum() for char in left) else ""
 
 
-@dataclass(slots=True, eq=False)
-class _Request:
-    """One caller's texts on their way through the worker. `left` counts the embeddings still to be
-    filled in; on_run is called when a run has its texts.
-    """
-
-    texts: list[Asked]
-    loop: asyncio.AbstractEventLoop
-    answer: asyncio.Future[list[Embedding]]
-    embeddings: dict[int, Embedding]
-    left: int
-    on_run: Callable[[], object]
-    taken: int = 0
-    failed: bool = False
-
-    def in_order(self) -> list[Embedding]:
-        """The texts' embeddings, when all are there."""
-        return [self.embeddings[row] for row in range(len(self.texts))]
-
-    def is_wanted(self) -> bool:
-        return not self.failed and not self.answer.cancelled()
-
-
-@dataclass(slots=True)
-class _Item:
-    """One text of a request: where its embedding goes, its tokens, and the words wanted."""
-
-    request: _Request
-    row: int
-    tokens: Tokens
-    words: Spans | None
-
-    @property
-    def length(self) -> int:
-        return len(self.tokens.ids)
-
-
-class MiniLmEmbedder(BoundedEmbedder):
-    """The embedded model on a worker thread that batches whatever waits.
-
-    Two queues. Small requests (queries, single writes) go next, so a query waits for at most one
-    run of a large request; after a turn of small ones a run of the large ones follows, so neither
-    starves. While reads wait for their turn, the next run waits too, for moments: the model's
-    weights are fetched from memory for each run, whatever it holds. Large requests are taken in
-    rounds, sorted by length and cut into runs of like length: little padding, and a run fits the
-    processor's cache.
-    """
+class MiniLmEmbedder(LocalEmbedder):
+    """all-MiniLM-L6-v2 on a worker thread of this process."""
 
     def __init__(
         self,
@@ -102,24 +38,16 @@ class MiniLmEmbedder(BoundedEmbedder):
         """Blocks while the model loads, or is built into `model_directory` the first time. Raises
         ModelUnusable.
         """
-        super().__init__(
-            timeout_seconds=timeout_seconds, queue_max=queue_max, cache_entries=cache_entries
-        )
-        self._model = MiniLm.load(model_directory, model_path, threads=threads)
-        self._vocabulary = self._model.vocabulary()
+        model = MiniLm.load(model_directory, model_path, threads=threads)
+        self._vocabulary = model.vocabulary()
         self._speller = Speller(self._vocabulary.keys())
-        self._run_tokens_max = limits.EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
-        self._small: deque[_Request] = deque()
-        self._large: deque[_Request] = deque()
-        self._runs: deque[list[_Item]] = deque()
-        self._arrived = threading.Condition()
-        self._yields = False
-        self._worker = threading.Thread(target=self._work, name="embedder", daemon=True)
-        self._worker.start()
-
-    @property
-    def space(self) -> str:
-        return f"{NAME}/{WIDTH}"
+        super().__init__(
+            model,
+            threads=threads,
+            timeout_seconds=timeout_seconds,
+            queue_max=queue_max,
+            cache_entries=cache_entries,
+        )
 
     def knows(self, word: str) -> bool:
         return word.lower() in self._vocabulary
@@ -139,187 +67,3 @@ class MiniLmEmbedder(BoundedEmbedder):
 
     def taught(self, language: str) -> bool:
         return language == "english"
-
-    @property
-    def width(self) -> int:
-        return WIDTH
-
-    def yield_to_reads(self, reads_wait: bool) -> None:
-        with self._arrived:
-            self._yields = reads_wait
-            if not reads_wait:
-                self._arrived.notify()
-
-    async def close(self) -> None:
-        with self._arrived:
-            self._closed = True
-            self._arrived.notify()
-        await asyncio.to_thread(self._worker.join)
-
-    async def _compute(self, asked: list[Asked], deadline: float) -> list[Embedding]:
-        loop = asyncio.get_running_loop()
-        request = _Request(
-            asked, loop, loop.create_future(), {}, left=len(asked), on_run=to_call_meanwhile()
-        )
-        with self._arrived:
-            (
-                self._small
-                if len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
-                else self._large
-            ).append(request)
-            self._arrived.notify()
-        return await request.answer
-
-    def _work(self) -> None:
-        """The worker thread, until close."""
-        small_went_last = False
-        while True:
-            with self._arrived:
-                while not (self._closed or self._small or self._large or self._runs):
-                    self._arrived.wait()
-                self._arrived.wait_for(
-                    lambda: self._closed or not self._yields,
-                    limits.EMBEDDER_YIELDS_SECONDS_MAX,
-                )
-                if self._closed:
-                    break
-                large_waits = bool(self._large or self._runs)
-                small_goes = bool(self._small) and not (small_went_last and large_waits)
-                if small_goes:
-                    taken = _take(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX)
-                else:
-                    taken = (
-                        [] if self._runs else _take(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX)
-                    )
-            small_went_last = small_goes
-            runs = self._cut(taken)
-            if not small_goes:
-                self._runs.extend(runs)
-                runs = [self._runs.popleft()] if self._runs else []
-            for run in runs:
-                self._run(run)
-        waiting = {
-            id(r): r
-            for r in [
-                *self._small,
-                *self._large,
-                *(item.request for run in self._runs for item in run),
-            ]
-        }
-        self._fail(waiting.values(), "the embedder is closed")
-
-    def _cut(self, taken: list[tuple[_Request, range]]) -> list[list[_Item]]:
-        """Tokenize, sort by length, and cut where a run would grow too large or its padding too
-        wasteful.
-        """
-        items = []
-        for request, rows in taken:
-            if not request.is_wanted():
-                continue
-            try:
-                asked = request.texts[rows.start : rows.stop]
-                tokens = self._model.encode([text for text, _ in asked])
-            except (
-                Exception
-            ) as error:  # tokenizers, too, raises bare Exceptions; the worker must outlive them
-                self._fail([request], f"a text could not be tokenized: {error}")
-                continue
-            items += [
-                _Item(request, row, each, words)
-                for row, each, (_, words) in zip(rows, tokens, asked, strict=True)
-            ]
-        items.sort(key=lambda item: item.length)
-        runs: list[list[_Item]] = []
-        for item in items:
-            length = item.length
-            run = runs[-1] if runs else []
-            if (
-                run
-                and length * (len(run) + 1) <= self._run_tokens_max
-                and length <= 1.25 * run[0].length + 4
-            ):
-                run.append(item)
-            else:
-                runs.append([item])
-        return runs
-
-    def _run(self, run: list[_Item]) -> None:
-        """One run of the model; whoever has all their rows now gets them."""
-        run = [item for item in run if item.request.is_wanted()]
-        if not run:
-            return
-        for item in run:
-            item.request.on_run()
-        try:
-            embeddings = self._embeddings(run)
-        except (
-            Exception
-        ) as error:  # onnxruntime raises bare Exceptions; each goes to those who wait for this run
-            self._fail(
-                {id(item.request): item.request for item in run}.values(),
-                f"the embedding model failed: {error}",
-            )
-            return
-        done = []
-        for item, embedding in zip(run, embeddings, strict=True):
-            item.request.embeddings[item.row] = embedding
-            item.request.left -= 1
-            if not item.request.left:
-                done.append(item.request)
-        _tell(done, lambda request: request.answer.set_result(request.in_order()))
-
-    def _embeddings(self, run: list[_Item]) -> list[Embedding]:
-        texts = [item.tokens for item in run]
-        if all(item.words is None for item in run):
-            return [Embedding(vector, None) for vector in self._model.embed(texts)]
-        vectors, states = self._model.embed_with_states(texts)
-        return [
-            Embedding(
-                vector,
-                None
-                if item.words is None
-                else word_vectors(hidden, item.tokens.offsets, item.words),
-            )
-            for item, vector, hidden in zip(run, vectors, states, strict=True)
-        ]
-
-    def _fail(self, requests: Iterable[_Request], reason: str) -> None:
-        failed = list(requests)
-        for request in failed:
-            request.failed = True
-        _tell(failed, lambda request: request.answer.set_exception(InferenceUnavailable(reason)))
-
-
-def _take(queue: deque[_Request], texts_max: int) -> list[tuple[_Request, range]]:
-    """Take up to `texts_max` texts from the front of a queue; a request that is not through stays
-    there.
-    """
-    taken = []
-    while queue and texts_max > 0:
-        request = queue[0]
-        rows = range(request.taken, min(request.taken + texts_max, len(request.texts)))
-        taken.append((request, rows))
-        texts_max -= len(rows)
-        request.taken = rows.stop
-        if request.taken == len(request.texts):
-            queue.popleft()
-    return taken
-
-
-def _tell(requests: Sequence[_Request], deliver: Callable[[_Request], None]) -> None:
-    """From the worker: resolve the waiting futures, in one call per event loop; a caller that gave
-    up is passed over.
-    """
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Request]] = {}
-    for request in requests:
-        by_loop.setdefault(request.loop, []).append(request)
-
-    def resolve(waiting: list[_Request]) -> None:
-        for request in waiting:
-            if not request.answer.done():
-                deliver(request)
-
-    for loop, waiting in by_loop.items():
-        # A closed loop refuses the call, and nobody is left in it to wait.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(resolve, waiting)

@@ -54,14 +54,29 @@ def packaged_files() -> Path:
     return Path(found.origin).parent / "model"
 
 
+def is_embedded_model(folder: Path) -> bool:
+    """Whether a folder is a copy of all-MiniLM-L6-v2: by its weights, or because it does not say
+    what else it may be, having no config.json.
+    """
+    weights = folder / "model.safetensors"
+    return not (folder / "config.json").is_file() or (
+        weights.is_file() and _digest(weights) == WEIGHTS_SHA256
+    )
+
+
 def kept(path: Path, source: Path, make: Callable[[Mapping[str, np.ndarray]], bytes]) -> Path:
     """`path`, sound: as it is when its checksum holds, else made from the weights in the directory
     `source` (seconds).
 
     Raises ModelUnusable.
     """
+    return kept_file(path, lambda: make(_checked_weights(source / "model.safetensors")))
+
+
+def kept_file(path: Path, make: Callable[[], bytes]) -> Path:
+    """`path`, sound: as it is when its checksum holds, else with what `make` gives."""
     if not path.exists() or not _is_sound(path):
-        made = make(_checked_weights(source / "model.safetensors"))
+        made = make()
         _write_whole(path, hashlib.sha256(made).digest().ljust(HEADER_BYTES, b"\0") + made)
     return path
 
@@ -85,14 +100,18 @@ def _is_sound(path: Path) -> bool:
 def _checked_weights(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise ModelUnusable(f"{path} is missing; it should hold the weights of all-MiniLM-L6-v2.")
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = _digest(path)
     if digest != WEIGHTS_SHA256:
         raise ModelUnusable(
             f"{path} is not all-MiniLM-L6-v2, or is damaged: its SHA-256 is {digest}, expected "
             f"{WEIGHTS_SHA256}."
         )
     return load_file(path)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_whole(path: Path, content: bytes) -> None:

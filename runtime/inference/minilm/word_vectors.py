@@ -10,19 +10,18 @@ The common mean and the directions belong to the model alone. They are learned f
 vocabulary in random company, no text of anybody's, and shipped in word_vectors.npz, because vectors
 made with other directions could not be compared:
 
-    python -m runtime.inference.minilm.word_vectors        learns them anew and writes the file
+    python -m runtime.inference.minilm.learn_words        learns them anew and writes the file
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from runtime.inference.embedding import Spans
 from runtime.inference.minilm.weights import QMAX
 from storage.indexes import FLOAT32, INT8, INT64, in_array, kernel, out_array
 
@@ -31,8 +30,6 @@ VOCABULARY_WORDS = 8_000
 COMPANY_WORDS = 6
 SEED = 1
 FILE = Path(__file__).with_name("word_vectors.npz")
-
-Spans = Sequence[tuple[int, int]]
 
 
 @cache
@@ -44,19 +41,31 @@ def directions() -> tuple[np.ndarray, np.ndarray]:
         )
 
 
-def word_vectors(hidden: np.ndarray, offsets: Spans, words: Spans) -> np.ndarray:
+def word_vectors(
+    hidden: np.ndarray,
+    offsets: Spans,
+    words: Spans,
+    basis: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
     """One text's words -> (w, 64) int8, unit vectors times 127; zeros for a word beyond what the
     model read.
 
-    hidden   (tokens, 384) float32, the last layer, [CLS] and [SEP] left out
+    hidden   (tokens, width) float32, the last layer, [CLS] and [SEP] left out
     offsets  code points (start, end) of each token, ascending
     words    the same of each word asked for
+    basis    another model's mean and directions; None for those of all-MiniLM-L6-v2
     """
     if not words:
         return np.zeros((0, WORD_WIDTH), np.int8)
     found = np.empty((len(words), WORD_WIDTH), np.int8)
     edges = np.array(offsets, np.int64).reshape(-1, 2)
-    _project(np.ascontiguousarray(hidden), *directions(), edges, np.array(words, np.int64), found)
+    _project(
+        np.ascontiguousarray(hidden),
+        *(basis or directions()),
+        edges,
+        np.array(words, np.int64),
+        found,
+    )
     return found
 
 
@@ -92,40 +101,18 @@ def _project(hidden, mean, directions, edges, words, found):
 
 
 def learn(
-    vocabulary: dict[str, int], hidden_states: Callable[[str], np.ndarray]
+    words: list[str], hidden_states: Callable[[str], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(mean, directions) of plain English words of the vocabulary, each beside others drawn at
-    random.
+    """(mean, directions) of these words of a model's vocabulary, 8,000 at most, each beside others
+    drawn at random.
 
-    hidden_states  text -> (tokens, 384) without [CLS] and [SEP]
+    hidden_states  text -> (tokens, width) without [CLS] and [SEP]
     """
-    words = [
-        word
-        for word, _ in sorted(vocabulary.items(), key=lambda item: item[1])
-        if word.isascii() and word.isalpha() and len(word) > 2
-    ]
+    count = min(VOCABULARY_WORDS, len(words))
     rng = np.random.default_rng(SEED)
-    drawn = rng.integers(0, VOCABULARY_WORDS, (VOCABULARY_WORDS // COMPANY_WORDS, COMPANY_WORDS))
+    drawn = rng.integers(0, count, (VOCABULARY_WORDS // COMPANY_WORDS, COMPANY_WORDS))
     tokens = np.concatenate(
         [hidden_states(" ".join(words[number] for number in row)) for row in drawn]
     )
     mean = tokens.mean(axis=0)
     return mean, np.linalg.svd(tokens - mean, full_matrices=False)[2][:WORD_WIDTH].T
-
-
-def main() -> None:
-    from runtime.inference.minilm import MiniLm
-
-    with tempfile.TemporaryDirectory() as directory:
-        model = MiniLm.load(Path(directory))
-        mean, directions = learn(
-            model.vocabulary(), lambda text: model.embed_with_states(model.encode([text]))[1][0]
-        )
-    np.savez_compressed(
-        FILE, mean=mean.astype(np.float32), directions=directions.astype(np.float32)
-    )
-    print(f"{FILE}: {FILE.stat().st_size} bytes", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

@@ -26,7 +26,7 @@ class Nearsighted(WordEmbedder):
 
     width, space = 128, "nearsighted/128"
 
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
         """How often a word is there says nothing here, or the filler would drown all else."""
         return await super().embed(
             [" ".join(dict.fromkeys(text[:1_000].lower().split())) for text in texts]

@@ -22,6 +22,7 @@ from serve_app import Settings
 from storage.indexes import processor
 from storage.replication import ObjectStore
 from tests.support import ROOT
+from tests.support.checkpoints import save_checkpoint
 from tests.support.s3 import s3, s3_without_conditions
 
 
@@ -52,6 +53,18 @@ def test_weights_that_are_missing_or_others_are_wrong(tmp_path):
     assert (missing.verdict, other.verdict) == ("wrong", "wrong")
     assert "No such file" in missing.what and "has SHA-256" in other.what
     assert "mneme models fetch" in other.remedy
+
+
+def test_a_model_of_ones_own_is_described(tmp_path):
+    save_checkpoint(tmp_path / "model", "xlm-roberta", readme="---\nlanguage: [de, ru]\n---\n")
+    own = settings(tmp_path, f"embedder.model_path={tmp_path / 'model'}")
+    found = doctor.weights(own)
+    assert found.verdict == "ok" and doctor.processor(own).verdict == "ok"
+    for told in ("xlm-roberta of", "64 numbers a vector", "40 tokens", "languages de, ru"):
+        assert told in found.what
+    (tmp_path / "model/tokenizer.json").unlink()
+    broken = doctor.weights(own)
+    assert broken.verdict == "wrong" and "tokenizer.json is missing" in broken.what
 
 
 def test_weights_are_not_asked_for_when_an_endpoint_embeds(tmp_path):

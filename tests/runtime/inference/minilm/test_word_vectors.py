@@ -12,6 +12,7 @@ import pytest
 
 from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm import word_vectors as minilm_words
+from runtime.inference.minilm.learn_words import plain_words
 from runtime.inference.minilm.word_vectors import WORD_WIDTH, word_vectors
 
 
@@ -75,7 +76,8 @@ def test_the_shipped_directions_are_those_the_model_teaches(
     """A small sample spans nearly the same space; a file of another model would not."""
     monkeypatch.setattr(minilm_words, "VOCABULARY_WORDS", 3_000)
     _, learned = minilm_words.learn(
-        model.vocabulary(), lambda text: model.embed_with_states(model.encode([text]))[1][0]
+        plain_words(model.vocabulary()),
+        lambda text: model.embed_with_states(model.encode([text]))[1][0],
     )
     _, shipped = minilm_words.directions()
     shared = np.linalg.norm(learned.T @ shipped) ** 2 / WORD_WIDTH

@@ -1,0 +1,95 @@
+"""A checkpoint as an embedder: what it knows of words, languages and scripts.
+
+Its tokenizer tells what it can read: a word that falls into pieces is read, one that has a piece
+that the model does not know is left out. Its folder tells which languages it was taught, where it
+names any; else it counts as taught all. Of slips of the fingers it knows nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runtime.inference.checkpoint.description import Checkpoint
+from runtime.inference.checkpoint.model import CheckpointModel
+from runtime.inference.local_embedder import LocalEmbedder
+from runtime.inference.minilm.embedder import latin
+
+# The languages that queries are told apart by, and their codes in model cards.
+LANGUAGES = {
+    "ar": "arabic", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
+    "es": "spanish", "fi": "finnish", "fr": "french", "hi": "hindi", "hu": "hungarian",
+    "hy": "armenian", "id": "indonesian", "it": "italian", "nb": "norwegian", "nl": "dutch",
+    "nn": "norwegian", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian",
+    "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+_OWN_SCRIPT = {"arabic", "armenian", "greek", "hindi", "russian", "tamil"}
+
+
+class CheckpointEmbedder(LocalEmbedder):
+    """A checkpoint on a worker thread of this process."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        model_directory: Path,
+        *,
+        threads: int = 1,
+        timeout_seconds: float = 10.0,
+        queue_max: int = 4_096,
+        cache_entries: int = 4_096,
+    ):
+        """Blocks while the model loads, or is built into `model_directory` the first time. Raises
+        ModelUnusable.
+        """
+        model = CheckpointModel.load(checkpoint, model_directory, threads=threads)
+        self._tokenizer = model.tokenizer
+        self._unknown = _unknown_id(model)
+        self._languages = {LANGUAGES.get(code, code) for code in checkpoint.languages}
+        self._latin_only = bool(self._languages) and self._languages <= (
+            set(LANGUAGES.values()) - _OWN_SCRIPT
+        )
+        super().__init__(
+            model,
+            threads=threads,
+            timeout_seconds=timeout_seconds,
+            queue_max=queue_max,
+            cache_entries=cache_entries,
+            prefixes=checkpoint.prefixes,
+        )
+
+    def knows(self, word: str) -> bool:
+        return self._unknown not in self._tokenizer.encode(word, add_special_tokens=False).ids
+
+    def readable(self, text: str) -> str:
+        """The text without words of scripts that its languages are not written in, where its folder
+        names languages of the Latin script alone; else without what it has no token for.
+        """
+        if self._latin_only:
+            return latin(text)
+        return text if text.isascii() else self._without_unknown(text)
+
+    def taught(self, language: str) -> bool:
+        return not self._languages or language in self._languages
+
+    def _without_unknown(self, text: str) -> str:
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        unknown = [
+            offsets
+            for token, offsets in zip(found.ids, found.offsets, strict=True)
+            if token == self._unknown
+        ]
+        if not unknown:
+            return text
+        kept, at = [], 0
+        for start, end in unknown:
+            kept.append(text[at:start])
+            at = end
+        left = " ".join(" ".join([*kept, text[at:]]).split())
+        return left if any(char.isalnum() for char in left) else ""
+
+
+def _unknown_id(model: CheckpointModel) -> int:
+    """The id of what stands for what the vocabulary lacks; -1 where it lacks nothing."""
+    return next(
+        (model.vocabulary[name] for name in ("[UNK]", "<unk>") if name in model.vocabulary), -1
+    )
