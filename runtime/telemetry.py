@@ -15,6 +15,10 @@ the service says in words is runtime/log_lines.py.
                                                               by
     mneme_errors_total{code,gateway}                          counter; by the error's code, or its
                                                               type where it has none
+    mneme_loop_stalls_total{operation,gateway}                counter; steps of requests that held
+                                                              the gateway's event loop for 100 ms or
+                                                              longer; a shard's own are
+                                                              mneme_shard_loop_stalls_total
     mneme_upload_bytes_total{gateway}                         counter; bytes of files put into the
                                                               blob store
     mneme_shard_<name>{shard}                                 every number of the last known shard
@@ -42,6 +46,8 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from runtime.loop_stalls import OTHER
 
 LATENCY_BUCKETS_SECONDS = (
     0.001,
@@ -112,6 +118,13 @@ class Telemetry:
         self._errors = Counter(
             "mneme_errors", "Answers that are errors.", ("code", "gateway"), registry=self._registry
         )
+        self._stalls = Counter(
+            "mneme_loop_stalls",
+            "Steps of requests that held the event loop for long.",
+            ("operation", "gateway"),
+            registry=self._registry,
+        )
+        self._stalls.labels(OTHER, gateway)  # so that the metric is there before the first
         uploads = Counter(
             "mneme_upload_bytes",
             "Bytes of files put into the blob store.",
@@ -145,6 +158,10 @@ class Telemetry:
     def error(self, code: str) -> None:
         """Count one answer that is an error, by its code or else its type."""
         self._errors.labels(code, self._gateway).inc()
+
+    def stall(self, operation: str, seconds: float) -> None:
+        """Count one step of an operation that held the gateway's event loop."""
+        self._stalls.labels(operation, self._gateway).inc()
 
     def uploaded(self, size: int) -> None:
         """Count the bytes of one file that was put into the blob store."""

@@ -54,6 +54,7 @@ from runtime.limits import (
     URL_BYTES_MAX,
 )
 from runtime.log_lines import REQUEST_ID
+from runtime.loop_stalls import Label, LoopStalls
 from runtime.settings import Settings
 from runtime.shard import authorise_operator
 from runtime.telemetry import Telemetry
@@ -143,6 +144,7 @@ class Gateway:
             models,
         )
         self._settings, self._callers = settings, Callers(settings)
+        self._stalls = LoopStalls(telemetry.stall)
         self._offset = settings.clock.offset_seconds
         self._under_way = self._calls = (
             0  # requests whose answer is being made, and of them calls that a shard has
@@ -184,18 +186,20 @@ class Gateway:
             return
         self._in_flight += 1
         try:
-            await self._serve(scope, receive, send)
+            label = Label(_UNMATCHED)
+            await self._stalls.watch(self._serve(scope, receive, send, label), label)
         finally:
             self._in_flight -= 1
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, label: Label) -> None:
+        """Answer one request; label: named after its operation once that is known."""
         started = time.perf_counter()
         pairs = scope["headers"]
         headers = dict(pairs)
         entropy = os.urandom(_ENTROPY_BYTES)
         request_id = request_id_of(headers, entropy[:16])
         REQUEST_ID.set(request_id)
-        method, name = scope["method"], _UNMATCHED
+        method = scope["method"]
         reply: Reply | None = None
         status = 0  # that has been sent
         secure = self._callers.came_securely(scope, headers)
@@ -206,7 +210,7 @@ class Gateway:
                 raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
             mounted = self._mounted(scope, headers)
             if mounted is not None:
-                name, application = mounted
+                label.operation, application = mounted
                 status = await self._through(
                     application, scope, headers, receive, send, request_id, started
                 )
@@ -214,7 +218,7 @@ class Gateway:
                 route, path = self._routes.find(
                     method, scope.get("raw_path") or quote(scope["path"]).encode()
                 )
-                name = route.operation.name
+                name = label.operation = route.operation.name
                 # Nobody is made to give way for a request that is refused all the same.
                 if not route.is_own and (
                     self._calls >= GATEWAY_CALLS_MAX or self._is_full(scope, headers)
@@ -230,7 +234,7 @@ class Gateway:
         except ClientLeft:
             status = CLIENT_LEFT_STATUS
         except Exception:
-            log.exception("%s failed, request %s", name, request_id)
+            log.exception("%s failed, request %s", label.operation, request_id)
             reply = Reply(
                 error=InternalError(
                     "Something failed on our side. The request id finds the cause in the log."
@@ -245,7 +249,10 @@ class Gateway:
         if reply is not None and reply.error is not None:
             self._telemetry.error(reply.error.code or reply.error.type)
         self._telemetry.request(
-            name, method if method in _METHODS else "other", status, time.perf_counter() - started
+            label.operation,
+            method if method in _METHODS else "other",
+            status,
+            time.perf_counter() - started,
         )
 
     # --- the request ------------------------------------------------------------------------------
@@ -350,7 +357,8 @@ class Gateway:
                 return refused
         if isinstance(operation, FlowOperation) and not route.tenantless:
             flow = Flow(call, operation, self._registry, self._shards, self._models)
-            return await unless_left(flow.run(), receive)
+            running = self._stalls.watch(flow.run(), Label(operation.name))
+            return await unless_left(running, receive)
         if isinstance(operation, FlowOperation):
             result = await operation.handler(call, self._shards, self._models)
             return (

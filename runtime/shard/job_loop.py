@@ -40,6 +40,7 @@ from runtime.limits import (
     JOBS_WAITING_SECONDS,
 )
 from runtime.log_lines import REQUEST_ID
+from runtime.loop_stalls import Label, LoopStalls
 from runtime.shard.background import Background
 from runtime.shard.concurrency_groups import ConcurrencyGroups
 from runtime.shard.head import Parts
@@ -51,8 +52,8 @@ log = logging.getLogger("mneme.jobs")
 class JobLoop:
     """Runs the jobs of one shard, `at_once` of a group at a time."""
 
-    def __init__(self, parts: Parts, background: Background, at_once: int):
-        self._parts, self._background = parts, background
+    def __init__(self, parts: Parts, background: Background, stalls: LoopStalls, at_once: int):
+        self._parts, self._background, self._stalls = parts, background, stalls
         definitions = parts.registry.jobs
         self._heap: list[Due] = []
         self._groups = ConcurrencyGroups(at_once)
@@ -216,7 +217,8 @@ class JobLoop:
         if self._parts.registry.jobs[row.name].prepare is not None:
             await self._until_durable(written.sequence)
         try:
-            await self._attempt(scope, principal, call, row)
+            attempt = self._attempt(scope, principal, call, row)
+            await self._stalls.watch(attempt, Label(call.operation))
         except asyncio.CancelledError:
             raise
         except Exception as error:

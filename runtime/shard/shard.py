@@ -21,6 +21,7 @@ from runtime.inference import Models
 from runtime.installation import Secrets
 from runtime.limits import DEAD_READERS_LOOKED_FOR_SECONDS, READ_THREADS_MAX, SLOTS
 from runtime.log_lines import REQUEST_ID
+from runtime.loop_stalls import Label, LoopStalls
 from runtime.placement import SlotGate
 from runtime.settings import Settings
 from runtime.shard import idempotency, verification
@@ -121,6 +122,7 @@ class Shard:
             caps=registry.caps(settings),
         )
         self._usage = UsageBuffer(self._write_usage)
+        self._stalls = LoopStalls()
         self._calls = self._batches = 0
         self._draining = False
         self._asked = [0] * SLOTS
@@ -164,7 +166,7 @@ class Shard:
         self._writes = Writes(parts, self._head, holds)
         self._flows = Flows(parts, self._head, holds)
         background = Background(parts, self._head, self.reads)
-        self.jobs = JobLoop(parts, background, self.settings.jobs.at_once)
+        self.jobs = JobLoop(parts, background, self._stalls, self.settings.jobs.at_once)
         self.moves = SlotMoves(parts, self.jobs, self._settle, self._asked)
         self.jobs.start(self._gate.owns)
         self._looking = asyncio.create_task(self._look_for_dead_readers())
@@ -186,7 +188,7 @@ class Shard:
 
     async def execute(self, call: Call) -> Reply:
         """Answer one call. Raises StorageFailed only."""
-        reply = await self._executed(call)
+        reply = await self._stalls.watch(self._executed(call), Label(call.operation))
         # Whatever it says was the shard's own to say when it was found out.
         return reply if self._durability is None else self._durability.let_out(reply)
 
@@ -248,7 +250,7 @@ class Shard:
         """
         if self._durability is not None:
             self._durability.check(writes=False)
-        taken = await self.moves.order(step, *given)
+        taken = await self._stalls.watch(self.moves.order(step, *given), Label())
         if self._durability is not None:
             await self._durability.acknowledge(self.store.sequence)
         return taken
@@ -347,6 +349,7 @@ class Shard:
             "calls_total": self._calls,
             "batches_total": self._batches,
             "write": self._writer.stats(),
+            "loop": self._stalls.figures(),
             "usage_unwritten": self._usage.unwritten,
             "embedder": {} if self._embedder is None else self._embedder.stats(),
             "outbound": self.environment.outbound.stats(),
