@@ -9,6 +9,7 @@ the language model, a reranker.
                          runtime/inference/embedding.py
     LanguageModel        runtime/inference/language_model.py
     Reranker             runtime/inference/reranker.py
+    language             runtime/inference/language: what a text says, read off the embedding model
     Transcriber, Recogniser  runtime/inference/transcription_and_ocr.py
     Models               runtime/inference/models.py: all that a process was given
 
@@ -30,6 +31,7 @@ A text longer than the model reads (at most 256 tokens on this machine; 8,192 ch
 embedded by its beginning alone.
 """
 
+from runtime.inference import language
 from runtime.inference.embedding import (
     Embedding,
     InferenceUnavailable,
@@ -73,6 +75,7 @@ __all__ = [
     "Usage",
     "checkpoint_of",
     "count_tokens",
+    "language",
     "learn_word_directions",
     "load_language_model",
     "load_models",

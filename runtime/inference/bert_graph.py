@@ -54,12 +54,29 @@ class Session:
     def run(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
         """n ≥ 1 texts' token ids -> (n, width) float32 unit rows, and for each text its (tokens,
         width) float32 last layer.
+        """
+        vectors, layers = self.run_layers(texts, ())
+        return vectors, [each[0] for each in layers]
+
+    def run_layers(
+        self, texts: Sequence[Sequence[int]], inner: Sequence[int]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As run, and for each text (layers, tokens, width): those of `inner`, which the graph
+        shows, and the last.
 
         Pads to the longest, so texts of like length are cheapest.
         """
-        outputs: Any = self._session.run(["embedding", "hidden_states"], _padded(texts))
-        vectors, hidden = outputs
-        return vectors, [states[: len(ids)] for states, ids in zip(hidden, texts, strict=True)]
+        names = [*map(_layer_name, inner), "hidden_states"]
+        outputs: Any = self._session.run(["embedding", *names], _padded(texts))
+        vectors, *layers = outputs
+        return vectors, [
+            np.stack([layer[text, : len(ids)] for layer in layers])
+            for text, ids in enumerate(texts)
+        ]
+
+
+def _layer_name(number: int) -> str:
+    return f"layer_{number}"
 
 
 def weight_bits_here() -> int:
@@ -102,12 +119,15 @@ def _padded(texts: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
 
 
 def build_graph(
-    architecture: Architecture, weights: Mapping[str, np.ndarray], weight_bits: int
+    architecture: Architecture,
+    weights: Mapping[str, np.ndarray],
+    weight_bits: int,
+    inner: Sequence[int] = (),
 ) -> bytes:
     """The model's float32 tensors -> the int8 graph as ONNX bytes. Inputs int64 (n, tokens):
-    "input_ids", "attention_mask".
+    "input_ids", "attention_mask". `inner` names layers, from 1, to be shown as "layer_<number>".
     """
-    return _Builder(architecture, weights, weight_bits).build()
+    return _Builder(architecture, weights, weight_bits, inner).build()
 
 
 def distance_buckets(tokens: int, buckets: int) -> np.ndarray:
@@ -135,7 +155,11 @@ class _Builder:
     """
 
     def __init__(
-        self, architecture: Architecture, weights: Mapping[str, np.ndarray], weight_bits: int
+        self,
+        architecture: Architecture,
+        weights: Mapping[str, np.ndarray],
+        weight_bits: int,
+        inner: Sequence[int],
     ):
         # onnx is needed for these seconds of a data directory's life; imported at the top it would
         # stay in every process.
@@ -143,6 +167,7 @@ class _Builder:
 
         self._onnx = onnx
         self._of = architecture
+        self._inner = inner
         self._weights = weights
         self._weight_qmax = 2 ** (weight_bits - 1) - 1
         self._nodes: list[Any] = []
@@ -172,6 +197,9 @@ class _Builder:
         )
         for layer in range(self._of.layers):
             x = self._layer(x, f"encoder.layer.{layer}.")
+            if layer + 1 in self._inner:
+                name = _layer_name(layer + 1)
+                self._node("Reshape", x, self._shape_with(self._of.width), outputs=[name])
         self._node("Reshape", x, self._shape_with(self._of.width), outputs=["hidden_states"])
         self._pooling("hidden_states")
 
@@ -187,7 +215,10 @@ class _Builder:
             ],
             [
                 value("embedding", onnx.TensorProto.FLOAT, ["n", self._of.width]),
-                value("hidden_states", onnx.TensorProto.FLOAT, ["n", "tokens", self._of.width]),
+                *(
+                    value(name, onnx.TensorProto.FLOAT, ["n", "tokens", self._of.width])
+                    for name in (*map(_layer_name, self._inner), "hidden_states")
+                ),
             ],
             self._constants,
         )

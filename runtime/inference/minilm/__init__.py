@@ -41,9 +41,11 @@ from storage.indexes import has_avx512_vnni
 class Network(Protocol):
     """The model from token ids on."""
 
-    def run(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
-        """n ≥ 1 texts' token ids -> (n, 384) float32 unit rows, and for each text its (tokens, 384)
-        float32 last layer.
+    def run(
+        self, texts: Sequence[Sequence[int]], *, inner: bool = False
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """n ≥ 1 texts' token ids -> (n, 384) float32 unit rows, and for each text its layers,
+        (1, tokens, 384) float32, the last alone; with `inner` (3, tokens, 384), INNER_LAYERS first.
         """
         ...
 
@@ -92,8 +94,15 @@ class MiniLm:
         """As embed, and for each text (tokens, 384) float32: the last layer's vector of each token
         but [CLS] and [SEP].
         """
-        vectors, states = self.network.run([text.ids for text in texts])
-        return vectors, [hidden[1:-1] for hidden in states]
+        vectors, layers = self.network.run([text.ids for text in texts])
+        return vectors, [each[-1, 1:-1] for each in layers]
+
+    def embed_with_layers(self, texts: Sequence[Tokens]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As embed, and for each text (3, tokens, 384) float32: the vectors of each token but [CLS]
+        and [SEP] in the INNER_LAYERS and in the last one.
+        """
+        vectors, layers = self.network.run([text.ids for text in texts], inner=True)
+        return vectors, [each[:, 1:-1] for each in layers]
 
     def embed_with_words(
         self, texts: Sequence[Tokens], words: Sequence[Spans | None]

@@ -33,6 +33,7 @@ from numba.extending import intrinsic
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
     HEADS,
+    INNER_LAYERS,
     LAYERS,
     NORM_EPSILON,
     QMAX,
@@ -107,32 +108,30 @@ class CompiledMiniLm:
             threads,
         )
 
-    def run(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
-        """n ≥ 1 texts' token ids -> (n, 384) float32 unit rows, and for each text its (tokens, 384)
-        float32 last layer.
-        """
+    def run(
+        self, texts: Sequence[Sequence[int]], *, inner: bool = False
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As Network.run."""
         if self._pool is None or len(texts) == 1:
-            return self._run(texts)
+            return self._run(texts, inner)
         share = -(-len(texts) // self._threads)
         others = [
-            self._pool.submit(self._run, texts[first : first + share])
+            self._pool.submit(self._run, texts[first : first + share], inner)
             for first in range(share, len(texts), share)
         ]
-        found = [self._run(texts[:share]), *(other.result() for other in others)]
+        found = [self._run(texts[:share], inner), *(other.result() for other in others)]
         return np.concatenate([vectors for vectors, _ in found]), [
             state for _, states in found for state in states
         ]
 
-    def _run(self, texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _run(self, texts: Sequence[Sequence[int]], inner: bool) -> tuple[Any, list[np.ndarray]]:
         edges = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(ids) for ids in texts], out=edges[1:])
         tokens = np.fromiter((token for ids in texts for token in ids), np.int64, edges[-1])
-        hidden, vectors = (
-            np.empty((len(tokens), WIDTH), np.float32),
-            np.empty((len(texts), WIDTH), np.float32),
-        )
-        _forward(self._model, tokens, edges, hidden, vectors)
-        return vectors, [hidden[edges[i] : edges[i + 1]] for i in range(len(texts))]
+        layers = np.empty((3 if inner else 1, len(tokens), WIDTH), np.float32)
+        vectors = np.empty((len(texts), WIDTH), np.float32)
+        _forward(self._model, tokens, edges, layers, vectors)
+        return vectors, [layers[:, edges[i] : edges[i + 1]] for i in range(len(texts))]
 
 
 def packed(weights: Mapping[str, np.ndarray]) -> bytes:
@@ -544,14 +543,14 @@ def _pool(hidden, vector):
     in_array(records(MODEL)),
     in_array(INT64),
     in_array(INT64),
-    out_array(FLOAT32, 2),
+    out_array(FLOAT32, 3),
     out_array(FLOAT32, 2),
 )
-def _forward(model, tokens, edges, hidden, vectors):
-    """tokens (t,) of texts that end at edges[1:] -> hidden (t, 384), the last layer; vectors (n,
-    384).
+def _forward(model, tokens, edges, layers, vectors):
+    """tokens (t,) of texts that end at edges[1:] -> layers (1 or 3, t, 384), the last layer, and
+    before it the two of INNER_LAYERS where there is room; vectors (n, 384).
     """
-    rows = tokens.shape[0]
+    rows, hidden = tokens.shape[0], layers[layers.shape[0] - 1]
     blocks = (rows + BLOCK_ROWS - 1) // BLOCK_ROWS
     block = (rows + blocks - 1) // blocks
     projected, attended = (
@@ -589,5 +588,8 @@ def _forward(model, tokens, edges, hidden, vectors):
             gelu(wide[:count])
             _product(wide[:count], _arrays(layer.outer), scratch, dense[:count])
             _add_and_normalise(dense[:count], layer.outer_norm, x)
+        for kept in range(layers.shape[0] - 1):
+            if number + 1 == INNER_LAYERS[kept]:
+                layers[kept] = hidden
     for text in range(edges.shape[0] - 1):
         _pool(hidden[edges[text] : edges[text + 1]], vectors[text])

@@ -6,12 +6,16 @@ File: `<directory>/all-MiniLM-L6-v2-<7|8>bit-v<GRAPH_VERSION>.graph`, ONNX.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from runtime.inference.bert_graph import Architecture, Session, build_graph, weight_bits_here
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
     HEADS,
+    INNER_LAYERS,
     LAYERS,
     NAME,
     NORM_EPSILON,
@@ -20,12 +24,17 @@ from runtime.inference.minilm.weights import (
 )
 from runtime.limits import EMBEDDED_TOKENS_MAX
 
-GRAPH_VERSION = 2
+GRAPH_VERSION = 3
 ARCHITECTURE = Architecture(LAYERS, HEADS, WIDTH, EMBEDDED_TOKENS_MAX, NORM_EPSILON)
 
 
-class GraphMiniLm(Session):
-    """The graph in a session of onnxruntime."""
+class GraphMiniLm:
+    """The graph in a session of onnxruntime. Calls block; a session serves one caller at a time
+    best.
+    """
+
+    def __init__(self, session: Session):
+        self._session = session
 
     @classmethod
     def load(
@@ -36,5 +45,11 @@ class GraphMiniLm(Session):
         """
         bits = weight_bits or weight_bits_here()
         path = directory / f"{NAME}-{bits}bit-v{GRAPH_VERSION}.graph"
-        kept(path, source, lambda weights: build_graph(ARCHITECTURE, weights, bits))
-        return cls(path.read_bytes()[HEADER_BYTES:], threads)
+        kept(path, source, lambda weights: build_graph(ARCHITECTURE, weights, bits, INNER_LAYERS))
+        return cls(Session(path.read_bytes()[HEADER_BYTES:], threads))
+
+    def run(
+        self, texts: Sequence[Sequence[int]], *, inner: bool = False
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As Network.run."""
+        return self._session.run_layers(texts, INNER_LAYERS if inner else ())

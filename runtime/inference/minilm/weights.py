@@ -27,6 +27,7 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 NAME = "all-MiniLM-L6-v2"
 WIDTH = 384
 LAYERS = 6
+INNER_LAYERS = (2, 4)  # what the language heads read: syntax has worn off the last
 HEADS = 12
 VOCABULARY = 30_522
 NORM_EPSILON = 1e-12

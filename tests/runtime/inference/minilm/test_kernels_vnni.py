@@ -58,17 +58,17 @@ def test_it_computes_what_the_graph_computes(
     # direction, not in each digit.
     cosines = []
     for ids in texts:
-        vectors, (states,) = compiled.run([ids])
-        expected, (expected_states,) = graph.run([ids])
+        vectors, (layers,) = compiled.run([ids], inner=True)
+        expected, (expected_layers,) = graph.run([ids], inner=True)
         cosines.append((vectors @ expected.T).item())
         tokens = (
-            (states * expected_states).sum(axis=1)
-            / np.linalg.norm(states, axis=1)
-            / np.linalg.norm(expected_states, axis=1)
+            (layers * expected_layers).sum(axis=2)
+            / np.linalg.norm(layers, axis=2)
+            / np.linalg.norm(expected_layers, axis=2)
         )
-        assert states.shape == (len(ids), 384) and cosines[-1] > 0.995 and tokens.mean() > 0.99, (
-            len(ids)
-        )
+        assert (
+            layers.shape == (3, len(ids), 384) and cosines[-1] > 0.995 and tokens.mean() > 0.99
+        ), len(ids)
     assert np.mean(cosines) > 0.999
 
 

@@ -1,0 +1,1 @@
+"""How well the language heads read, and how they were taught: see __main__.py."""

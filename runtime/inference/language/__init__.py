@@ -1,0 +1,24 @@
+"""What a text says, read off the layers of the embedding model: sentences, words with tag and
+lemma, the tree of each sentence, names, and what kind of utterance it is.
+
+    Reading ⊃ Sentence ⊃ Token, Span   reading.py: what is read of a text
+    read_sentences                     segmentation.py: sentences and words, by their spelling alone
+    readable                           scripts.py: whether a text is of a language that is read
+
+English alone is read. Of other languages, and of texts without words, a reading has sentences
+without tokens. Texts are read by `Models.read_language`.
+"""
+
+from runtime.inference.language.reading import Reading, Sentence, Span, Token
+from runtime.inference.language.scripts import readable
+from runtime.inference.language.segmentation import SENTENCE_TOKENS_MAX, read_sentences
+
+__all__ = [
+    "SENTENCE_TOKENS_MAX",
+    "Reading",
+    "Sentence",
+    "Span",
+    "Token",
+    "read_sentences",
+    "readable",
+]
