@@ -15,13 +15,14 @@ from runtime.inference.language.spelling import AFFIX_BUCKETS, FLAGS, WORD_BUCKE
 STATES = 768
 WORD_WIDTH, AFFIX_WIDTH = 48, 24
 HIDDEN, ARC, LABEL = 192, 96, 40
+DISTANCES = 17  # to the head, from eight words and more before to eight and more after
 WIDTH_IN = STATES + WORD_WIDTH + 2 * AFFIX_WIDTH + FLAGS
 
 
 class Heads(nn.Module):
     """outputs: name -> how many classes, of what is said of each word by itself."""
 
-    def __init__(self, outputs: dict[str, int], relations: int, kinds: int, dropout: float = 0.33):
+    def __init__(self, outputs: dict[str, int], relations: int, kinds: int, dropout: float = 0.12):
         super().__init__()
         self.outputs, self.dropout, self.relations = outputs, dropout, relations
         self.words = nn.Embedding(WORD_BUCKETS, WORD_WIDTH)
@@ -35,7 +36,8 @@ class Heads(nn.Module):
         self.arc_root, self.label_root = (
             nn.Parameter(torch.randn(width) * 0.3) for width in (ARC, LABEL)
         )
-        self.arcs = nn.Parameter(torch.randn(ARC + 1, ARC) * 0.05)
+        self.arcs = nn.Parameter(torch.randn(ARC + 1, ARC) * 0.1)
+        self.distances = nn.Parameter(torch.randn(DISTANCES, ARC) * 0.05)
         self.labels = nn.Parameter(torch.randn(LABEL + 1, relations, LABEL + 1) * 0.05)
         self.kinds = nn.Linear(2 * HIDDEN, kinds)
 
@@ -72,6 +74,11 @@ class Heads(nn.Module):
         head_of_label = torch.cat([self.label_root.expand(len(x), 1, -1), head_of_label], 1)
         one = torch.ones_like(dependent[..., :1])
         arcs = torch.cat([dependent, one], -1) @ self.arcs @ head.transpose(1, 2)
+        places = torch.arange(x.shape[1])
+        far = (places[None, :] - places[:, None]).clamp(-(DISTANCES // 2), DISTANCES // 2)
+        index = (far + DISTANCES // 2).expand(len(x), -1, -1)
+        by_distance = (dependent @ self.distances.T).gather(2, index)
+        arcs = arcs + functional.pad(by_distance, (1, 0))
         least = torch.finfo(arcs.dtype).min
         headable = torch.cat([torch.ones_like(mask[:, :1]), mask], 1)
         arcs = arcs.masked_fill(headable.unsqueeze(1) == 0, least)

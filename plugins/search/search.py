@@ -129,9 +129,8 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
                 prepared.vector = (await models.embedder.embed([text], is_query=True))[0]
             else:
                 spans = [(word.start, word.end) for word in prepared.words]
-                prepared.vector, prepared.word_vectors = (
-                    await models.embedder.embed_words([text], [spans], is_query=True)
-                )[0]
+                (found,) = await models.embedder.embed_words([text], [spans], is_query=True)
+                prepared.vector, prepared.word_vectors = found.vector, found.words
         prepared.space = models.embedder.space
     except (InferenceUnavailable, TimeoutError):
         prepared.vector = prepared.word_vectors = None

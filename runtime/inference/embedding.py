@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime import limits
+from runtime.inference.language import Reading, unread
+from runtime.inference.language.parse import Parse, ToRead
 
 
 class InferenceUnavailable(Exception):
@@ -28,10 +30,13 @@ class InferenceUnavailable(Exception):
 
 
 class Embedding(NamedTuple):
-    """A text's vector (width,), and the vectors of the words asked for, (w, 64) int8, or None."""
+    """A text's vector (width,), and the vectors of the words asked for, (w, 64) int8, or None;
+    where it was read, a parse of each sentence.
+    """
 
     vector: np.ndarray
     words: np.ndarray | None
+    parses: Sequence[Parse] = ()
 
 
 Spans = Sequence[tuple[int, int]]  # code points (start, end) of words
@@ -48,8 +53,8 @@ class Prefixes(NamedTuple):
 NO_PREFIXES = Prefixes()
 
 Asked = tuple[
-    str, tuple[tuple[int, int], ...] | None
-]  # a text, and the words whose vectors are wanted; None for none
+    str, tuple[tuple[int, int], ...] | ToRead | None
+]  # a text, and the words whose vectors are wanted, or those to be read; None for none
 
 
 _ACCOUNT: ContextVar[Hashable] = ContextVar("account", default=None)
@@ -113,9 +118,7 @@ class _EmbeddingCache:
         with self._lock:
             for each, embedding in zip(asked, embeddings, strict=True):
                 # A copy: a row is a view, and would keep its whole batch alive.
-                self._embeddings[account, each] = Embedding(
-                    embedding.vector.copy(), embedding.words
-                )
+                self._embeddings[account, each] = embedding._replace(vector=embedding.vector.copy())
                 self._embeddings.move_to_end((account, each))
             while len(self._embeddings) > self._entries_max:
                 self._embeddings.popitem(last=False)
@@ -197,6 +200,9 @@ class BoundedEmbedder(ABC):
                 for text, spans in zip(texts, words, strict=True)
             ]
         )
+
+    async def read_language(self, texts: Sequence[str]) -> list[Reading]:
+        return await asyncio.to_thread(lambda: [unread(text) for text in texts])
 
     def _prefix(self, is_query: bool) -> str:
         return self._prefixes.query if is_query else self._prefixes.passage

@@ -27,6 +27,7 @@ from runtime.inference.embedding import (
     Spans,
     to_call_meanwhile,
 )
+from runtime.inference.language.parse import ToRead
 
 
 class Tokens(NamedTuple):
@@ -56,9 +57,11 @@ class LocalModel(Protocol):
         ...
 
     def embed_with_words(
-        self, texts: Sequence[Tokens], words: Sequence[Spans | None]
+        self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
     ) -> list[Embedding]:
-        """As embed, with the vectors of these words of each text, where the model has any."""
+        """As embed, with the vectors of these words of each text, where the model has any, or with
+        what it reads of them.
+        """
         ...
 
 
@@ -92,7 +95,7 @@ class _Item:
     request: _Request
     row: int
     tokens: Tokens
-    words: Spans | None
+    words: Spans | ToRead | None
 
     @property
     def length(self) -> int:

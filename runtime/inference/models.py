@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from runtime.inference.embedding import Embedding, Prefixes, Spans
+from runtime.inference.language import Reading
 from runtime.inference.language_model import LanguageModel
 from runtime.inference.minilm.embedder import MiniLmEmbedder
 from runtime.inference.minilm.weights import is_embedded_model
@@ -58,6 +59,12 @@ class Embedder(Protocol):
 
         An embedder whose model shows no tokens gives None for the words. Raises
         InferenceUnavailable.
+        """
+        ...
+
+    async def read_language(self, texts: Sequence[str]) -> list[Reading]:
+        """What each text says; sentences without tokens where it is not English, or where the model
+        is not the one that the heads were taught on. Raises InferenceUnavailable.
         """
         ...
 
@@ -118,6 +125,10 @@ class Models:
         if self.shard_embedder is None:
             raise LookupError("this process has no embedder")
         return self.shard_embedder
+
+    async def read_language(self, texts: Sequence[str]) -> list[Reading]:
+        """As Embedder.read_language. LookupError in a gateway."""
+        return await self.embedder.read_language(texts)
 
     async def close(self) -> None:
         for model in (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime.inference import Embedding, InferenceUnavailable
+from runtime.inference import Embedding, InferenceUnavailable, language
 from runtime.inference.minilm.embedder import latin
 
 
@@ -89,6 +89,9 @@ class WordEmbedder:
             Embedding(vector, _words(text, spans))
             for vector, text, spans in zip(vectors, texts, words, strict=True)
         ]
+
+    async def read_language(self, texts: Sequence[str]) -> list[language.Reading]:
+        return [language.unread(text) for text in texts]
 
     async def close(self) -> None:
         pass

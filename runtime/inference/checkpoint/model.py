@@ -31,6 +31,7 @@ from runtime.inference.checkpoint.description import (
     unusable,
 )
 from runtime.inference.embedding import Embedding, Spans
+from runtime.inference.language.parse import ToRead
 from runtime.inference.local_embedder import Tokens
 from runtime.inference.minilm.weights import HEADER_BYTES, kept_file
 from runtime.inference.minilm.word_vectors import (
@@ -87,14 +88,14 @@ class CheckpointModel:
         return self._session.run([text.ids for text in texts])[0]
 
     def embed_with_words(
-        self, texts: Sequence[Tokens], words: Sequence[Spans | None]
+        self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
     ) -> list[Embedding]:
         vectors, states = self._session.run([text.ids for text in texts])
         return [
             Embedding(
                 vector,
                 None
-                if spans is None or self._directions is None
+                if spans is None or isinstance(spans, ToRead) or self._directions is None
                 else word_vectors(hidden[1:-1], text.offsets, spans, self._directions),
             )
             for text, vector, hidden, spans in zip(texts, vectors, states, words, strict=True)

@@ -18,9 +18,5 @@ def edit_of(word: str, lemma: str) -> str:
 def edited(word: str, edit: str) -> str:
     """The word after an edit; as it is where it is too short for it."""
     taken, _, put = edit.partition("+")
-    count = int(taken)
-    return (
-        word[: len(word) - count] + put
-        if count <= len(word) and (put or count < len(word))
-        else word
-    )
+    left = len(word) - int(taken)
+    return word[:left] + put if left > 0 or (left == 0 and put) else word

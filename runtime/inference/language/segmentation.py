@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import regex
 
+from runtime.inference.language.reading import Reading, Sentence
 from storage.text import word_set
 
 SENTENCE_TOKENS_MAX = 96
@@ -104,6 +105,11 @@ def read_sentences(text: str) -> list[Segment]:
         words.append((start, end))
         kinds.append(kind)
     return [*found, Segment(words[0][0], words[-1][1], words)] if words else found
+
+
+def unread(text: str) -> Reading:
+    """The text's sentences without tokens."""
+    return Reading(tuple(Sentence(each.start, each.end) for each in read_sentences(text)))
 
 
 def _words(text: str) -> Iterator[tuple[int, int, str]]:

@@ -24,6 +24,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from runtime.inference.embedding import Embedding, Spans
+from runtime.inference.language.parse import Parse, ToRead
 from runtime.inference.local_embedder import Tokens
 from runtime.inference.minilm.weights import (
     NAME,
@@ -105,18 +106,58 @@ class MiniLm:
         return vectors, [each[:, 1:-1] for each in layers]
 
     def embed_with_words(
-        self, texts: Sequence[Tokens], words: Sequence[Spans | None]
+        self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
     ) -> list[Embedding]:
-        """As embed, with the vectors of these words of each text."""
-        vectors, states = self.embed_with_states(texts)
+        """As embed, with the vectors of these words of each text, or what is read of them."""
+        if not any(isinstance(each, ToRead) for each in words):
+            vectors, states = self.embed_with_states(texts)
+            parses: list[list[Parse]] = [[] for _ in texts]
+        else:
+            vectors, layers = self.embed_with_layers(texts)
+            states = [each[-1] for each in layers]
+            parses = _read(texts, layers, words)
         return [
-            Embedding(vector, None if spans is None else vectors_of(hidden, text.offsets, spans))
-            for text, vector, hidden, spans in zip(texts, vectors, states, words, strict=True)
+            Embedding(
+                vector,
+                None
+                if spans is None or isinstance(spans, ToRead)
+                else vectors_of(hidden, text.offsets, spans),
+                parsed,
+            )
+            for text, vector, hidden, spans, parsed in zip(
+                texts, vectors, states, words, parses, strict=True
+            )
         ]
+
+    def pieces(self, text: str) -> int:
+        """How many tokens a text is, [CLS] and [SEP] left out; EMBEDDED_TOKENS_MAX - 2 at most."""
+        return len(self._tokenizer.encode(text).ids) - 2
 
     def vocabulary(self) -> dict[str, int]:
         """Word piece -> token id."""
         return self._tokenizer.get_vocab()
+
+
+def _read(
+    texts: Sequence[Tokens],
+    layers: Sequence[np.ndarray],
+    words: Sequence[Spans | ToRead | None],
+) -> list[list[Parse]]:
+    """The parses of each text that is to be read; of all their sentences at once."""
+    # Loaded by whoever reads first: a service that reads nothing pays nothing for it.
+    from runtime.inference.language.heads import heads
+    from runtime.inference.language.states import word_states
+
+    sentences: list[Sequence[str]] = []
+    states = []
+    for text, each, wanted in zip(texts, layers, words, strict=True):
+        if isinstance(wanted, ToRead):
+            sentences += wanted.sentences
+            states.append(word_states(each, text.offsets, wanted.spans))
+    found = iter(heads().parse(sentences, np.concatenate(states)))
+    return [
+        [next(found) for _ in each.sentences] if isinstance(each, ToRead) else [] for each in words
+    ]
 
 
 def _load_network(directory: Path, source: Path, threads: int) -> Network:
