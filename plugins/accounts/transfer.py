@@ -242,9 +242,9 @@ async def import_account(call: Call, steps: Any, models: Models | None) -> dict[
     records, verified = _checked(call.body.records), call.loaded
     part_of = OwnPart if verified else ImportPart
     summary: dict[str, Any] = {"created": {}, "known": {}, "skipped": {}, "verified": verified}
-    for first in range(0, len(records), limits.IMPORT_RECORDS_PER_PART):
+    for first in range(0, len(records), limits.IMPORT_RECORDS_PER_STEP):
         part = part_of(
-            records=list(records[first : first + limits.IMPORT_RECORDS_PER_PART]), first=first
+            records=list(records[first : first + limits.IMPORT_RECORDS_PER_STEP]), first=first
         )
         done = await steps.run("account.import_part", part)
         for outcome in ("created", "known", "skipped"):
@@ -407,6 +407,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/account/import/parts",
         handler=import_part,
+        lengthy=True,
         credits=price,
         body=ImportPart,
         response=Imported,

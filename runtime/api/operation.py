@@ -276,6 +276,7 @@ class Operation:
     batch: ClassVar[Batch | None] = None
     complete: ClassVar[Complete | None] = None
     heavy: ClassVar[bool | Callable[[Call], bool]] = False
+    lengthy: ClassVar[bool] = False
     finish: ClassVar[Finish | None] = None
     reserves: ClassVar[Callable[[Any, Settings], int] | None] = None
     idempotency: ClassVar[Idempotency] = Idempotency.NONE
@@ -354,6 +355,9 @@ class Write(Operation):
     upload       set where the body is a form with a file
     remote       (call) -> whether it waits for somebody else's server before its transaction; it
                  then travels apart from the others
+    lengthy      whether its transaction may take tens of milliseconds: LENGTHY_WRITES_AT_ONCE of
+                 them then wait for the writer, accounts in turns, and others' writes come in
+                 between
     signed_by    name of the header that signs the body: the body is then a Signed, raw bytes and
                  that header's value
     """
@@ -368,6 +372,7 @@ class Write(Operation):
     guarded: bool = False
     upload: Upload | None = None
     remote: Callable[[Call], bool] | None = None
+    lengthy: bool = False
     signed_by: str | None = None
 
 

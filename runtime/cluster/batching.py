@@ -13,7 +13,7 @@ a queue per class of call:
                            are under way
     heavy_read             reads that may take seconds: each travels alone
     remote_read, remote_write  calls that wait for somebody else's server (a reranker, a language
-                               model), for seconds: each travels
+                               model) or, lengthy writes, for their turn: each travels
                            alone, and many are under way
 
 The queue knows nothing of Ray: it is given `send(bytes) -> bytes`, which raises ShardLost when it
@@ -82,6 +82,8 @@ def queue_of(operation: Operation, call: Call) -> str:
     name = "read" if operation.kind is Kind.READ else "write"
     if operation.is_heavy(call):
         return "heavy_read"
+    if operation.lengthy and not call.preflight and call.rejected is None:
+        return "remote_write"
     if operation.prepare is None or call.preflight or call.rejected is not None:
         return name
     is_remote = operation.complete is not None or (

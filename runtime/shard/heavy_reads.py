@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 from runtime.api.operation import Call
-from runtime.errors import RateLimited, Unavailable, ValidationFailed
+from runtime.errors import ValidationFailed
 from runtime.limits import (
     HEAVY_READ_BYTES_MAX,
     HEAVY_READ_CHECKED_ROWS,
     HEAVY_READ_CPU_SECONDS_MAX,
     HEAVY_READ_ROWS_MAX,
     HEAVY_READ_THREADS,
-    HEAVY_READS_WAITING_MAX,
-    HEAVY_READS_WAITING_OF_ACCOUNT_MAX,
-    RETRY_AFTER_SECONDS,
 )
+from runtime.shard.turns import Account, Turns
 from storage.store import Snapshot, Store
 
 T = TypeVar("T")
-Account = tuple[int, int]  # slot, number of the tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,78 +76,26 @@ class HeavyReads:
     ):
         self._store, self._bounds = store, bounds or Bounds()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="mneme-heavy")
-        self._free = threads
-        self._busy: set[Account] = set()
-        self._waiting: dict[Account, deque[asyncio.Future[None]]] = {}  # in the order of turns
-        self._waiting_count = 0
+        self._turns = Turns(threads)
 
     @property
     def depth(self) -> int:
         """How many run or wait."""
-        return len(self._busy) + self._waiting_count
+        return self._turns.depth
 
     async def run(self, account: Account, call: Call, work: Callable[[Snapshot], T]) -> T:
         """What `work` returns, on a snapshot in the account's turn. Raises ValidationFailed beyond
         a bound, RateLimited and Unavailable where too many wait.
         """
-        await self._turn(account)
+        await self._turns.take(account)
         # Whoever asked may leave; its turn is over when the thread is free again.
         running = asyncio.get_running_loop().run_in_executor(self._threads, self._read, call, work)
-        running.add_done_callback(lambda _: self._leave(account))
+        running.add_done_callback(lambda _: self._turns.leave(account))
         return await asyncio.shield(running)
 
     def close(self) -> None:
         """End the threads, once what runs has ended."""
         self._threads.shutdown()
-
-    async def _turn(self, account: Account) -> None:
-        """Wait for the account's turn and a thread, and take both."""
-        if self._free and account not in self._busy:
-            self._take(account)
-            return
-        own = self._waiting.setdefault(account, deque())
-        if len(own) >= HEAVY_READS_WAITING_OF_ACCOUNT_MAX:
-            raise RateLimited(
-                "This account has as many wide requests waiting as it may. Wait for their answers "
-                "before sending more.",
-                limit=HEAVY_READS_WAITING_OF_ACCOUNT_MAX,
-                retry_after_seconds=RETRY_AFTER_SECONDS,
-            )
-        if self._waiting_count >= HEAVY_READS_WAITING_MAX:
-            raise Unavailable("Too many wide requests are waiting. Retry in a moment.")
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        own.append(turn)
-        self._waiting_count += 1
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it had come
-                self._leave(account)
-            raise
-
-    def _take(self, account: Account) -> None:
-        self._free -= 1
-        self._busy.add(account)
-
-    def _leave(self, account: Account) -> None:
-        """Give back the turn and the thread, and hand the thread to the next account."""
-        self._free += 1
-        self._busy.discard(account)
-        for following, turns in list(self._waiting.items()):
-            if following in self._busy:
-                continue
-            while turns and (turn := turns.popleft()):
-                self._waiting_count -= 1
-                if not turn.done():
-                    self._take(following)
-                    turn.set_result(None)
-                    break
-            # Its next turn comes behind those of the others.
-            del self._waiting[following]
-            if turns:
-                self._waiting[following] = turns
-            if not self._free:
-                return
 
     def _read(self, call: Call, work: Callable[[Snapshot], T]) -> T:
         with self._store.snapshot(Spending(call, self._bounds)) as snapshot:

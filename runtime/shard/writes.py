@@ -14,9 +14,11 @@ from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Reply, Write
 from runtime.errors import ApiError
 from runtime.inference import remembered_for
+from runtime.limits import LENGTHY_WRITES_AT_ONCE
 from runtime.shard import idempotency
 from runtime.shard.head import Head, Parts, close, formed
 from runtime.shard.holds import Holds
+from runtime.shard.turns import Turns
 from runtime.shard.usage_buffer import Tenant
 from runtime.shard.writer import Outcome
 from storage.store import Transaction
@@ -25,9 +27,22 @@ from storage.store import Transaction
 class Writes:
     def __init__(self, parts: Parts, head: Head, holds: Holds):
         self._parts, self._head, self._holds = parts, head, holds
+        self._lengthy = Turns(LENGTHY_WRITES_AT_ONCE)
 
     async def run(self, operation: Write, call: Call) -> Reply:
-        """Answer a write, once it is committed."""
+        """Answer a write, once it is committed; a lengthy one in its account's turn."""
+        if not operation.lengthy or call.rejected is not None:
+            return await self._run(operation, call)
+        with self._parts.store.snapshot() as snapshot:
+            scope = self._head.identify(snapshot, operation, call)[1]
+        account = (scope.slot, scope.tenant)
+        await self._lengthy.take(account)
+        try:
+            return await self._run(operation, call)
+        finally:
+            self._lengthy.leave(account)
+
+    async def _run(self, operation: Write, call: Call) -> Reply:
         parts, submitted = self._parts, False
         with parts.store.snapshot() as snapshot:
             entered = self._head.enter(snapshot, operation, call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from runtime.api.operation import Body, Call, Read, Write
 from runtime.api.plugin import Plugin
 from runtime.errors import ApiError, RateLimited, ValidationFailed
-from runtime.limits import HEAVY_READS_WAITING_OF_ACCOUNT_MAX
+from runtime.limits import HEAVY_WAITING_OF_ACCOUNT_MAX
 from runtime.shard.heavy_reads import Bounds, HeavyReads
 from storage.store import Store, Table
 from tests.support.shard_harness import Answer, ShardHarness, answer_of
@@ -151,7 +152,7 @@ def test_an_account_has_only_so_many_waiting_and_others_still_come_in(tmp_path: 
         async def ask() -> list:
             asked = [
                 turns.ask(ADA, f"ada {number}")
-                for number in range(HEAVY_READS_WAITING_OF_ACCOUNT_MAX + 3)
+                for number in range(HEAVY_WAITING_OF_ACCOUNT_MAX + 3)
             ]
             asked.append(turns.ask(EVE, "eve"))
             await asyncio.sleep(0)
@@ -184,6 +185,37 @@ def test_who_leaves_while_waiting_or_running_holds_nothing(tmp_path: Path) -> No
         asyncio.run(ask())
         turns.heavy.close()
         assert turns.order == ["ada", "eve"]
+
+
+def test_a_lengthy_write_waits_for_its_turn_and_others_come_in_between(tmp_path: Path) -> None:
+    """Twenty of one account and a small one of another, all at once: it is not behind them all."""
+    order: list[str] = []
+
+    def noting(name: str) -> Callable[..., dict]:
+        def handler(ctx, body) -> dict:
+            order.append(name)
+            return {}
+
+        return handler
+
+    plugin = Plugin(
+        name="numbers",
+        operations=(
+            Write(
+                "numbers.long", "POST", "/long", noting("long"), "", None,
+                scope="write", lengthy=True,
+            ),
+            Write("numbers.short", "POST", "/short", noting("short"), "", None, scope="write"),
+        ),
+    )  # fmt: skip
+    with shard_harness(tmp_path, plugin) as harness:
+        ada, eve = harness.register(), harness.register("eve@example.com", "Eve")
+        calls = [harness.form("numbers.long", who=ada) for _ in range(20)]
+        answers = harness.together([*calls, harness.form("numbers.short", who=eve)])
+        assert order.index("short") <= 1
+        let_in = 1 + HEAVY_WAITING_OF_ACCOUNT_MAX
+        statuses = [answer.status for answer in answers]
+        assert statuses == [200] * let_in + [429] * (20 - let_in) + [200]
 
 
 WAYS = {
