@@ -24,6 +24,9 @@ from runtime.api.context import ReadContext
 from storage.text import analyze
 
 OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
+ROLES = frozenset(  # whose holder somebody has one of at a time
+    ("boss", "dentist", "doctor", "landlord", "therapist", "accountant", "hairdresser")
+)
 UNRELATED = frozenset(
     {"plans", "did", "named", "age", "born_on"}
 )  # their objects are no things one could meet again
@@ -57,7 +60,7 @@ def claim_type(fact: Fact) -> str:
 
 def is_functional(kind: str) -> bool:
     """Whether a subject has one object of this predicate at a time."""
-    return kind in FUNCTIONAL or kind.startswith("favorite_")
+    return kind in FUNCTIONAL or kind in ROLES or kind.startswith("favorite_")
 
 
 def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
@@ -74,6 +77,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     same = _about(ctx, standing, fact)
     if fact.polarity != "holds":
         verdict.ends = [row for row in same if row.valid_to is None]
+        if not verdict.ends and fact.polarity == "ended":
+            verdict.ends = _meant(ctx, standing, fact)
         verdict.known = same[0] if same and not verdict.ends else None
         return verdict
     verdict.returns = any(row.valid_from is None for row in same)
@@ -131,6 +136,21 @@ def _about(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[
         if (mine is not None and row.target == mine.ordinal)
         or (wanted and thing is not None and analyze(thing.name) == wanted)
     ]
+
+
+def _meant(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[RelationshipRow]:
+    """The one standing claim whose object has all the words of the fact's: "the Volvo" is the red
+    Volvo, where there is no other one. Of several nobody knows which is meant.
+    """
+    wanted = set(analyze(fact.object))
+    open_ones = [row for row in claims if row.valid_to is None]
+    things = get_entities(ctx, [row.target for row in open_ones])
+    found = [
+        row
+        for row, thing in zip(open_ones, things, strict=True)
+        if wanted and thing is not None and wanted <= set(analyze(thing.name))
+    ]
+    return found if len(found) == 1 else []
 
 
 def _is_of_scope(ctx: ReadContext, row: RelationshipRow, target: Target) -> bool:

@@ -33,7 +33,9 @@ PREDICATES: dict[str, str] = {
     "mother": "person", "father": "person", "daughter": "person", "son": "person",
     "friend": "person", "colleague": "person", "boss": "person", "neighbor": "person",
     "grandmother": "person", "grandfather": "person", "aunt": "person", "uncle": "person",
-    "cousin": "person", "roommate": "person", "knows": "person", "plans": "plan", "did": "event",
+    "cousin": "person", "roommate": "person", "knows": "person", "dentist": "person",
+    "doctor": "person", "landlord": "person", "therapist": "person", "accountant": "person",
+    "hairdresser": "person", "habit": "activity", "plans": "plan", "did": "event",
 }  # fmt: skip
 RELATIVES = frozenset(
     name for name, kind in PREDICATES.items() if kind == "person" and name != "knows"

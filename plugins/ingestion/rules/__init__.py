@@ -254,6 +254,8 @@ def _facts(
         if language.denied.search(clause)
         else "holds"
     )
+    if groups.get("before"):
+        polarity = "holds"  # what is over is the other one
     owner = one.speaker if relative else None
     common = {
         "subject": subject,

@@ -16,7 +16,9 @@ _RELATIVES = {
     "neighbor": "neighbor", "neighbour": "neighbor", "grandmother": "grandmother",
     "grandma": "grandmother", "grandfather": "grandfather", "grandpa": "grandfather",
     "aunt": "aunt", "uncle": "uncle", "cousin": "cousin", "roommate": "roommate",
-    "flatmate": "roommate",
+    "flatmate": "roommate", "dentist": "dentist", "doctor": "doctor", "landlord": "landlord",
+    "landlady": "landlord", "therapist": "therapist", "accountant": "accountant",
+    "hairdresser": "hairdresser",
 }  # fmt: skip
 _PETS = (
     "dog|cat|puppy|kitten|rabbit|parrot|hamster|horse|tortoise|turtle|guinea\\s+pig|goldfish|"
@@ -32,7 +34,7 @@ _OCCUPATION = (
 )
 _AM = r"(?i:\s+(?:am|is|are)|['’](?:m|s))"
 _SUBJECT = (
-    rf"(?<![\p{{L}}’'])(?:(?P<me>I)\b|(?P<kin>(?<=(?i:\b(?:my|our)\s+(?:(?:older|younger|little|"
+    rf"(?<![\p{{L}}’'])(?:(?P<me>I|[Ww]e)\b|(?P<kin>(?<=(?i:\b(?:my|our)\s+(?:(?:older|younger|little|"
     r"big|twin|best|new|"
     rf"old)\s+)?))(?i:{_REL}))(?:,?\s+(?P<kinname>{NAME}),?)?(?![\p{{L}}’'])"
     rf"|(?P<pron>(?i:he|she))\b|(?P<name>{NAME}))"
@@ -43,6 +45,7 @@ _ADVERBS = (
     r"absolutely|officially|mostly|sometimes|often|secretly))*"
 )
 _HAVE = r"(?i:(?:\s+(?:have|has|had)|['’](?:ve|s|d))?)"
+_TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\b\.?\s+)?"
 _PLACE, _NAMED = rf"(?P<o>(?i:the\s+)?{NAME})", rf"(?P<o>{NAME})"
 _THING = r"(?P<o>[^,;:()]{2,90})"
 _VERBS = (
@@ -68,6 +71,10 @@ def _being(predicate: str, what: str, thing: str, **further: bool) -> Rule:
     )
 
 
+_STOPPED = (
+    r"(?i:(?:have\s+|has\s+)?(?:finally\s+|just\s+)?"
+    r"(?:quit|quits|stopped|stop|gave\s+up|given\s+up|am\s+done\s+with))"
+)
 _NOT = r"(?:(?:don['’]?t|doesn['’]?t|do\s+not|does\s+not|no\s+longer|never)\s+)?"
 _RULES = (
     # names and people
@@ -81,7 +88,7 @@ _RULES = (
         r"(?i:\bmy|\bour)(?P<me>\s)(?i:(?:older|younger|little|big|twin|best|new|old|good|dear|"
         r"elder|eldest|youngest|late)\s+)*"
         rf"(?P<rel>(?i:{_REL}))(?:(?i:\s+is|['’]s\s+name\s+is|\s+is\s+(?:called|named)|\s+called|"
-        rf"\s+named|,)\s+|\s+){_NAMED}",
+        rf"\s+named|,)\s+|\s+)(?P<o>{_TITLE}{NAME})",
     ),
     rule(
         "",
@@ -187,7 +194,7 @@ _RULES = (
     ),
     rule(
         "works_as",
-        rf"{_SUBJECT}{_AM}{_ADVERBS}(?i:\s+an?\s+)(?P<o>(?i:(?:[\p{{L}}-]+\s+){{0,"
+        rf"{_SUBJECT}{_AM}{_ADVERBS}(?i:\s+an?\s+)(?!(?i:vegetarian|pescatarian))(?P<o>(?i:(?:[\p{{L}}-]+\s+){{0,"
         rf"2}}{_OCCUPATION}))\b(?!\s+of)",
     ),
     rule(
@@ -243,7 +250,48 @@ _RULES = (
         rf"{_S}\s*(?i:{_NOT}(?:play|plays|took\s+up|started\s+playing))\s+{_THING}",
         listed=True,
     ),
+    rule(
+        "plays",
+        rf"{_S}\s*{_STOPPED}(?i:\s+playing)(?i:\s+the)?\s+{_THING}",
+        ends=True,
+        dated=True,
+        alone=True,
+    ),
+    rule(
+        "plays",
+        rf"{_S}\s*{_STOPPED}(?i:\s+the)?\s+(?P<o>(?i:piano|guitar|violin|cello|drums|flute|trumpet|"
+        r"saxophone|tennis|football|soccer|basketball|golf|chess))\b",
+        ends=True,
+        dated=True,
+        alone=True,
+    ),
+    rule(
+        "learns",
+        rf"{_S}\s*{_STOPPED}(?i:\s+learning)\s+{_THING}",
+        ends=True,
+        dated=True,
+        alone=True,
+    ),
+    rule(
+        "studies_at",
+        rf"{_S}\s*(?i:dropped\s+out\s+of)\s+{_PLACE}",
+        ends=True,
+        dated=True,
+    ),
     # tastes
+    rule(
+        "likes",
+        rf"{_S}\s*(?i:no\s+longer\s+(?:likes?|loves?|enjoys?))\s+{_THING}",
+        ends=True,
+        alone=True,
+    ),
+    rule(
+        "likes",
+        rf"{_S}\s*(?i:(?:don['’]?t|doesn['’]?t|do\s+not|does\s+not)\s+(?:really\s+)?"
+        r"(?:like|love|enjoy))\s+(?P<o>[^,;:()]{2,60}?)(?i:\s+(?:any\s*more|any\s+longer))(?=[.;,]|$)",
+        ends=True,
+        alone=True,
+    ),
     rule(
         "prefers",
         rf"{_S}\s*(?i:{_NOT}(?:prefer|prefers))\s+(?P<o>[^,;:()]{{2,60}}?)(?=(?i:\s+(?:over|to|"
@@ -253,7 +301,10 @@ _RULES = (
     rule(
         "favorite",
         r"(?i:\bmy)(?P<me>\s)(?i:(?:all[- ]time\s+)?favou?rite)\s+(?P<kind>[\p{L} "
-        r"]{3,30}?)(?i:\s+(?:is|are|has\s+always\s+been))\s+" + _THING,
+        r"]{3,30}?)(?i:\s+(?:is|are|has\s+always\s+been))(?i:\s+(?:now|currently))?\s+"
+        + _THING
+        + r"(?i:,?\s+(?:and\s+)?(?:not|no\s+longer)\s+(?P<before>[\p{L} -]{2,40}?)"
+        r"(?:\s+(?:any\s*more|any\s+longer))?(?=[.;,]|$))?",
         alone=True,
     ),
     rule(
@@ -288,6 +339,21 @@ _RULES = (
         listed=True,
     ),
     # health and habits
+    rule(
+        "habit",
+        rf"{_S}\s*{_STOPPED}\s+(?P<o>(?i:smoking|vaping|drinking|gambling))\b",
+        ends=True,
+        dated=True,
+        alone=True,
+    ),
+    rule(
+        "habit",
+        rf"{_S}\s*(?i:{_NOT})(?P<o>(?i:smokes?|vapes?|gambles?))\b",
+    ),
+    rule(
+        "habit",
+        rf"{_SUBJECT}{_AM}{_ADVERBS}\s+(?i:an?\s+)(?P<o>(?i:smoker|vaper|gambler))\b",
+    ),
     _being("allergic_to", r"(?:\p{L}+ly\s+)?allergic\s+to", _THING, listed=True),
     _being(
         "is",
@@ -295,6 +361,14 @@ _RULES = (
         r"(?P<o>(?i:vegan|vegetarian|pescatarian|gluten[- ]free|lactose[- ]intolerant|left[- "
         r"]handed|"
         r"colou?r[- ]?blind|single|divorced|pregnant|retired|diabetic|unemployed))\b",
+    ),
+    rule(
+        "is",
+        rf"{_S}\s*{_STOPPED}\s+(?i:being\s+(?:an?\s+)?)(?P<o>(?i:vegan|vegetarian|pescatarian|single))"
+        r"\b",
+        ends=True,
+        dated=True,
+        alone=True,
     ),
     rule(
         "is",
