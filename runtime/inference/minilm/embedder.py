@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import regex
 
@@ -30,9 +31,16 @@ def latin(text: str) -> str:
     return left if any(char.isalnum() for char in left) else ""
 
 
-def _load_assembly() -> Callable[..., list[Sentence]]:
-    """Load the heads, and give what makes sentences of parses: (text, windows, embeddings) ->
-    sentences.
+class _Cut(NamedTuple):
+    """A text on its way to its reading: what is to be read of it, and the sentences so far."""
+
+    windows: list[list[Segment]]
+    sentences: list[Sentence]
+
+
+def _load_assembly() -> Callable[..., list[list[Sentence]]]:
+    """Load the heads, and give what makes sentences of parses: (texts, (row, window) of some, their
+    embeddings) -> each window's sentences.
     """
     from runtime.inference.language.assembly import assemble
     from runtime.inference.language.heads import heads
@@ -40,12 +48,16 @@ def _load_assembly() -> Callable[..., list[Sentence]]:
     loaded = heads()
 
     def sentences(
-        text: str, cut: Sequence[Sequence[Segment]], embeddings: Sequence[Embedding]
-    ) -> list[Sentence]:
+        texts: Sequence[str],
+        part: Sequence[tuple[int, Sequence[Segment]]],
+        embeddings: Sequence[Embedding],
+    ) -> list[list[Sentence]]:
         return [
-            assemble(loaded, text, segment, parse)
-            for window, embedding in zip(cut, embeddings, strict=True)
-            for segment, parse in zip(window, embedding.parses, strict=True)
+            [
+                assemble(loaded, texts[row], segment, parse)
+                for segment, parse in zip(window, embedding.parses, strict=True)
+            ]
+            for (row, window), embedding in zip(part, embeddings, strict=True)
         ]
 
     return sentences
@@ -94,24 +106,25 @@ class MiniLmEmbedder(LocalEmbedder):
     async def read_language(self, texts: Sequence[str]) -> list[Reading]:
         # Outside the time limit, since the loops may have to be compiled.
         assemble = await asyncio.to_thread(_load_assembly)
-        return [await self._read(text, assemble) for text in texts]
-
-    async def _read(self, text: str, assemble: Callable[..., list[Sentence]]) -> Reading:
         # Half a surrogate pair has no UTF-8; a question mark takes its place.
-        text = text.encode("utf-8", "replace").decode()
-        if not await asyncio.to_thread(language.readable, text):
-            return await asyncio.to_thread(language.unread, text)
-        cut = await asyncio.to_thread(self._windows, text)
-        sentences: list[Sentence] = []
-        for first in range(0, len(cut), limits.EMBEDDER_ROUND_TEXTS_MAX):
-            part = cut[first : first + limits.EMBEDDER_ROUND_TEXTS_MAX]
-            embeddings = await self._embed([to_read(text, window) for window in part])
-            sentences += await asyncio.to_thread(assemble, text, part, embeddings)
-        return Reading(tuple(sentences))
+        cleaned = [text.encode("utf-8", "replace").decode() for text in texts]
+        found = await asyncio.to_thread(lambda: [self._in_windows(text) for text in cleaned])
+        asked = [(row, window) for row, cut in enumerate(found) for window in cut.windows]
+        for first in range(0, len(asked), limits.EMBEDDER_ROUND_TEXTS_MAX):
+            part = asked[first : first + limits.EMBEDDER_ROUND_TEXTS_MAX]
+            embeddings = await self._embed([to_read(cleaned[row], window) for row, window in part])
+            for (row, _), read in zip(
+                part, await asyncio.to_thread(assemble, cleaned, part, embeddings), strict=True
+            ):
+                found[row].sentences.extend(read)
+        return [Reading(tuple(cut.sentences)) for cut in found]
 
-    def _windows(self, text: str) -> list[list[Segment]]:
+    def _in_windows(self, text: str) -> _Cut:
+        if not language.readable(text):
+            return _Cut([], list(language.unread(text).sentences))
         segments = language.read_sentences(text)
-        return windows(text, segments, self._minilm.pieces, limits.EMBEDDED_TOKENS_MAX - 2)
+        pieces_max = limits.EMBEDDED_TOKENS_MAX - 2
+        return _Cut(windows(text, segments, self._minilm.pieces, pieces_max), [])
 
     def readable(self, text: str) -> str:
         return latin(text)
