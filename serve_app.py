@@ -1,8 +1,9 @@
 """What is installed: the plugins, and how shards and gateways are made from them.
 
-`registry()` is the one list of features. `build(settings)` is the Serve application; `serve run
-serve_app:app` deploys it too, with the settings of the configuration file and the environment.
-Importing this module does not import Ray.
+`PLUGINS` is the one list of this repository's features, to which `registry(settings)` adds the
+plugins of other packages that the settings enable. `build(settings)` is the Serve application;
+`serve run serve_app:app` deploys it too, with the settings of the configuration file and the
+environment. Importing this module does not import Ray.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -42,6 +44,7 @@ from runtime.api.plugin import Registry, sections_of
 from runtime.http import build_asgi
 from runtime.inference import Models, ModelUnusable, load_language_model, load_models
 from runtime.installation import Layout, Secrets, shard_directory
+from runtime.installed import enabled, installed
 from runtime.placement import PlacementTable, SlotGate
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
@@ -79,14 +82,27 @@ LOCAL_PROFILE: Mapping[str, Any] = {
 }
 
 
-class Settings(core_settings.composed(sections_of(PLUGINS)), frozen=True):
+def _sections() -> dict[str, type[core_settings.Section]]:
+    """Of every plugin there is, enabled or not, since it is a setting that says which are. Where
+    two have the same one the first keeps it: a registry with both is refused.
+    """
+    further: dict[str, type[core_settings.Section]] = {}
+    for each in installed():
+        further = {**(each.plugin.settings if each.plugin else {}), **further}
+    return {**further, **sections_of(PLUGINS)}
+
+
+class Settings(core_settings.composed(_sections()), frozen=True):
     """The settings of the service: the core's sections and those of its plugins."""
 
 
 @cache
-def registry() -> Registry:
-    """Every operation, table, event and job of the service."""
-    return Registry.build(PLUGINS, core_tables=CORE_TABLES, core_indexes=CORE_INDEXES)
+def registry(settings: Settings | None = None) -> Registry:
+    """Every operation, table, event and job of the service; without settings, of what is in this
+    repository. Raises RegistryError.
+    """
+    others = [] if settings is None else enabled(settings)
+    return Registry.build((*PLUGINS, *others), core_tables=CORE_TABLES, core_indexes=CORE_INDEXES)
 
 
 @cache
@@ -95,7 +111,8 @@ def models(settings: Settings) -> Models:
     CannotOpen.
     """
     try:
-        return load_models(settings, settings.data_dir)
+        of_plugins = {name: load(settings) for name, load in registry(settings).models.items()}
+        return replace(load_models(settings, settings.data_dir), of_plugins=of_plugins)
     except ModelUnusable as missing:
         raise cluster.CannotOpen(str(missing)) from missing
 
@@ -114,7 +131,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
         directory, gate = shard_directory(settings.data_dir, number), SlotGate(number, table)
         return Shard(
             directory,
-            registry(),
+            registry(settings),
             settings,
             await loading,
             layout.identity(number),
@@ -132,7 +149,9 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
     secrets = Secrets.of(settings)
-    return build_asgi(registry(), settings, shards, secrets, Telemetry(), models=models(settings))
+    return build_asgi(
+        registry(settings), settings, shards, secrets, Telemetry(), models=models(settings)
+    )
 
 
 class Gateway:
@@ -144,11 +163,12 @@ class Gateway:
         settings = settings.on_node(os.environ)
         cluster.log_to_file(settings, cluster.gateway_name())
         secrets = Secrets.of(settings)
-        shards = cluster.RayShards(settings, registry(), OPENER)
+        shards = cluster.RayShards(settings, registry(settings), OPENER)
         telemetry = Telemetry(gateway=str(os.getpid()))
         own = Models(shard_embedder=None, language_model=load_language_model(settings))
         self._application = serving.neighbour(
-            build_asgi(registry(), settings, shards, secrets, telemetry, models=own), front_door
+            build_asgi(registry(settings), settings, shards, secrets, telemetry, models=own),
+            front_door,
         )
 
     def __serve_build_asgi_app__(self) -> Any:

@@ -52,6 +52,7 @@ __all__ = ["plugin"]
 
 plugin = Plugin(
     name="accounts",
+    id_prefixes=("key", "usr"),
     operations=(
         *OPERATIONS,
         *invitations.OPERATIONS,

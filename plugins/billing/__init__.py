@@ -28,6 +28,7 @@ __all__ = ["plugin"]
 
 plugin = Plugin(
     name="billing",
+    id_prefixes=("inv", "sub"),
     operations=(*FOR_CUSTOMERS, *FOR_THE_OPERATOR),
     tables=TABLES,
     events=EVENTS,

@@ -81,6 +81,7 @@ __all__ = [
 
 plugin = Plugin(
     name="collections",
+    id_prefixes=("col",),
     operations=OPERATIONS,
     tables=TABLES,
     indexes=(COLLECTION_INDEX,),

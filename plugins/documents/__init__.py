@@ -43,6 +43,7 @@ __all__ = ["plugin"]
 
 plugin = Plugin(
     name="documents",
+    id_prefixes=("chk", "doc"),
     requires=("collections", "memories"),
     operations=OPERATIONS,
     tables=TABLES,

@@ -35,6 +35,7 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
 
 plugin = Plugin(
     name="feedback",
+    id_prefixes=("fbk",),
     requires=("memories", "search"),
     operations=(*operations.OPERATIONS, *training.OPERATIONS),
     tables=(*operations.TABLES, *training.TABLES),

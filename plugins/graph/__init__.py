@@ -66,6 +66,7 @@ __all__ = [
 
 plugin = Plugin(
     name="graph",
+    id_prefixes=("ent", "rel"),
     requires=("memories", "collections", "search"),
     tools=TOOLS,
     operations=(*operations.OPERATIONS, *search.OPERATIONS),

@@ -79,6 +79,7 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
 
 plugin = Plugin(
     name="learning",
+    id_prefixes=("cor", "dec", "obs"),
     requires=("collections", "memories", "search"),
     tools=TOOLS,
     operations=(

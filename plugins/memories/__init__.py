@@ -178,6 +178,7 @@ __all__ = [
 
 plugin = Plugin(
     name="memories",
+    id_prefixes=("mem",),
     requires=("collections",),
     operations=(*OPERATIONS, *listing.OPERATIONS),
     tools=TOOLS,

@@ -19,6 +19,7 @@ __all__ = ["plugin"]
 
 plugin = Plugin(
     name="profile",
+    id_prefixes=("fct",),
     requires=("answers", "memories", "search"),
     operations=OPERATIONS,
     tables=TABLES,

@@ -112,9 +112,9 @@ def boosted(ctx: ReadContext, ranked: Ranked, boosts: Boosts) -> Ranked:
     parts: dict[str, np.ndarray] = {
         name: multipliers[name] * values for name, values in ranked.contributions.items()
     }
-    weights = ranking_profile(ctx.settings, ranked.profile).weights
+    weights = {**ranking_profile(ctx.settings, ranked.profile).weights, **ranked.retrievers}
     reachable = ranking.reachable(
-        {name: multipliers[name] * weight for name, weight in weights.items()}
+        {name: multipliers.get(name, 1.0) * weight for name, weight in weights.items()}
     )
     for name, most, values in _added(ctx, ranked.ordinals, boosts):
         parts[f"boost_{name}"] = values

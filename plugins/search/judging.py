@@ -43,6 +43,7 @@ class Ranked:
     facts      ordinal -> those of the facts that are shown as that memory
     rarity     the same of all words of the query
     searched   memories that were searched
+    retrievers weights of the retrievers whose scores count in it
     is_whole   whether it is a ranking by words and meaning, of a query that the embedder can read
     foreign    whether the embedder was not taught the query's language; unread: nor its script
     """
@@ -58,6 +59,7 @@ class Ranked:
     searched: int = 0
     conflict: float = 0.0
     profile: str = "ranking_fast"
+    retrievers: Mapping[str, float] = field(default_factory=dict)
     is_whole: bool = False
     foreign: bool = False
     unread: bool = False

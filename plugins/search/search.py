@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from pyroaring import BitMap
 
 from plugins.collections import require_collection
 from plugins.memories import (
@@ -48,6 +47,7 @@ from plugins.search.models import (
 )
 from plugins.search.names import Named, find_names, said_by
 from plugins.search.question import Question, ask
+from plugins.search.retrieved import Retrieved
 from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
 from plugins.search.slips import embedded, possible_slips
 from plugins.search.universe import FILTERS_AT, is_heavy, universe
@@ -249,11 +249,17 @@ def ranked_among(
     ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody
 ) -> Ranked:
     """What every channel proposes of the allowed memories, ranked."""
-    return rank(ctx, propose(ctx, question, prepared, body), question, prepared, body)
+    retrieved = Retrieved.of(ctx, body)
+    candidates = propose(ctx, question, prepared, body, retrieved)
+    return rank(ctx, candidates, question, prepared, body, retrieved)
 
 
 def propose(
-    ctx: ReadContext, question: Question, prepared: Prepared, body: SearchBody
+    ctx: ReadContext,
+    question: Question,
+    prepared: Prepared,
+    body: SearchBody,
+    retrieved: Retrieved,
 ) -> np.ndarray:
     """The union of every channel's candidates, as ascending ordinals."""
     count, allowed = SearchSettings.of(ctx.settings).candidates, question.allowed
@@ -265,9 +271,7 @@ def propose(
         found.append(
             prepared.chunks.nearest(ctx, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed)
         )
-    for retriever in ctx.registry.retrievers:
-        if body.asks(retriever):
-            found.append(ordinals_of(BitMap(retriever.candidates(ctx, body.query)) & allowed))
+    found += [ordinals_of(proposed & allowed) for proposed in retrieved.proposed]
     candidates = ascending(*found)
     return (
         with_neighbours(ctx, candidates, question.members)
@@ -293,8 +297,9 @@ def rank(
     question: Question,
     prepared: Prepared,
     body: SearchBody,
+    retrieved: Retrieved,
 ) -> Ranked:
-    """Order the candidates by the weighted sum of their features."""
+    """Order the candidates by the weighted sum of their features, those of retrievers included."""
     if not len(candidates):
         nothing = np.zeros(0, np.float32)
         return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool), nothing)
@@ -315,6 +320,9 @@ def rank(
     )
     scores = ranking.score(found, weights) + learned + set_back
     is_relevant = stands(ctx, found, strange=prepared.out_of_vocabulary)
+    given = retrieved.contributions(candidates)
+    for values in given.values():
+        scores, is_relevant = scores + values, is_relevant | (values > 0)
     together = folded(ctx, candidates, columns.text_features["previous"], scores)
     # Candidates ascend, so of equal ones the newer comes first.
     order = together.shown[np.argsort(scores[together.best[together.shown]], kind="stable")[::-1]]
@@ -324,11 +332,14 @@ def rank(
         if body.keeps_parts
         else {}
     )
+    if body.keeps_parts:
+        contributions |= {name: values[best] for name, values in given.items()}
     if body.keeps_parts and isinstance(learned, np.ndarray):
         contributions["feedback"] = learned[best]
     if body.keeps_parts and isinstance(set_back, np.ndarray):
         contributions["archived"] = set_back[best]
-    normalized = np.clip(scores / ranking.reachable(weights), 0, 1)
+    reachable = ranking.reachable(weights | retrieved.weights)
+    normalized = np.clip(scores / reachable, 0, 1)
     asked, frequencies = question.measure.idf, pool.frequencies[:, : len(candidates)]
     rarities, rarity = ranking.rarity_met(frequencies, asked), float(asked.sum())
     conflict = 0.0
@@ -346,6 +357,7 @@ def rank(
         searched=len(question.members),
         conflict=conflict,
         profile=profile,
+        retrievers=retrieved.weights,
         is_whole=prepared.reads_meaning and body.search_type == "hybrid",
         foreign=prepared.foreign,
         unread=prepared.unread,

@@ -26,6 +26,7 @@ __all__ = ["plugin"]
 
 plugin = Plugin(
     name="webhooks",
+    id_prefixes=("dlv", "whk"),
     operations=OPERATIONS,
     tables=TABLES,
     indexes=(DELIVERY_FIELDS,),

@@ -1,13 +1,15 @@
 """Plugin and Registry: what is installed, in which order, checked once and then frozen.
 
-A plugin is a value. serve_app.py names the enabled ones and builds one Registry from them; nothing
-registers itself on import. The Registry orders plugins by `requires`, refuses duplicates and
-dangling references with a sentence that names both sides, and is the single source for routes,
-tables, events, jobs and search retrievers.
+A plugin is a value. serve_app.py names those of this repository, runtime/installed.py finds those
+of other packages, and one Registry is built from all that are enabled; nothing registers itself on
+import. The Registry orders plugins by `requires`, refuses duplicates and dangling references with a
+sentence that names both sides, and is the single source for routes, tables, events, jobs and search
+retrievers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -36,6 +38,9 @@ from runtime.settings import Section, Settings
 from storage.store import Table
 
 EVERY_EVENT = "*"
+CORE = "the core"
+CORE_ID_PREFIXES = ("evt", "job", "ses")
+_ID_PREFIX = re.compile("[a-z]{3}")
 Declared = TypeVar("Declared")
 KeptElsewhere = Callable[[Settings, Mapping[str, int]], Mapping[str, str]]
 
@@ -106,14 +111,18 @@ class Retriever:
     """A further source of search candidates.
 
     name        as a search asks for it: its `search_type`, and the channel of its boosts
-    candidates  (ctx: ReadContext, query) -> ordinals of memories. They are ranked like all others,
-                by what the search measures of them, so a retriever gives no scores
+    candidates  (ctx: ReadContext, query) -> ordinals of memories, which are ranked like all others,
+                by what the search measures of them; or, with a weight, {ordinal: score from 0 to 1}
     in_hybrid   whether a hybrid search that says nothing of it has its candidates
+    weight      (settings) -> what its scores count in ranking, as a feature of its name beside the
+                search's own; a memory with a score above 0 is shown whatever its words are. None
+                where it gives no scores
     """
 
     name: str
-    candidates: Callable[[ReadContext, Any], Iterable[int]]
+    candidates: Callable[[ReadContext, Any], Iterable[int] | Mapping[int, float]]
     in_hybrid: bool = False
+    weight: Callable[[Settings], float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +197,9 @@ class Plugin:
                     in production that is wrong, elsewhere advice
     offer           (settings) -> what new accounts get and where customers find other tiers; at
                     most one plugin says it
+    id_prefixes     what its ids begin with, three small letters each, which no other plugin's do
+    models          name -> (settings) -> a model, which is loaded once in each process that has
+                    shards and is given to their steps `prepare`: `models.of(name)`
     """
 
     name: str
@@ -219,6 +231,8 @@ class Plugin:
     rates: Mapping[str, Callable[[Settings], int]] = field(default_factory=dict)
     lacks: Callable[[Settings], Iterable[str]] | None = None
     offer: Callable[[Settings], Offer] | None = None
+    id_prefixes: tuple[str, ...] = ()
+    models: Mapping[str, Callable[[Settings], Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +255,7 @@ class Registry:
     restore: Mapping[str, Restore]
     features: Mapping[str, Feature]
     rates: Mapping[str, Callable[[Settings], int]]
+    models: Mapping[str, Callable[[Settings], Any]]
 
     def outbound(self, settings: Settings) -> Outbound:
         """What sends requests to addresses that callers gave, under these settings."""
@@ -268,16 +283,11 @@ class Registry:
     ) -> Registry:
         """Order, check, freeze. Raises RegistryError."""
         ordered = _in_dependency_order(list(plugins))
-        tables = _unique("table", [*core_tables, *(t for p in ordered for t in p.tables)])
-        indexes = _unique("index", [*core_indexes, *(i for p in ordered for i in p.indexes)])
-        for index in indexes.values():
-            for table in index.tables:
-                if table.name in tables:
-                    raise RegistryError(
-                        f"table {table.name!r} of index {index.name!r} is declared twice"
-                    )
-                tables[table.name] = table
-        events = _unique("event", [e for p in ordered for e in p.events], key="kind")
+        tables = _unique("table", [*_owned(CORE, core_tables), *_each(ordered, "tables")])
+        given = [*_owned(CORE, core_indexes), *_each(ordered, "indexes")]
+        indexes = _unique("index", given)
+        _add_tables_of_indexes(tables, given, ordered)
+        events = _unique("event", _each(ordered, "events"), key="kind")
         restore: dict[str, Restore] = {}
         for plugin in ordered:
             for kind, how in plugin.restore.items():
@@ -286,9 +296,11 @@ class Registry:
                         f"plugin {plugin.name!r} takes in records of kind {kind!r}, which another "
                         "plugin does already"
                     )
-        operations = _unique("operation", [o for p in ordered for o in p.operations])
-        operations |= _replaced(ordered)
-        _check_routes(operations.values())
+        operations = _unique("operation", _each(ordered, "operations"))
+        owners = {each.name: plugin for plugin, each in _each(ordered, "operations")}
+        operations |= _replaced(ordered, owners)
+        _check_routes(operations.values(), owners)
+        _check_id_prefixes(ordered)
         sections_of(ordered)
         _only_one_offers(ordered)
         features = _declared_once("feature", ordered, lambda plugin: plugin.features)
@@ -311,17 +323,18 @@ class Registry:
                     for name, function in plugin.access_counters.items()
                 }
             ),
-            jobs=MappingProxyType(_unique("job", [j for p in ordered for j in p.jobs])),
-            retrievers=tuple(r for p in ordered for r in p.retrievers),
+            jobs=MappingProxyType(_unique("job", _each(ordered, "jobs"))),
+            retrievers=tuple(_unique("retriever", _each(ordered, "retrievers")).values()),
             tools=_tools(ordered, operations),
             restore=MappingProxyType(restore),
             features=MappingProxyType(features),
             rates=MappingProxyType(rates),
+            models=MappingProxyType(_declared_once("model", ordered, lambda plugin: plugin.models)),
         )
 
 
 def _in_dependency_order(plugins: list[Plugin]) -> list[Plugin]:
-    by_name = _unique("plugin", plugins)
+    by_name = _unique("plugin", _owned("", plugins))
     ordered: list[Plugin] = []
     visiting: list[str] = []
 
@@ -383,7 +396,7 @@ def _index_entries(
 def sections_of(plugins: Iterable[Plugin]) -> dict[str, type[Section]]:
     """Every section of the settings that plugins declare. Raises RegistryError."""
     sections: dict[str, type[Section]] = {}
-    owners = dict.fromkeys(Settings.model_fields, "the core")
+    owners = dict.fromkeys(Settings.model_fields, CORE)
     for plugin in plugins:
         for name, section in plugin.settings.items():
             if name in owners:
@@ -426,12 +439,9 @@ def _only_one_offers(plugins: list[Plugin]) -> None:
         raise RegistryError(f"plugins {names[0]!r} and {names[1]!r} both say what is offered")
 
 
-def _replaced(plugins: list[Plugin]) -> dict[str, Operation]:
-    """The operations that a plugin gives a fuller form, by name."""
-    owners = {operation.name: plugin.name for plugin in plugins for operation in plugin.operations}
-    found = _unique(
-        "replacement", [operation for plugin in plugins for operation in plugin.replaces]
-    )
+def _replaced(plugins: list[Plugin], owners: Mapping[str, str]) -> dict[str, Operation]:
+    """The operations that a plugin gives a fuller form, by name. owners: operation -> plugin."""
+    found = _unique("replacement", _each(plugins, "replaces"))
     for plugin in plugins:
         for operation in plugin.replaces:
             if owners.get(operation.name) not in plugin.requires:
@@ -446,7 +456,7 @@ def _tools(
     plugins: list[Plugin], operations: Mapping[str, Operation]
 ) -> tuple[tuple[Tool, Operation], ...]:
     """Every tool with the operation it calls, in the order that agents see."""
-    _unique("tool", [tool for plugin in plugins for tool in plugin.tools])
+    _unique("tool", _each(plugins, "tools"))
     for plugin in plugins:
         own = {operation.name for operation in (*plugin.operations, *plugin.replaces)}
         for tool in plugin.tools:
@@ -459,17 +469,66 @@ def _tools(
     return tuple((tool, operations[tool.operation]) for tool in tools)
 
 
-def _unique(what: str, items: list[Any], key: str = "name") -> dict[str, Any]:
+def _owned(owner: str, items: Iterable[Any]) -> list[tuple[str, Any]]:
+    return [(owner, item) for item in items]
+
+
+def _each(plugins: Iterable[Plugin], declared: str) -> list[tuple[str, Any]]:
+    """(name of the plugin, what it declares), of all plugins in their order."""
+    return [(plugin.name, item) for plugin in plugins for item in getattr(plugin, declared)]
+
+
+def _unique(what: str, items: Iterable[tuple[str, Any]], key: str = "name") -> dict[str, Any]:
+    """The items by name. items: (who declares it, or "" where that is no matter, the item)."""
     found: dict[str, Any] = {}
-    for item in items:
+    owners: dict[str, str] = {}
+    for owner, item in items:
         name = getattr(item, key)
         if name in found:
-            raise RegistryError(f"{what} {name!r} is declared twice")
-        found[name] = item
+            raise RegistryError(
+                f"{what} {name!r} is declared twice" + _by_whom(owners[name], owner)
+            )
+        found[name], owners[name] = item, owner
     return found
 
 
-def _check_routes(operations: Iterable[Operation]) -> None:
+def _by_whom(first: str, second: str) -> str:
+    if not second:
+        return ""
+    whom = dict.fromkeys(CORE if name == CORE else f"plugin {name!r}" for name in (first, second))
+    return f", by {' and '.join(whom)}"
+
+
+def _add_tables_of_indexes(
+    tables: dict[str, Table], indexes: Iterable[tuple[str, Any]], plugins: Iterable[Plugin]
+) -> None:
+    owners = {table.name: plugin for plugin, table in _each(plugins, "tables")}
+    for owner, index in indexes:
+        for table in index.tables:
+            if table.name in tables:
+                raise RegistryError(
+                    f"table {table.name!r} of index {index.name!r} is declared twice"
+                    + _by_whom(owners.get(table.name, CORE), owner)
+                )
+            tables[table.name], owners[table.name] = table, owner
+
+
+def _check_id_prefixes(plugins: Iterable[Plugin]) -> None:
+    owners = dict.fromkeys(CORE_ID_PREFIXES, CORE)
+    for plugin, prefix in _each(plugins, "id_prefixes"):
+        if not _ID_PREFIX.fullmatch(prefix):
+            raise RegistryError(
+                f"plugin {plugin!r} has ids that begin with {prefix!r}; a prefix is three small "
+                "letters"
+            )
+        if prefix in owners:
+            raise RegistryError(
+                f"id prefix {prefix!r} is declared twice" + _by_whom(owners[prefix], plugin)
+            )
+        owners[prefix] = plugin
+
+
+def _check_routes(operations: Iterable[Operation], owners: Mapping[str, str]) -> None:
     routes: dict[tuple[str, str], str] = {}
     for operation in operations:
         for path in (operation.path, *operation.aliases):
@@ -478,7 +537,7 @@ def _check_routes(operations: Iterable[Operation]) -> None:
             if other != operation.name:
                 raise RegistryError(
                     f"operations {other!r} and {operation.name!r} share the route "
-                    f"{operation.method} {path}"
+                    f"{operation.method} {path}" + _by_whom(owners[other], owners[operation.name])
                 )
         if operation.idempotency is Idempotency.CANONICAL and operation.resource is None:
             raise RegistryError(

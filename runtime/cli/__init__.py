@@ -1,4 +1,5 @@
-"""The `mneme` command: serve, demo, doctor, keys, import, ingest, mcp, webhooks, admin, models.
+"""The `mneme` command: serve, demo, doctor, keys, import, ingest, mcp, webhooks, admin, models,
+plugin.
 
 Whatever goes wrong at start ends with one sentence on standard error and a non-zero status, never
 with a traceback. What may be asked for is in arguments.py; each command is one function of
@@ -11,10 +12,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from runtime.api.plugin import RegistryError
 from runtime.cli.arguments import parser
 from runtime.cli.client import CallFailed
 from runtime.cli.commands import FAILED, CommandFailed
 from runtime.cli.import_memories import ImportFailed
+from runtime.cli.plugins import PluginCommandFailed
 from runtime.installation import LayoutError, SecretsError
 from runtime.log_lines import mask_secrets
 from runtime.settings import SettingsError
@@ -34,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         CommandFailed,
         CallFailed,
         ImportFailed,
+        PluginCommandFailed,
         LayoutError,
+        RegistryError,
         SettingsError,
         SecretsError,
         StoreError,

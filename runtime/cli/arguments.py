@@ -7,7 +7,7 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-from runtime.cli import admin, admin_cluster, admin_storage, import_memories
+from runtime.cli import admin, admin_cluster, admin_storage, import_memories, plugins
 from runtime.cli import commands as run
 
 Commands = argparse._SubParsersAction
@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
         _add_ingest,
         _add_mcp,
         _add_models,
+        _add_plugin,
     ):
         add(commands)
     return top
@@ -218,6 +219,28 @@ def _add_models(commands: Commands) -> None:
         run.learn_words,
         "learn from embedder.model_path in which directions its words differ, and write "
         "word_vectors.npz beside it; before the first memory is stored",
+    )
+
+
+def _add_plugin(commands: Commands) -> None:
+    actions = commands.add_parser("plugin", help="packages with plugins").add_subparsers(
+        dest="action", required=True, metavar="ACTION"
+    )
+    begin = actions.add_parser("new", help="write a package with a plugin of one endpoint")
+    begin.set_defaults(run=plugins.new)
+    begin.add_argument("name", metavar="NAME", help="of the plugin, such as bookmarks")
+    begin.add_argument(
+        "--directory", type=Path, metavar="DIR", help="where to (default: ./mneme_plugin_NAME)"
+    )
+    judge = actions.add_parser("check", help="run the contract over the plugins of a package")
+    judge.set_defaults(run=plugins.check)
+    judge.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="with its pyproject.toml (default: this one)",
     )
 
 

@@ -12,6 +12,7 @@ import importlib
 import os
 from typing import Any
 
+from runtime.installed import installed
 from runtime.settings import LOCAL_PROFILE, Settings, SettingsError, default_config
 
 
@@ -29,7 +30,9 @@ def service_settings(parsed: argparse.Namespace) -> Settings:
     """Every section, those of the plugins included. Raises SettingsError."""
     service: Any = importlib.import_module("serve_app")
     config = parsed.config or default_config(os.environ, service.LOCAL_PROFILE)
-    return service.Settings.load(config, _overrides(parsed), os.environ)
+    # What a plugin is told that could not be loaded keeps nobody from starting.
+    partial = any(each.plugin is None for each in installed())
+    return service.Settings.load(config, _overrides(parsed), os.environ, partial=partial)
 
 
 def _overrides(parsed: argparse.Namespace) -> list[str]:

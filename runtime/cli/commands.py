@@ -7,13 +7,14 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
+import itertools
 import os
 import secrets
 import subprocess
 import sys
 import threading
 
-from runtime.cli import demo, doctor, import_memories
+from runtime.cli import demo, doctor, doctor_plugins, import_memories
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, local_base_url
 from runtime.installation import Layout, Secrets
@@ -35,6 +36,7 @@ def serve(parsed: argparse.Namespace) -> int:
     gc.disable()
     try:
         settings = service_settings(parsed)
+        importlib.import_module("serve_app").registry(settings)  # refuses plugins that clash
         from runtime import serve as serving
     finally:
         gc.enable()
@@ -116,9 +118,14 @@ def import_file(parsed: argparse.Namespace) -> int:
 
 
 def examine(parsed: argparse.Namespace) -> int:
-    verdicts = []
-    plugins = importlib.import_module("serve_app").registry().plugins
-    for finding in doctor.examine(service_settings(parsed), plugins):
+    verdicts, settings = [], service_settings(parsed)
+    registry, clashes = doctor_plugins.chosen(settings)
+    findings = (
+        doctor.examine(settings, registry.plugins),
+        clashes,
+        doctor_plugins.examine(settings, registry),
+    )
+    for finding in itertools.chain(*findings):
         print(finding, flush=True)
         verdicts.append(finding.verdict)
     wrong = verdicts.count("wrong")

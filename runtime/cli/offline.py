@@ -12,7 +12,7 @@ from runtime.shard import verification
 
 def environment_of(settings: Settings) -> Environment:
     """What the contexts of a shard of these settings share."""
-    registry = resolve("serve_app:registry")()
+    registry = resolve("serve_app:registry")(settings)
     return Environment(
         registry,
         settings,

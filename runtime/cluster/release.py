@@ -4,7 +4,8 @@ a digest of what they share.
 A cluster runs one release. Calls travel as pickles of positions, and rows are read by whoever has
 their store, so two releases that take each other for one do not fail: they mistake one field for
 another. What differs between two is in the digest: the tables with their versions and rows, and
-what travels for each operation.
+what travels for each operation. Plugins of other packages are named with their versions, since the
+settings, which only a process of the same release can read, say which of them are enabled.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from runtime.api.operation import Call, Credential, Reply
 from runtime.api.plugin import Registry
 from runtime.cluster.process import resolve
+from runtime.installed import installed
 from runtime.release import service_version
 from storage.store import shape_of
 
@@ -35,7 +37,8 @@ def release_of(opener: str) -> str:
     beside which the module has its registry.
     """
     registry: Registry = resolve(f"{opener.partition(':')[0]}:registry")()
-    return f"{service_version()} (schema {schema_digest(registry)})"
+    others = "".join(f", {each.name} {each.version}" for each in installed())
+    return f"{service_version()} (schema {schema_digest(registry)}{others})"
 
 
 def schema_digest(registry: Registry) -> str:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from runtime.api.mount import Application
 from runtime.api.plugin import Registry
+from runtime.http.credentials import read_authorization
 from runtime.http.gateway import Gateway
 from runtime.http.responses import answer_unread
 from runtime.http.shards import Shards
@@ -35,7 +36,7 @@ from runtime.telemetry import Telemetry
 if TYPE_CHECKING:
     from runtime.inference import Models
 
-__all__ = ["Gateway", "Shards", "answer_unread", "build_asgi"]
+__all__ = ["Gateway", "Shards", "answer_unread", "build_asgi", "read_authorization"]
 
 
 def build_asgi(

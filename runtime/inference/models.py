@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -111,6 +111,8 @@ class Embedder(Protocol):
 class Models:
     """Every model this process was given. A gateway has no embedder: what needs one is asked of a
     shard.
+
+    of_plugins  models that plugins declare, by name; a gateway has none of them either
     """
 
     shard_embedder: Embedder | None
@@ -118,6 +120,13 @@ class Models:
     transcriber: Transcriber | None = None
     recogniser: Recogniser | None = None
     reranker: Reranker | None = None
+    of_plugins: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, name: str) -> Any:
+        """A plugin's model, in a shard. LookupError in a gateway."""
+        if name not in self.of_plugins:
+            raise LookupError(f"this process has no model {name!r}")
+        return self.of_plugins[name]
 
     @property
     def embedder(self) -> Embedder:

@@ -40,6 +40,7 @@ from runtime.settings.installation import (
     Memory,
     ObjectStore,
     Ocr,
+    Plugins,
     Ray,
     Reranker,
     SecretsGiven,
@@ -115,6 +116,7 @@ class Settings(Section, frozen=True):
     storage: Storage = Storage()
     durability: Durability = Durability()
     object_store: ObjectStore = ObjectStore()
+    plugins: Plugins = Plugins()
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Settings:

@@ -16,7 +16,18 @@ from runtime.settings.section import Section
 # made absolute at once.
 AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 
+PluginName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,39}$")]
 ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+
+
+class Plugins(Section, frozen=True):
+    enabled: tuple[PluginName, ...] | None = Field(
+        default=None,
+        description=(
+            "Installed plugins of other packages that the service has, by name; null has all of "
+            "them."
+        ),
+    )
 
 
 class Http(Section, frozen=True):

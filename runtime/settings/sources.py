@@ -152,7 +152,7 @@ def _parsed(field: FieldInfo, text: str) -> Any:
     annotation = field.annotation
     if type(None) in get_args(annotation) and text.strip().lower() in ("", "null", "none"):
         return None
-    if get_origin(annotation) is tuple:
+    if tuple in (get_origin(annotation), *map(get_origin, get_args(annotation))):
         return [part.strip() for part in text.strip().strip("[]").split(",") if part.strip()]
     return text
 

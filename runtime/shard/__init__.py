@@ -13,7 +13,7 @@ anew.
 """
 
 from runtime.shard import verification
-from runtime.shard.auth import authorise_operator
+from runtime.shard.auth import authorise_operator, resolve
 from runtime.shard.shard import CORE_INDEXES, CORE_TABLES, Shard, open_store
 from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import StorageFailed
@@ -27,5 +27,6 @@ __all__ = [
     "StorageFailed",
     "authorise_operator",
     "open_store",
+    "resolve",
     "verification",
 ]

@@ -64,7 +64,7 @@ from storage.store.schema import Changes, Committed, Identity, Migration, Rebuil
 from storage.store.sealed_file import seal_file, unseal_file
 from storage.store.shape import shape_of
 from storage.store.slot_rows import Comparison, Digest, Piece, Span
-from storage.store.store import Store
+from storage.store.store import Store, table_names
 from storage.store.transaction import OpenStore, Reader, Snapshot, Transaction
 from storage.store.upgrade import code_of
 
@@ -132,6 +132,7 @@ __all__ = [
     "short",
     "shredded_scope",
     "slot_rows",
+    "table_names",
     "unseal_file",
     "write_records",
 ]

@@ -22,7 +22,7 @@ from storage.store.directory import (
     check_data_file,
     make_directory,
 )
-from storage.store.environment import SEQUENCE, Environment, open_as
+from storage.store.environment import SEQUENCE, Environment, open_as, open_environment
 from storage.store.environment import create as create_environment
 from storage.store.keyring import KEYS_FILE, Keyring
 from storage.store.schema import (
@@ -47,6 +47,21 @@ from storage.store.upgrade import (
     seal_some,
     stored_tables,
 )
+
+
+def table_names(directory: Path) -> list[str]:
+    """The tables that a store has, whoever declared them, beside whichever process owns it; none
+    where there is no store. Raises StoreError.
+    """
+    if not (directory / DATA_FILE).exists():
+        return []
+    check_data_file(directory / DATA_FILE)
+    inner = open_environment(directory, MAP_BYTES, readonly=True)
+    environment = Environment(directory, inner)
+    try:
+        return list(stored_tables(environment))
+    finally:
+        environment.close()
 
 
 class Store(OpenStore):

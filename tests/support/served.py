@@ -36,13 +36,19 @@ UNTHROTTLED = {
 PASSWORD = "correct horse battery staple"
 
 
-def command(data_dir: Path, engine: str, settings: Mapping[str, Any], port: int = 0) -> list[str]:
+def command(
+    data_dir: Path,
+    engine: str,
+    settings: Mapping[str, Any],
+    port: int = 0,
+    program: str = MNEME,
+) -> list[str]:
     """The command line of a service on this directory, on a free port unless one is named; settings
-    by their dotted names.
+    by their dotted names. program: `mneme` of another environment.
     """
     given = [f"--set={name}={value}" for name, value in {**UNTHROTTLED, **settings}.items()]
     return [
-        MNEME,
+        program,
         "serve",
         "--engine",
         engine,
@@ -80,12 +86,13 @@ class Served:
         engine: str = "local",
         settings: Mapping[str, Any] | None = None,
         port: int = 0,
+        program: str = MNEME,
     ):
         self.data_dir, self.engine = data_dir, engine
         self.error_file = data_dir.with_name(data_dir.name + ".stderr")
         with self.error_file.open("a") as errors:
             self.process = subprocess.Popen(
-                command(data_dir, engine, settings or {}, port),
+                command(data_dir, engine, settings or {}, port, program),
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,

@@ -10,11 +10,32 @@ import pytest
 
 from plugins import collections, memories
 from runtime.api.figures import figures
-from runtime.api.operation import Event, Idempotency, Operation, Read, View, Write
-from runtime.api.plugin import Job, Plugin, Registry, RegistryError, Restore, RetryStrategy
+from runtime.api.operation import (
+    Event,
+    Flow,
+    Idempotency,
+    Operation,
+    Read,
+    Upload,
+    View,
+    Write,
+)
+from runtime.api.plugin import (
+    CORE_ID_PREFIXES,
+    Job,
+    Plugin,
+    Registry,
+    RegistryError,
+    Restore,
+    Retriever,
+    RetryStrategy,
+)
 from runtime.api.tiers import NO_OFFER, Feature
 from runtime.api.tools import Tool
 from runtime.settings import Section
+from serve_app import PLUGINS
+from storage.indexes import BitmapIndex
+from storage.store import Table
 from tests.support import ROOT
 from tests.support.worlds import example_plugin, shard_harness
 
@@ -25,6 +46,7 @@ def operation(kind: type[Operation] = Read, **fields) -> Operation:
 
 
 OTHER = operation(name="b.get", path="/v1/b")
+SAME_ROUTE = operation(name="b.other")
 
 
 def test_plugins_come_after_what_they_require() -> None:
@@ -120,6 +142,43 @@ def test_plugins_come_after_what_they_require() -> None:
             [Plugin(name, rates={"import": lambda settings: 7}) for name in "ab"],
             "plugins 'a' and 'b' both declare the rate 'import'",
         ),
+        (
+            [Plugin(name, tables=(Table("notes", key=("n",), row=bytes),)) for name in "ab"],
+            "table 'notes' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [
+                Plugin("a", tables=(Table("notes.bitmaps", key=("n",), row=bytes),)),
+                Plugin("b", indexes=(BitmapIndex("notes", fields=("live",)),)),
+            ],
+            "of index 'notes' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [Plugin("a", operations=(operation(),)), Plugin("b", operations=(SAME_ROUTE,))],
+            "operations 'a.get' and 'b.other' share the route GET /v1/a, by plugin 'a' and "
+            "plugin 'b'",
+        ),
+        (
+            [Plugin(name, events=(Event("x.y", View),)) for name in "ab"],
+            "event 'x.y' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [Plugin(name, id_prefixes=("bmk",)) for name in "ab"],
+            "id prefix 'bmk' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [Plugin("a", id_prefixes=("job",))],
+            "id prefix 'job' is declared twice, by the core and plugin 'a'",
+        ),
+        ([Plugin("a", id_prefixes=("Bm",))], "a prefix is three small letters"),
+        (
+            [Plugin(name, retrievers=(Retriever("near", print),)) for name in "ab"],
+            "retriever 'near' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [Plugin(name, models={"m": print}) for name in "ab"],
+            "plugins 'a' and 'b' both declare the model 'm'",
+        ),
     ],
 )
 def test_inconsistent_sets_are_refused(plugins: list[Plugin], says: str) -> None:
@@ -140,7 +199,7 @@ def test_an_operation_is_given_a_fuller_form_by_a_plugin_above() -> None:
 
 def test_tables_of_indexes_are_tables_of_the_registry() -> None:
     registry = Registry.build([example_plugin()])
-    assert {table.name for table in registry.indexes["bookmark_labels"].tables} <= set(
+    assert {table.name for table in registry.indexes["bookmarks.labels"].tables} <= set(
         registry.tables
     )
     with pytest.raises(TypeError):
@@ -209,8 +268,19 @@ def test_jobs_of_any_plugin_are_shown_where_they_say(tmp_path: Path) -> None:
         assert harness("memories.jobs.get", who=me, job_id=ids["a.quiet"]).status == 404
 
 
-@pytest.mark.parametrize("declared", [Plugin, Job])
+@pytest.mark.parametrize(
+    "declared", [Plugin, Job, Retriever, RetryStrategy, Restore, Tool, Read, Write, Flow, Upload]
+)
 def test_what_can_be_declared_is_documented(declared: type) -> None:
     text = (ROOT / "PLUGINS.md").read_text()
     named = set(re.findall(r"`(\w+)", text)) | set(re.findall(r"\b(\w+)=", text))
     assert {each.name for each in fields(declared)} - named == set()
+
+
+def test_the_ids_of_a_plugin_begin_with_what_it_declares() -> None:
+    """Of each file of plugins/: it makes ids with prefixes of its own plugin, or of the core."""
+    declared = {plugin.name: {*plugin.id_prefixes, *CORE_ID_PREFIXES} for plugin in PLUGINS}
+    for path in sorted((ROOT / "plugins").rglob("*.py")):
+        name = path.relative_to(ROOT / "plugins").parts[0].removesuffix(".py")
+        made = set(re.findall(r'(?:new_id|make_id)\(\s*"([a-z]+)"', path.read_text()))
+        assert made <= declared.get(name, set()), (path, made)

@@ -50,7 +50,7 @@ def test_credentials_scopes_and_foreign_ids(harness: ShardHarness) -> None:
     assert harness("bookmarks.list", who=reader["key"]).body["total_count"] == 1
     assert harness("bookmarks.get", who=stranger, id=made["id"]).status == 403
     assert harness("bookmarks.list", who=stranger).body["total_count"] == 0
-    assert harness("bookmarks.get", who=me, id="mem_nonsense").status == 404
+    assert harness("bookmarks.get", who=me, id="bmk_nonsense").status == 404
     assert harness("auth.api_keys.delete", who=me, id=reader["id"]).status == 204
     assert harness("bookmarks.list", who=reader["key"]).status == 401
 

@@ -1,0 +1,66 @@
+"""What `mneme doctor` says of plugins of other packages: which are installed and enabled, which
+could not be loaded, and whose rows the stores keep that no installed plugin declares.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Container, Iterator
+
+from runtime.api.plugin import Registry, RegistryError
+from runtime.cli.doctor import Finding
+from runtime.installed import Installed, installed, owner_of
+from runtime.settings import Settings
+from storage.store import StoreError, table_names
+
+
+def chosen(settings: Settings) -> tuple[Registry, list[Finding]]:
+    """What the service has; where plugins clash, what this repository has, and a finding."""
+    service = importlib.import_module("serve_app")
+    try:
+        return service.registry(settings), []
+    except RegistryError as clash:
+        remedy = "name those that the service is to have in plugins.enabled; it does not start so"
+        return service.registry(), [Finding("wrong", f"plugins: {clash}", remedy)]
+
+
+def examine(settings: Settings, registry: Registry) -> Iterator[Finding]:
+    """registry: of all that the service has."""
+    has = {plugin.name for plugin in registry.plugins}
+    for each in installed():
+        yield _of(each, each.name in has)
+    yield from _left_behind(settings, registry.tables)
+
+
+def _of(each: Installed, is_enabled: bool) -> Finding:
+    what = f"plugin {each.name}: {each.package} {each.version}"
+    if each.plugin is None:
+        return Finding(
+            "wrong",
+            f"{what} cannot be loaded: {each.problem}",
+            "the service starts without it; install a release of it that loads, or uninstall it",
+        )
+    if not is_enabled:
+        return Finding("ok", f"{what}, which plugins.enabled leaves out")
+    return Finding("ok", f"{what}, {len(each.plugin.operations)} operations")
+
+
+def _left_behind(settings: Settings, declared: Container[str]) -> Iterator[Finding]:
+    """Whose tables the stores have beside those that are declared."""
+    found: dict[str, set[str]] = {}
+    for directory in sorted(settings.data_dir.glob("shards/*")):
+        try:
+            names = table_names(directory)
+        except StoreError as unreadable:
+            yield Finding("wrong", f"plugins: {unreadable}", "restore a backup")
+            continue
+        for name in names:
+            if name not in declared and owner_of(name):
+                found.setdefault(owner_of(name), set()).add(name)
+    for owner, tables in sorted(found.items()):
+        yield Finding(
+            "advice",
+            f"plugin {owner} is not there, and its rows are: {', '.join(sorted(tables))}",
+            "nothing touches them, and whoever installs it again finds them as they were; until "
+            "then an erased account's can be read by nobody, and slots with any cannot move",
+        )

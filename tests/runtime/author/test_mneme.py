@@ -1,0 +1,151 @@
+"""The author's package, what `mneme plugin new` writes, and the contract."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import mneme
+from mneme.testing import Harness, check_plugin
+from runtime.api.operation import Idempotency, Read, View, Write
+from runtime.api.plugin import Plugin
+from runtime.cli.plugins import files
+from storage.store import Table
+from tests.support import ROOT
+from tests.support.commands import mneme as command
+from tests.support.worlds import example_plugin
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    assert sorted(mneme.__all__) == sorted(set(mneme.__all__))
+    assert all(getattr(mneme, name) is not None for name in mneme.__all__)
+
+
+def test_plugins_md_begins_with_what_the_command_writes() -> None:
+    text = (ROOT / "PLUGINS.md").read_text()
+    written = files("greetings")
+    blocks = re.findall(r"```(?:python|toml)\n(.*?)```", text, re.DOTALL)
+    module, test, pyproject = blocks[:3]
+    assert module == written["mneme_plugin_greetings.py"]
+    assert test == written["test_greetings.py"]
+    assert pyproject == written["pyproject.toml"]
+    assert len(module.splitlines()) <= 35
+
+
+def test_a_new_plugin_keeps_the_contract_and_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "new"
+    status, said, _ = command("plugin", "new", "night_owls", "--directory", home)
+    assert status == 0 and "mneme_plugin_night_owls.py" in said
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    status, said, _ = command("plugin", "check", home)
+    assert (status, said) == (0, "✓ night_owls keeps the contract: 1 operations\n")
+    plugin = sys.modules["mneme_plugin_night_owls"].plugin
+    with Harness(tmp_path / "data", plugin) as service:
+        answer = service.request("GET", "/v1/night-owls?who=Ada", who=service.register())
+        assert answer.json() == {"text": "Hello, Ada."}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("new", "Night-Owls"), "is no name for a plugin"),
+        (("new", "owls", "--directory", ROOT), "is not empty"),
+        (("check", ROOT), "names no plugin"),
+        (("check", ROOT / "configs"), "No such file"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(words: tuple[object, ...], says: str) -> None:
+    status, _, err = command("plugin", *words)
+    assert status == 1 and says in err
+
+
+def test_the_contract_is_kept_by_the_plugin_of_plugins_md() -> None:
+    assert check_plugin(example_plugin()) == []
+
+
+class Note(View):
+    id: str
+
+
+NOTES = Table("notes.rows", key=("n",), row=bytes)
+NOTE_ID = "nte_01hzx3v6k8c9qj2m4n5p7r8s9t0v1w2x"
+
+
+def put(ctx, body):
+    ctx[NOTES].put((1,), b"x")
+    return {"id": NOTE_ID}
+
+
+MAKE = Write(
+    name="notes.create",
+    method="POST",
+    path="/v1/notes",
+    handler=put,
+    response=Note,
+    summary="Make a note",
+    scope="write",
+    idempotency=Idempotency.CACHED,
+    example_reply={"id": NOTE_ID},
+)
+NOTES_PLUGIN = Plugin(
+    "notes",
+    id_prefixes=("nte",),
+    tables=(NOTES,),
+    operations=(MAKE,),
+    erase=lambda ctx: {"notes": ctx[NOTES].delete_prefix()},
+    export=lambda ctx: iter([("note", {"id": NOTE_ID})]),
+)
+
+
+def crash(ctx, *_):
+    raise RuntimeError("out of order")
+
+
+def read(**fields):
+    base = {"name": "notes.read", "method": "GET", "path": "/v1/notes", "handler": crash}
+    base |= {"summary": "Read", "response": Note, "example_reply": {"id": "x"}}
+    return replace(NOTES_PLUGIN, operations=(MAKE, Read(**{**base, **fields})))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "says"),
+    [
+        (NOTES_PLUGIN, []),
+        (replace(NOTES_PLUGIN, id_prefixes=()), ["ids that begin with nte_"]),
+        (replace(NOTES_PLUGIN, erase=None), ["must say how that is erased and exported"]),
+        (replace(NOTES_PLUGIN, erase=lambda ctx: {}), ["leaves rows of table notes.rows"]),
+        (replace(NOTES_PLUGIN, erase=crash), ["its erasure fails with RuntimeError"]),
+        (replace(NOTES_PLUGIN, export=lambda ctx: iter(())), ["its export is empty"]),
+        (replace(NOTES_PLUGIN, export=crash), ["its export fails with RuntimeError"]),
+        (replace(NOTES_PLUGIN, operations=()), ["no example stores anything"]),
+        (replace(NOTES_PLUGIN, requires=("owls",)), ["cannot be installed: plugin 'notes' req"]),
+        (read(), ["notes.read answers its own example with 500"]),
+        (
+            read(handler=put, scope="none"),
+            ["its scope must be", "answers its own example with 403"],
+        ),
+        (read(rate="notes"), ["its rate bucket 'notes'", "answers its own example with 500"]),
+        (
+            replace(NOTES_PLUGIN, operations=(replace(MAKE, idempotency=Idempotency.NONE),)),
+            ["must be repeatable"],
+        ),
+        (
+            replace(NOTES_PLUGIN, operations=(replace(MAKE, example_reply={"text": "x"}),)),
+            ["its example_reply is not true at id"],
+        ),
+        (
+            replace(NOTES_PLUGIN, operations=(replace(MAKE, summary="Make it."),)),
+            ["without a full stop"],
+        ),
+    ],
+)
+def test_the_contract_tells_what_is_not_kept(plugin: Plugin, says: list[str]) -> None:
+    told = check_plugin(plugin)
+    assert len(told) == len(says), told
+    assert all(any(what in sentence for sentence in told) for what in says), told

@@ -1,0 +1,182 @@
+"""Plugins of other packages, in a real service: installed, enabled, broken, clashing, removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+from tests.support.commands import mneme
+from tests.support.plugin_environment import PluginEnvironment
+from tests.support.served import PASSWORD, Served
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE = ROOT / "examples" / "plugin_bookmarks"
+CONFIG = ("--config", ROOT / "configs/test.yaml")
+PYPROJECT = """\
+[build-system]
+requires = ["setuptools>=70"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "mneme-plugin-troubles"
+version = "0.2.0"
+[project.entry-points."mneme.plugins"]
+broken = "troubles_broken:plugin"
+clash = "troubles:clash"
+raising = "troubles:raising"
+[tool.setuptools]
+py-modules = ["troubles", "troubles_broken"]
+"""
+TROUBLES = """\
+from mneme import Idempotency, Job, Plugin, Read, RetryStrategy, View, Write
+
+
+class Done(View):
+    done: bool
+
+
+def fail(ctx, given):
+    raise RuntimeError("zebra in the attic")
+
+
+def begin(ctx, body):
+    ctx.enqueue("raising.work", {})
+    return {"done": True}
+
+
+clash = Plugin("clash", operations=(
+    Read(name="clash.list", method="GET", path="/v1/bookmarks", handler=fail, response=Done,
+         summary="Fail", example_reply={"done": True}),
+))
+raising = Plugin(
+    "raising",
+    jobs=(Job("raising.work", fail, retry=RetryStrategy(attempts=1)),),
+    operations=(
+        Read(name="raising.read", method="GET", path="/v1/raising", handler=fail, response=Done,
+             summary="Fail", example_reply={"done": True}),
+        Write(name="raising.begin", method="POST", path="/v1/raising", handler=begin, response=Done,
+              summary="Begin", example_reply={"done": True}, scope="write",
+              idempotency=Idempotency.CACHED),
+    ),
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
+    """With the example, and a package whose plugins are in trouble."""
+    directory = tmp_path_factory.mktemp("plugins")
+    troubles = directory / "troubles"
+    troubles.mkdir()
+    (troubles / "pyproject.toml").write_text(PYPROJECT)
+    (troubles / "troubles.py").write_text(TROUBLES)
+    (troubles / "troubles_broken.py").write_text("raise OSError('no such library')\n")
+    return PluginEnvironment(directory, EXAMPLE, troubles)
+
+
+@pytest.fixture(scope="module")
+def service(
+    environment: PluginEnvironment, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    settings = {
+        "plugins.enabled": "bookmarks,raising,broken",
+        "bookmarks.per_account_max": 2,
+        "bookmarks.per_minute": 4,
+        "limits.endpoint_caps": "true",
+    }
+    data_dir = tmp_path_factory.mktemp("served") / "data"
+    running = Served(data_dir, settings=settings, program=environment.program)
+    yield running
+    running.end()
+
+
+def save(service: Served, me: str, label: str = "reading") -> int:
+    body = {"url": "https://example.org", "label": label}
+    return service.http.post(
+        "/v1/bookmarks", json=body, headers={"Authorization": f"Bearer {me}"}
+    ).status_code
+
+
+def test_its_endpoints_are_served_documented_limited_charged_and_offered(service: Served) -> None:
+    me = service.register()
+    bearer = {"Authorization": f"Bearer {me}"}
+
+    def used() -> int:
+        return service.http.get("/v1/usage", headers=bearer).json()["credits"]["used"]
+
+    before = used()
+    assert [save(service, me) for _ in range(5)] == [201, 201, 409, 409, 429]
+    assert used() == before + 2
+    paths = service.http.get("/openapi.json").json()["paths"]
+    assert {"get", "post"} <= paths["/v1/bookmarks"].keys()
+    assert "delete" in paths["/v1/bookmarks/{id}"]
+    page = service.http.get("/v1/bookmarks", headers=bearer).json()
+    assert page["total_count"] == 2 and page["items"][0]["id"].startswith("bmk_")
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    tools = service.http.post("/mcp", json=hello, headers={**bearer, **accept}).text
+    assert '"save_bookmark"' in tools
+
+
+def test_its_rows_are_exported_and_erased_with_the_account(service: Served) -> None:
+    me = service.register()
+    bearer = {"Authorization": f"Bearer {me}"}
+    assert save(service, me, "mine") == 201
+    lines = service.http.get("/v1/account/export", headers=bearer).text.splitlines()
+    labels = [r["record"]["label"] for r in map(json.loads, lines) if r["kind"] == "bookmark"]
+    assert labels == ["mine"]
+    confirmed = {"confirm": "erase-account"}
+    gone = service.http.request(
+        "DELETE", "/v1/account", params=confirmed, json={"password": PASSWORD}, headers=bearer
+    )
+    assert gone.is_success, gone.text
+    assert save(service, me) == 401
+
+
+def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvironment) -> None:
+    me = service.register()
+    bearer = {"Authorization": f"Bearer {me}"}
+    failed = service.http.get("/v1/raising", headers=bearer)
+    assert failed.status_code == 500 and "zebra" not in failed.text
+    assert service.http.post("/v1/raising", headers=bearer).status_code == 200
+    assert save(service, me) == 201
+    assert service.http.get("/v1/health").json()["status"] == "ok"
+    assert "plugin broken of mneme-plugin-troubles 0.2.0 is left out" in service.errors
+    where = (*CONFIG, "--data-dir", service.data_dir)
+    status, said, _ = environment.mneme("doctor", *where, "--set", "plugins.enabled=bookmarks")
+    assert status == 1 and "plugin raising: mneme-plugin-troubles 0.2.0, which" in said
+    assert "✗ plugin broken: mneme-plugin-troubles 0.2.0 cannot be loaded: OSError: no such" in said
+    assert "✓ plugin bookmarks: mneme-plugin-bookmarks 0.1.0, 3 operations" in said
+
+
+def test_two_that_clash_are_refused_with_both_names(
+    environment: PluginEnvironment, tmp_path: Path
+) -> None:
+    said = environment.refusal(tmp_path / "data")
+    assert "by plugin 'bookmarks' and plugin 'clash'" in said and "GET /v1/bookmarks" in said
+    assert "Traceback" not in said
+
+
+def test_rows_of_one_that_was_removed_stay_and_have_a_name(
+    service: Served, environment: PluginEnvironment
+) -> None:
+    me, data_dir = service.register(), service.data_dir
+    assert save(service, me) == 201
+    service.end()
+    without = Served(data_dir)
+    try:
+        assert save(without, me) == 404
+        _, said, _ = mneme("doctor", *CONFIG, "--data-dir", data_dir)
+        assert "plugin bookmarks is not there, and its rows are: bookmarks.fields.bitmaps" in said
+    finally:
+        without.end()
+    again = Served(data_dir, settings={"plugins.enabled": "bookmarks"}, program=environment.program)
+    try:
+        page = again.http.get("/v1/bookmarks", headers={"Authorization": f"Bearer {me}"}).json()
+        assert page["total_count"] == 1 and page["items"][0]["checked"] is True
+    finally:
+        again.end()
