@@ -153,6 +153,10 @@ def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvir
     assert "✓ plugin bookmarks: mneme-plugin-bookmarks 0.1.0, 3 operations" in said
 
 
+def test_its_own_tests_pass(environment: PluginEnvironment) -> None:
+    assert "4 passed" in environment.pytest(environment.copies[0] / "tests")
+
+
 def test_two_that_clash_are_refused_with_both_names(
     environment: PluginEnvironment, tmp_path: Path
 ) -> None:

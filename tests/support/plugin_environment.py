@@ -22,7 +22,7 @@ SOURCES = (ROOT, ROOT / "runtime" / "author")
 
 class PluginEnvironment:
     """One environment in a directory, with these packages, each a folder with its pyproject.toml.
-    `program` is its `mneme`.
+    `program` is its `mneme`, `copies` the packages as they were installed.
     """
 
     def __init__(self, directory: Path, *packages: Path):
@@ -36,7 +36,7 @@ class PluginEnvironment:
         script = f"#!{self.python}\nimport sys\nfrom runtime.cli import main\nsys.exit(main())\n"
         Path(self.program).write_text(script)
         Path(self.program).chmod(0o755)
-        copies = [directory / package.name for package in packages]
+        self.copies = copies = [directory / package.name for package in packages]
         for package, copy in zip(packages, copies, strict=True):
             if package != copy:
                 shutil.copytree(package, copy)
@@ -46,6 +46,13 @@ class PluginEnvironment:
             check=True,
             timeout=COMMAND_SECONDS_MAX,
         )
+
+    def pytest(self, directory: Path) -> str:
+        """Run the tests of a package there; -> what is said of them. Raises AssertionError."""
+        words = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(directory)]
+        status, said, _ = self._run(words)
+        assert status == 0, said
+        return said
 
     def mneme(self, *arguments: object) -> tuple[int, str, str]:
         """Run `mneme` there; -> (exit status, standard output, standard error)."""
