@@ -19,7 +19,7 @@ from runtime.api.call import Principal
 from runtime.api.plugin import Plugin, Registry, sections_of
 from runtime.cluster import LocalShards
 from runtime.http import build_asgi, read_authorization
-from runtime.inference import Embedding, Models
+from runtime.inference import Embedding, Models, language
 from runtime.installation import FORMAT_VERSION, Layout, Secrets
 from runtime.placement import PlacementTable
 from runtime.settings import composed
@@ -49,15 +49,20 @@ class WordEmbedder:
     space = f"words/{WIDTH}"
     width = WIDTH
 
-    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
         vectors = np.zeros((len(texts), WIDTH), np.float32)
         for row, text in zip(vectors, texts, strict=True):
             for word in text.lower().split() or [""]:
                 row[zlib.crc32(word.strip(".,;:!?").encode()) % WIDTH] += 1
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    async def embed_words(self, texts: Sequence[str], words: Sequence[Any]) -> list[Embedding]:
+    async def embed_words(
+        self, texts: Sequence[str], words: Sequence[Any], *, is_query: bool = False
+    ) -> list[Embedding]:
         return [Embedding(vector, None) for vector in await self.embed(texts)]
+
+    async def read_language(self, texts: Sequence[str]) -> list[language.Reading]:
+        return [language.unread(text) for text in texts]
 
     def knows(self, word: str) -> bool:
         return True
