@@ -305,14 +305,7 @@ def rank(
         return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool), nothing)
     pool, columns = gather(ctx, candidates, question, prepared)
     found = ranking.features(question.measure, pool, columns)
-    profile = interact(
-        ctx,
-        candidates,
-        columns,
-        found,
-        question,
-        prepared,
-    )
+    profile = interact(ctx, candidates, columns, found, question, prepared)
     weights = ranking_profile(ctx.settings, profile).weights
     learned, set_back = (
         learned_scores(ctx, candidates, found),
