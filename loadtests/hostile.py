@@ -16,11 +16,12 @@ one before was answered; what they get alone is measured first, then again besid
     broken streams  an export whose reader stops reading, or leaves half of its connection open
 
 It holds when the honest get 80 % of their answers, each within ANSWER_SECONDS_MAX, and the 99th
-percentile of their times is at most three times that alone. A run in which a kind of the hostile met
-nothing, because the machine has no processor left for them, counts as one that does not hold. The hostile have the tier `free` where
-nothing else is said, an account each, and an address of their own on the loopback network. They run
-in a process of the lowest priority (nice 19), since generator and service share the machine; what
-they take of it still counts against the service.
+percentile of their times is at most three times that alone. A run in which a kind of the hostile
+met nothing, because the machine has no processor left for them, counts as one that does not hold.
+
+The hostile have the tier `free` where nothing else is said, an account each, and an address of
+their own on the loopback network. They run in a process of the lowest priority (nice 19), since
+generator and service share the machine; what they take of it still counts against the service.
 """
 
 from __future__ import annotations
