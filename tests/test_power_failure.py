@@ -30,7 +30,9 @@ SHARES = (0.0, 0.3, 0.7, 1.0)  # of what was not synced, how much is there all t
 CALLS = 160  # of a trial
 
 few_or_all = pytest.mark.parametrize(
-    "is_all", [False, pytest.param(True, marks=pytest.mark.long)], ids=["some", "all"]
+    "is_all",
+    [False, pytest.param(True, marks=[pytest.mark.long, pytest.mark.timeout(3_600)])],
+    ids=["some", "all"],
 )
 
 

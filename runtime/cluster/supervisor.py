@@ -195,22 +195,28 @@ class Supervisor:
         pause = 0.0
         while True:
             self._wake.clear()
-            placement = await asyncio.to_thread(self._table.load)
-            move = min(
-                placement.moves, key=lambda move: move.state == PLANNED, default=None
-            )  # what was begun comes first
-            if move is None:
-                await self._wake.wait()
-                continue
+            move: Move | None = None
             try:
-                await self.advance(move)
+                move = await self._next()
+                if move is None:
+                    await self._wake.wait()
+                else:
+                    await self.advance(move)
                 pause = 0.0
             except asyncio.CancelledError:
                 raise
             except Exception as failed:
-                log.warning("move %s (%s) did not go on: %r", move.id, move.state, failed)
+                if move is None:
+                    log.warning("the placement cannot be read: %r", failed)
+                else:
+                    log.warning("move %s (%s) did not go on: %r", move.id, move.state, failed)
                 pause = min(2 * pause or MOVE_RETRY_SECONDS, 32 * MOVE_RETRY_SECONDS)
                 await asyncio.sleep(pause)
+
+    async def _next(self) -> Move | None:
+        """The move to be advanced: what was begun comes first."""
+        placement = await asyncio.to_thread(self._table.load)
+        return min(placement.moves, key=lambda move: move.state == PLANNED, default=None)
 
     async def advance(self, move: Move) -> None:
         """Take a move to its next state."""
