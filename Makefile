@@ -76,10 +76,13 @@ audit: build
 types: build
 	@$(BIN)/pyright
 
-# DATA.md, and the table of settings in README.md.
+# DATA.md, the table of settings, and the site of all documents, in build/site.
 docs: build
+	@$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@$(BIN)/python -m runtime.cli.export_data_format > DATA.md.new && mv DATA.md.new DATA.md
-	@$(BIN)/python -m runtime.cli.export_settings README.md
+	@$(BIN)/python -m runtime.cli.export_settings docs/configuration.md
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "The site is in build/site: open build/site/index.html."
 
 # The operations and models of clients/python, from the OpenAPI document.
 client: build

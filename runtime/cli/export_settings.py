@@ -1,7 +1,7 @@
-"""The table of settings in README.md, generated between its two marks.
+"""The table of settings in docs/configuration.md, generated between its two marks.
 
-`python -m runtime.cli.export_settings README.md` (`make docs`) writes it into the file; a test
-compares it with the code.
+`python -m runtime.cli.export_settings docs/configuration.md` (`make docs`) writes it into
+the file; a test compares it with the code.
 """
 
 from __future__ import annotations
