@@ -48,6 +48,7 @@ from runtime.installed import enabled, installed
 from runtime.placement import PlacementTable, SlotGate
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
 from runtime.telemetry import Telemetry
+from storage.store import Store
 
 PLUGINS = (
     accounts.plugin,
@@ -117,6 +118,17 @@ def models(settings: Settings) -> Models:
         raise cluster.CannotOpen(str(missing)) from missing
 
 
+def _refuse_another_model(store: Store, loaded: Models) -> None:
+    """Raises CannotOpen where accounts are searched in a space that no embedder makes."""
+    space = memories.Spaces.unknown(store, loaded)
+    if space is not None:
+        raise cluster.CannotOpen(
+            f"Memories are stored with the embedding model {space}, and the settings name another "
+            "one. Set `embedder` back, or leave it and set `previous_embedder` to the model that "
+            "they are stored with; then start, and run `mneme admin re-embed`."
+        )
+
+
 async def open_shard(settings: Settings, number: int) -> Shard:
     """Open one shard of the data directory, with the models it prepares calls with. Raises
     StoreError.
@@ -129,14 +141,16 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 
     async def make() -> Shard:
         directory, gate = shard_directory(settings.data_dir, number), SlotGate(number, table)
+        loaded = await loading
         return Shard(
             directory,
             registry(settings),
             settings,
-            await loading,
+            loaded,
             layout.identity(number),
             Secrets.of(settings),
             gate,
+            admit=lambda store: _refuse_another_model(store, loaded),
         )
 
     if settings.cluster.name is not None:

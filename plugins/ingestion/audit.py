@@ -26,6 +26,7 @@ from plugins.memories import (
     Memory,
     MemoryId,
     MemoryRow,
+    Spaces,
     find_rows_at,
     get_row,
     memory_view,
@@ -131,8 +132,9 @@ def _groups(ctx: ReadContext, rows: list[MemoryRow], similarity: float) -> list[
     to.
     """
     groups: dict[int, list[tuple[MemoryRow, float]]] = {}
-    for space in sorted({row.space for row in rows if row.space}):
-        members = [row for row in rows if row.space == space]
+    in_use = Spaces.in_use(ctx)
+    for space in sorted({in_use or row.space for row in rows if row.space}):
+        members = [row for row in rows if row.space and (in_use or row.space) == space]
         vectors, there = ctx.index(MEMORY_VECTORS).get_many(
             space, np.array([row.ordinal for row in members], np.uint32)
         )

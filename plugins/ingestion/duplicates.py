@@ -53,6 +53,7 @@ from plugins.memories import (
     MEMORY_VECTORS,
     Indexed,
     MemoryRow,
+    Spaces,
     TextFeatures,
     find_row,
     find_rows_at,
@@ -139,6 +140,7 @@ def _nearest(
     transaction by their rows.
     """
     vectors = ctx.index(MEMORY_VECTORS)
+    indexed = indexed.within(Spaces.in_use(ctx))
     ordinals, cosines = vectors.search(
         indexed.space, indexed.vector, NEAR_MEMORIES_MAX, _standing(ctx, scope)
     )[0]

@@ -19,7 +19,6 @@ from plugins.ingestion.store import SUCCESSORS
 from plugins.ingestion.successors import disown
 from plugins.memories import (
     EXAMPLE,
-    SCOPES,
     Content,
     Messages,
     Metadata,
@@ -37,6 +36,9 @@ from runtime.limits import RETRY_AFTER_SECONDS
 from runtime.timestamps import Timestamp
 
 # --- requests and responses -----------------------------------------------------------------------
+
+# Whose what is made of a request is: the request's own, and its session.
+_SCOPES = (*(name for name in Scoped.model_fields if name != "collection_id"), "session_id")
 
 
 class ProcessBody(Scoped):
@@ -186,7 +188,7 @@ def conversation_of(body: Any, now: int) -> Conversation:
         [("user", getattr(body, "speaker", None), body.content)] if body.messages is None else []
     )
     messages += [(said.role, said.name, said.content) for said in body.messages or ()]
-    fields = {name: value for name in SCOPES if (value := getattr(body, name, None)) is not None}
+    fields = {name: value for name in _SCOPES if (value := getattr(body, name, None)) is not None}
     if "run_id" in fields:
         fields.setdefault("session_id", fields["run_id"])
     fields |= {name: value for name in CARRIED if (value := getattr(body, name, None))}

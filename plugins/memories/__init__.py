@@ -81,7 +81,6 @@ from plugins.memories.rows import (
     MEMORY_UPDATED,
     MEMORY_VECTORS,
     MEMORY_WORDS,
-    SCOPES,
     TABLES,
     Draft,
     Indexed,
@@ -89,6 +88,7 @@ from plugins.memories.rows import (
     MemoryRow,
 )
 from plugins.memories.settings import WriteSettings
+from plugins.memories.spaces import RE_EMBED_JOB, Spaces
 from plugins.memories.store import (
     find_row,
     find_rows_at,
@@ -124,7 +124,6 @@ __all__ = [
     "MEMORY_UPDATED",
     "MEMORY_VECTORS",
     "MEMORY_WORDS",
-    "SCOPES",
     "TAGS_MAX",
     "TITLE_CHARS_MAX",
     "ChunkScan",
@@ -144,6 +143,7 @@ __all__ = [
     "NewMemory",
     "ScopeName",
     "Scoped",
+    "Spaces",
     "Status",
     "Tag",
     "TextFeatures",
@@ -192,6 +192,7 @@ plugin = Plugin(
     },
     jobs=(
         INDEX_JOB,
+        RE_EMBED_JOB,
         Job("memories.expire", sweep_expired),
         Job("memories.sweep", sweep_deleted, cleanup=True),
     ),

@@ -32,6 +32,7 @@ from plugins.memories.rows import (
     MEMORY_FIELDS,
     MEMORY_HISTORY,
     MEMORY_IDS,
+    MEMORY_SPACE,
     MEMORY_TEXT,
     MEMORY_VECTORS,
     MEMORY_WORDS,
@@ -152,20 +153,25 @@ def _post_all_again(ctx: WriteContext) -> None:
 
 def vectors(ctx: ReadContext) -> Iterator[Finding]:
     """A searchable memory has one vector of length 1, in its space; no other has any."""
-    index, owed = ctx.index(MEMORY_VECTORS), Count()
+    index, owed, state = ctx.index(MEMORY_VECTORS), Count(), ctx[MEMORY_SPACE].get()
     for row in _rows(ctx):
         if row.searchable:
-            vector = index.get(row.space, row.ordinal)
-            owed[row.space] += 1
+            space = row.space if state is None else state.space
+            vector = index.get(space, row.ordinal)
+            owed[space] += 1
             if vector is None or not abs(float(np.linalg.norm(vector)) - 1) < LENGTH_TOLERANCE:
                 what = "has no vector" if vector is None else "has a vector that is not of length 1"
                 yield Finding(
                     MEMORY_VECTORS.name, f"memory {row.id} {what}", _index_later(row.ordinal)
                 )
     for space in index.spaces():
+        if state is not None and space == state.other:
+            continue  # is being filled, or freed
         if index.count(space) > owed[space]:
             searchable = {
-                row.ordinal for row in _rows(ctx) if row.searchable and row.space == space
+                row.ordinal
+                for row in _rows(ctx)
+                if row.searchable and (row.space if state is None else state.space) == space
             }
             for _, ordinal in ctx[MEMORY_VECTORS.tables[0]].keys(space):
                 if ordinal not in searchable:
@@ -177,9 +183,14 @@ def words(ctx: ReadContext) -> Iterator[Finding]:
     """Vectors of words belong to a searchable memory and lie in its space; which it has, and
     whether, is its model's affair.
     """
-    spaces = {row.ordinal: row.space for row in _rows(ctx) if row.searchable}
+    state = ctx[MEMORY_SPACE].get()
+    spaces = {
+        row.ordinal: row.space if state is None else state.space
+        for row in _rows(ctx)
+        if row.searchable
+    }
     for space, ordinal in ctx[MEMORY_WORDS.words].keys():  # noqa: SIM118  a table, not a dict
-        if spaces.get(ordinal) != space:
+        if spaces.get(ordinal) != space and (state is None or space != state.other):
             what = f"vectors of the words of ordinal {ordinal} belong to no searchable memory"
             yield Finding(MEMORY_WORDS.name, what, _unword(space, ordinal))
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import inf
 from typing import Any, TypeVar
@@ -45,7 +46,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.inference import Embedding, InferenceUnavailable, Models
+from runtime.inference import Embedder, Embedding, InferenceUnavailable, Models
 from storage.text import analyze, content_words, estimated_tokens, passages
 
 Made = TypeVar("Made")
@@ -80,11 +81,31 @@ async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
     return await _index_pieces(texts, await _aside(texts, _pieces, texts), models)
 
 
+async def index_in_current_space(texts: Sequence[Text], models: Models) -> list[Indexed]:
+    """As index_texts, by the current model alone, of as many texts from the first on as one step
+    may embed. Raises InferenceUnavailable.
+    """
+    pieces = await _aside(texts, _pieces, texts, PASSAGES_INDEXED_PER_STEP)
+    return await _index_by(models.embedder, texts[: len(pieces)], pieces)
+
+
 async def _index_pieces(
     texts: Sequence[Text], pieces: Sequence[Sequence[str]], models: Models
 ) -> list[Indexed]:
     """As index_texts, of texts that are in pieces already."""
-    readable = models.embedder.readable
+    indexed = await _index_by(models.embedder, texts, pieces)
+    if models.previous is None:
+        return indexed
+    older = await _index_by(models.previous, texts, pieces)
+    return [replace(each, previous=before) for each, before in zip(indexed, older, strict=True)]
+
+
+async def _index_by(
+    embedder: Embedder, texts: Sequence[Text], pieces: Sequence[Sequence[str]]
+) -> list[Indexed]:
+    if not texts:
+        return []
+    readable = embedder.readable
     words = await _aside(texts, _words, [[readable(piece) for piece in own] for own in pieces])
     # The vector of the beginning is that of the whole text, which the model reads as far as it can.
     whole = [
@@ -94,8 +115,8 @@ async def _index_pieces(
     ]
     embeddings: list[Embedding] = []
     for start, end in _requests([piece for own in pieces for piece in own]):
-        embeddings += await models.embedder.embed_words(whole[start:end], words[start:end])
-    space = models.embedder.space
+        embeddings += await embedder.embed_words(whole[start:end], words[start:end])
+    space = embedder.space
     own = iter(embeddings)
     read = [list(islice(own, len(each))) for each in pieces]
     return await _aside(texts, analysed, texts, read, space)

@@ -17,7 +17,7 @@ they go with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,28 +38,45 @@ INDEXES = (MEMORY_CHUNKS, CHUNK_RUNS, CHUNK_OWNERS)
 
 
 def put_chunks(
-    ctx: WriteContext, space: str, ordinal: int, vectors: Sequence[NDArray[np.float32]]
+    ctx: WriteContext, ordinal: int, vectors: Mapping[str, Sequence[NDArray[np.float32]]]
 ) -> None:
-    """Store the further vectors of a memory that has no chunks."""
-    if not len(vectors):
+    """Store the further vectors of a memory that has no chunks: by space, as many in each."""
+    count = max(map(len, vectors.values()))
+    if not count:
         return
-    chunks = [ctx.next_ordinal("memory_chunks") for _ in vectors]
-    ctx.index(CHUNK_RUNS).put(ordinal, np.array((chunks[0], len(chunks)), _RUN).tobytes())
-    for chunk, vector in zip(chunks, vectors, strict=True):
-        ctx.index(MEMORY_CHUNKS).put(space, chunk, vector)
+    chunks = [ctx.next_ordinal("memory_chunks") for _ in range(count)]
+    ctx.index(CHUNK_RUNS).put(ordinal, np.array((chunks[0], count), _RUN).tobytes())
+    for number, chunk in enumerate(chunks):
+        for space, own in vectors.items():
+            ctx.index(MEMORY_CHUNKS).put(space, chunk, own[number])
         ctx.index(CHUNK_OWNERS).put(chunk, ordinal.to_bytes(4, "little"))
 
 
-def delete_chunks(ctx: WriteContext, space: str, ordinal: int) -> None:
-    """Remove a memory's chunks, if it has any."""
-    raw = ctx.index(CHUNK_RUNS).get(ordinal)
-    if raw is None:
-        return
-    run = np.frombuffer(raw, _RUN)[0]
-    for chunk in range(int(run["first"]), int(run["first"]) + int(run["count"])):
-        ctx.index(MEMORY_CHUNKS).delete(space, chunk)
+def put_in_further_space(
+    ctx: WriteContext, space: str, ordinal: int, vectors: Sequence[NDArray[np.float32]]
+) -> None:
+    """Store the further vectors of a memory that has its chunks in one space in another one."""
+    for chunk, vector in zip(_run_of(ctx, ordinal), vectors, strict=False):
+        ctx.index(MEMORY_CHUNKS).put(space, chunk, vector)
+
+
+def delete_chunks(ctx: WriteContext, spaces: Iterable[str], ordinal: int) -> None:
+    """Remove a memory's chunks, if it has any, from these spaces."""
+    held = list(spaces)
+    for chunk in _run_of(ctx, ordinal):
+        for space in held:
+            ctx.index(MEMORY_CHUNKS).delete(space, chunk)
         ctx.index(CHUNK_OWNERS).delete(chunk)
     ctx.index(CHUNK_RUNS).delete(ordinal)
+
+
+def _run_of(ctx: ReadContext, ordinal: int) -> range:
+    """A memory's chunks."""
+    raw = ctx.index(CHUNK_RUNS).get(ordinal)
+    if raw is None:
+        return range(0)
+    run = np.frombuffer(raw, _RUN)[0]
+    return range(int(run["first"]), int(run["first"]) + int(run["count"]))
 
 
 @dataclass(frozen=True, slots=True)

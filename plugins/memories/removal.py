@@ -39,6 +39,7 @@ from plugins.memories.rows import (
     MemoryRow,
 )
 from plugins.memories.store import entries_of, facts_resting_on, set_alarm, unlink
+from plugins.memories.vectors import forget_vectors
 from runtime.api.context import WriteContext
 from runtime.api.jobs import Again
 from runtime.timestamps import iso
@@ -168,14 +169,10 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
     its event. With each comes when it ceased to be readable.
     """
     ctx.index(MEMORY_TEXT).remove_many([row.ordinal for row, _ in doomed if row.searchable])
-    fields, vectors, words = (
-        ctx.index(index) for index in (MEMORY_FIELDS, MEMORY_VECTORS, MEMORY_WORDS)
-    )
+    fields = ctx.index(MEMORY_FIELDS)
     for row, at in doomed:
         if row.searchable:
-            vectors.delete(row.space, row.ordinal)
-            words.delete(row.space, row.ordinal)
-            passages.delete_chunks(ctx, row.space, row.ordinal)
+            forget_vectors(ctx, row)
         for name, value in entries_of(ctx, row):
             fields.remove(row.ordinal, name, value)
         if row.expires_at is not None:

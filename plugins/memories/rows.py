@@ -8,6 +8,7 @@ memory_expiry     (expires_at, ordinal)    -> b""
 memory_alarm      ()                       -> when the next expiry job runs, 8 bytes
 memories_hidden   (cause, number)          -> HiddenRow      deleted, not yet swept
 memory_batches    (batch id,)              -> BatchRow       for repeated Idempotency-Keys
+memory_space      ()                       -> SpaceRow       see plugins/memories/spaces.py
 memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker,
                   speaker_word, role, tier, tag, source_type, superseded, pending, created_hour,
                   occurred_day
@@ -121,6 +122,14 @@ class VersionRow(msgspec.Struct, omit_defaults=True):
     reason: str | None = None
 
 
+class SpaceRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """space: which the account is searched in; other: one that is being filled, or freed, beside
+    it."""
+
+    space: str
+    other: str = ""
+
+
 class HiddenRow(msgspec.Struct):
     """ordinals: a serialised BitMap; at: when they were deleted, Unix milliseconds."""
 
@@ -146,7 +155,8 @@ class BatchRow(msgspec.Struct, omit_defaults=True):
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """What search needs of a text: term frequencies, features, a unit vector of `space`, its words'
-    vectors where the model has them, and the vectors of what a long text goes on with."""
+    vectors where the model has them, and the vectors of what a long text goes on with. previous:
+    the same by the model that is being replaced, while it is."""
 
     terms: Mapping[str, int]
     features: TextFeatures
@@ -154,6 +164,11 @@ class Indexed:
     vector: np.ndarray
     words: np.ndarray | None = None
     chunks: Sequence[np.ndarray] = ()
+    previous: Indexed | None = None
+
+    def within(self, space: str | None) -> Indexed:
+        """What was made for this space, if it was."""
+        return self.previous if self.previous is not None and self.previous.space == space else self
 
 
 @dataclass(slots=True)
@@ -197,6 +212,9 @@ MEMORY_ALARM: Table[bytes] = Table(
 MEMORIES_HIDDEN: Table[HiddenRow] = Table(
     "memories_hidden", key=("cause", "number"), row=HiddenRow, doc="deleted, still to be swept"
 )
+MEMORY_SPACE: Table[SpaceRow] = Table(
+    "memory_space", key=(), row=SpaceRow, doc="which embedding space the memories are searched in"
+)
 MEMORY_BATCHES: Table[BatchRow] = Table(
     "memory_batches", key=("batch_id",), row=BatchRow, doc="results of writes of several memories"
 )
@@ -223,6 +241,7 @@ TABLES: tuple[Table, ...] = (
     MEMORY_ALARM,
     MEMORIES_HIDDEN,
     MEMORY_BATCHES,
+    MEMORY_SPACE,
 )
 INDEXES = (
     MEMORY_FIELDS,

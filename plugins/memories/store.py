@@ -34,7 +34,6 @@ import msgspec
 from pyroaring import BitMap
 
 from plugins.collections import adjust_count, require_collection
-from plugins.memories import passages
 from plugins.memories.features import (
     NOTHING,
     TextFeatures,
@@ -62,8 +61,6 @@ from plugins.memories.rows import (
     MEMORY_IDS,
     MEMORY_TEXT,
     MEMORY_UPDATED,
-    MEMORY_VECTORS,
-    MEMORY_WORDS,
     PROCESSING,
     SCOPES,
     UNINDEXED,
@@ -73,6 +70,7 @@ from plugins.memories.rows import (
     Stored,
     VersionRow,
 )
+from plugins.memories.vectors import forget_vectors, put_vectors
 from runtime.api.context import ReadContext, WriteContext
 from runtime.errors import NotFound
 from runtime.timestamps import DAY_MS, HOUR_MS, iso
@@ -385,7 +383,7 @@ def _store(
     _put_features(ctx, row, TextFeatures() if indexed is None else indexed.features)
     _link(ctx, row, sessions)
     if indexed is not None:
-        _put_vectors(ctx, row.ordinal, indexed)
+        put_vectors(ctx, row.ordinal, indexed)
     _put(ctx, row)
     # Subscribers may read the memory, so the row is there before the event whose id it then learns.
     row = msgspec.structs.replace(
@@ -398,27 +396,18 @@ def _store(
 def _index(ctx: WriteContext, row: MemoryRow, indexed: Indexed) -> MemoryRow:
     """Add postings, vector and text features; -> the row as searchable, which the caller stores."""
     ctx.index(MEMORY_TEXT).add(row.ordinal, indexed.terms)
-    _put_vectors(ctx, row.ordinal, indexed)
+    put_vectors(ctx, row.ordinal, indexed)
     _put_features(ctx, row, indexed.features)
     return msgspec.structs.replace(
         row, status=COMPLETED, space=indexed.space, chunks=len(indexed.chunks)
     )
 
 
-def _put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
-    ctx.index(MEMORY_VECTORS).put(indexed.space, ordinal, indexed.vector)
-    if indexed.words is not None:
-        ctx.index(MEMORY_WORDS).put(indexed.space, ordinal, indexed.words)
-    passages.put_chunks(ctx, indexed.space, ordinal, indexed.chunks)
-
-
 def _unindex(ctx: WriteContext, row: MemoryRow) -> None:
     """Take postings and vectors away, if there are any."""
     if row.searchable:
         ctx.index(MEMORY_TEXT).remove(row.ordinal)
-        ctx.index(MEMORY_VECTORS).delete(row.space, row.ordinal)
-        ctx.index(MEMORY_WORDS).delete(row.space, row.ordinal)
-        passages.delete_chunks(ctx, row.space, row.ordinal)
+        forget_vectors(ctx, row)
 
 
 def _put(ctx: WriteContext, row: MemoryRow, before: MemoryRow | None = None) -> None:

@@ -2,18 +2,25 @@
 account can reach.
 
 accounts.py lists whom there is, placement.py says where slots lie and moves them, repair.py puts
-right what derives from an account's rows. Owns no table, and knows no feature: what there is to
+right what derives from an account's rows, re_embedding.py brings accounts to another embedding
+model. Owns no table, and of the features knows memories alone, for their vectors: what there is to
 repair, the plugins declare.
 """
 
 from __future__ import annotations
 
-from plugins.operator import accounts, placement, repair
+from plugins.operator import accounts, placement, re_embedding, repair
 from runtime.api.plugin import Plugin
 
 __all__ = ["plugin"]
 
 plugin = Plugin(
     name="operator",
-    operations=(*accounts.OPERATIONS, *placement.OPERATIONS, *repair.OPERATIONS),
+    requires=("memories",),
+    operations=(
+        *accounts.OPERATIONS,
+        *placement.OPERATIONS,
+        *repair.OPERATIONS,
+        *re_embedding.OPERATIONS,
+    ),
 )

@@ -161,7 +161,7 @@ class Found:
 
 def ahead(ctx: ReadContext, body: AdvancedBody) -> Question:
     """What can be found before the query is embedded."""
-    named, _ = ctx.prepared
+    named = ctx.prepared.named
     return ask(ctx, body, named, _universe(ctx, body))
 
 

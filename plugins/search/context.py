@@ -39,7 +39,6 @@ from plugins.search.models import (
     SearchBody,
     reply_of,
 )
-from plugins.search.names import Named
 from plugins.search.question import Question, ask
 from plugins.search.universe import is_heavy, universe
 from runtime.api.context import ReadContext
@@ -144,12 +143,12 @@ class Chosen:
             yield row, 0, len(row.content)
 
 
-def load(ctx: ReadContext, body: ContextBody) -> tuple[Named, float]:
+def load(ctx: ReadContext, body: ContextBody) -> search.Loaded:
     """As the search's."""
     return search.load(ctx, body.searched)
 
 
-async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> search.Prepared:
+async def prepare(call: Call, loaded: search.Loaded, models: Models) -> search.Prepared:
     """As the search's."""
     return await search.prepare(replace(call, body=call.body.searched), loaded, models)
 

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from plugins.memories import (
     MEMORY_WORDS,
     ChunkScan,
     MemoryRow,
+    Spaces,
     TextFeatures,
     compile_filter,
     get_row,
@@ -86,11 +87,18 @@ class Prepared:
         return self.vector is not None and not self.foreign and not self.unread
 
 
+class Loaded(NamedTuple):
+    named: Named
+    wait_seconds: float
+    space: str | None
+
+
 # --- before the snapshot --------------------------------------------------------------------------
 
 
-def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
-    """Who the query names, judged by who has spoken, and how many seconds its embedding may take.
+def load(ctx: ReadContext, body: SearchBody) -> Loaded:
+    """Who the query names, judged by who has spoken, how many seconds its embedding may take, and
+    in which space.
 
     A bad collection or filter is refused here, before any embedding.
     """
@@ -98,21 +106,23 @@ def load(ctx: ReadContext, body: SearchBody) -> tuple[Named, float]:
         require_collection(ctx, body.collection_id)
     if body.filters:
         compile_filter(ctx, body.filters, FILTERS_AT)
-    return find_names(ctx, body), SearchSettings.of(ctx.settings).embedding_wait_seconds
+    wait_seconds = SearchSettings.of(ctx.settings).embedding_wait_seconds
+    return Loaded(find_names(ctx, body), wait_seconds, Spaces.in_use(ctx))
 
 
-async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Prepared:
+async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     """Embed the query, names left out: they are compared as speakers or as words, not as
     meaning.
     """
-    named, wait_seconds = loaded
+    named, wait_seconds, space = loaded
+    embedder = models.embedder_of(space)
     prepared = Prepared(named, time.perf_counter())
-    prepared.foreign = not models.embedder.taught(named.rest.language)
+    prepared.foreign = not embedder.taught(named.rest.language)
     # Who was taught another language knows of no slips in this one.
     if named.unmet and not prepared.foreign and call.body.search_type in ("hybrid", "bm25"):
-        named.slips = possible_slips(named.unmet, models.embedder)
+        named.slips = possible_slips(named.unmet, embedder)
     meant = embedded(named.rest.text, named.slips)
-    text = models.embedder.readable(meant)
+    text = embedder.readable(meant)
     prepared.unread = text != meant
     # Of a question in another script a number may be left, which by itself is near to any number.
     if not text or (prepared.unread and not any(char.isalpha() for char in text)):
@@ -121,17 +131,17 @@ async def prepare(call: Call, loaded: tuple[Named, float], models: Models) -> Pr
         return prepared
     prepared.words = (named.rest if text == named.rest.text else read_query(text)).words
     prepared.out_of_vocabulary = bool(prepared.words) and not any(
-        models.embedder.knows(text[at:end]) for at, end, _ in prepared.words
+        embedder.knows(text[at:end]) for at, end, _ in prepared.words
     )
     try:
         async with asyncio.timeout(wait_seconds):
             if call.body.fast or prepared.unread or call.body.search_type != "hybrid":
-                prepared.vector = (await models.embedder.embed([text], is_query=True))[0]
+                prepared.vector = (await embedder.embed([text], is_query=True))[0]
             else:
                 spans = [(word.start, word.end) for word in prepared.words]
-                (found,) = await models.embedder.embed_words([text], [spans], is_query=True)
+                (found,) = await embedder.embed_words([text], [spans], is_query=True)
                 prepared.vector, prepared.word_vectors = found.vector, found.words
-        prepared.space = models.embedder.space
+        prepared.space = embedder.space
     except (InferenceUnavailable, TimeoutError):
         prepared.vector = prepared.word_vectors = None
         prepared.degraded.append("embedding_unavailable")
@@ -157,7 +167,7 @@ def scan_together(ctx: ReadContext, batch: list[Prepared]) -> None:
 
 def ahead(ctx: ReadContext, body: SearchBody) -> Question:
     """What can be found before the query is embedded."""
-    named, _ = ctx.prepared
+    named = ctx.prepared.named
     return ask(ctx, body, named, universe(ctx, body))
 
 
@@ -191,9 +201,10 @@ def similar(ctx: ReadContext, body: None) -> dict[str, Any]:
     allowed.discard(row.ordinal)
     ordinals, cosines = np.zeros(0, np.uint32), np.zeros(0, np.float32)
     vectors = ctx.index(MEMORY_VECTORS)
-    vector = vectors.get(row.space, row.ordinal) if row.space else None
+    space = Spaces.in_use(ctx, row.space) or row.space
+    vector = vectors.get(space, row.ordinal) if space else None
     if vector is not None:
-        ordinals, cosines = vectors.search(row.space, vector[None, :], ctx.query.limit, allowed)[0]
+        ordinals, cosines = vectors.search(space, vector[None, :], ctx.query.limit, allowed)[0]
     asked, usual = ctx.query.min_score, SearchSettings.of(ctx.settings).cosine_min
     floor = usual if asked is None else asked
     near = np.clip(cosines, 0, 1) >= np.float64(floor)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from runtime.placement import PlacementTable
 from runtime.settings import Settings
 
 OK, INCONSISTENT = 0, 1
+_RE_EMBED = "/v1/internal/re-embed"
+_POLL_SECONDS = 0.5
 _BASE = "https://files.mneme"  # never resolved: requests to it are answered in this process
 
 
@@ -287,6 +290,46 @@ def credit_note(parsed: Namespace, settings: Settings) -> int:
     return OK
 
 
+def _re_embed_arguments(parser: ArgumentParser) -> None:
+    _of_some_accounts(parser)
+    parser.add_argument(
+        "--no-wait", action="store_true", help="begin, and do not wait until it is done"
+    )
+
+
+def re_embed(parsed: Namespace, settings: Settings) -> int:
+    """Begin, or go on with, the embedding of every account's memories by the current model; each
+    change of the figures is a line.
+    """
+    failed = 0
+    with operator_client(parsed, settings) as caller:
+        begun = [
+            (account["email"], caller.call("POST", _RE_EMBED, {"email": account["email"]}))
+            for account in accounts(caller, settings, parsed.email)
+        ]
+        for email, state in begun:
+            failed += _wait_for(caller, email, state) if not parsed.no_wait else False
+    print(f"{len(begun) - failed} accounts {'were begun' if parsed.no_wait else 'are done'}.")
+    return INCONSISTENT if failed else OK
+
+
+def _wait_for(caller: Caller, email: str, state: Mapping[str, Any]) -> bool:
+    """Print how it goes until it has ended; -> whether it failed."""
+    body = {"email": email, "job_id": state["job_id"]}
+    shown = None
+    while True:
+        line = f"{email}  {state['embedded']} memories embedded, searched in {state['space']}"
+        if line != shown:
+            print(line, flush=True)
+            shown = line
+        if state["status"] in ("switched", "failed"):
+            if state["status"] == "failed":
+                print(f"{email}  failed: {state['error']}")
+            return state["status"] == "failed"
+        time.sleep(_POLL_SECONDS)
+        state = caller.call("POST", _RE_EMBED, body)
+
+
 COMMANDS: tuple[Command, ...] = (
     Command("accounts", "list all accounts and their tiers", lambda parser: None, list_accounts),
     Command("invite", "invite somebody to register once", _invite_arguments, invite),
@@ -302,6 +345,12 @@ COMMANDS: tuple[Command, ...] = (
         "check usage, invoices and ledger against each other",
         _of_some_accounts,
         audit_usage,
+    ),
+    Command(
+        "re-embed",
+        "embed the memories of accounts by the current model, after previous_embedder was set",
+        _re_embed_arguments,
+        re_embed,
     ),
     Command("mark-paid", "record that an invoice was paid", _mark_paid_arguments, mark_paid),
     Command(

@@ -174,6 +174,13 @@ class BoundedEmbedder(ABC):
             else np.empty((0, self.width), np.float32)
         )
 
+    @property
+    @abstractmethod
+    def space(self) -> str: ...
+
+    def makes(self, space: str) -> bool:
+        return space == self.space
+
     def knows(self, word: str) -> bool:
         return True
 

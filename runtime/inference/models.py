@@ -68,6 +68,10 @@ class Embedder(Protocol):
         """
         ...
 
+    def makes(self, space: str) -> bool:
+        """Whether its vectors belong to this space."""
+        ...
+
     def knows(self, word: str) -> bool:
         """Whether the model has met this word as one; of a remote model nobody can tell, and it
         counts as known.
@@ -113,6 +117,8 @@ class Models:
     shard.
 
     of_plugins  models that plugins declare, by name; a gateway has none of them either
+    previous     the embedder that is being replaced, while it is
+    accepts_any  whether accounts may have vectors that none of the embedders makes
     """
 
     shard_embedder: Embedder | None
@@ -121,12 +127,25 @@ class Models:
     recogniser: Recogniser | None = None
     reranker: Reranker | None = None
     of_plugins: Mapping[str, Any] = field(default_factory=dict)
+    previous: Embedder | None = None
+    accepts_any: bool = False
 
     def of(self, name: str) -> Any:
         """A plugin's model, in a shard. LookupError in a gateway."""
         if name not in self.of_plugins:
             raise LookupError(f"this process has no model {name!r}")
         return self.of_plugins[name]
+
+    def embedder_of(self, space: str | None) -> Embedder:
+        """The embedder that makes this space: the current one unless it is the previous one's."""
+        if self.previous is not None and space is not None and self.previous.makes(space):
+            return self.previous
+        return self.embedder
+
+    def makes(self, space: str) -> bool:
+        """Whether one of the embedders makes this space, or none has to."""
+        embedders = (self.embedder, self.previous)
+        return self.accepts_any or any(each is not None and each.makes(space) for each in embedders)
 
     @property
     def embedder(self) -> Embedder:
@@ -142,6 +161,7 @@ class Models:
     async def close(self) -> None:
         for model in (
             self.shard_embedder,
+            self.previous,
             self.language_model,
             self.transcriber,
             self.recogniser,
@@ -164,7 +184,15 @@ def load_models(settings: Settings, data_dir: Path) -> Models:
         transcriber=load_transcriber(settings),
         recogniser=load_recogniser(settings),
         reranker=load_reranker(settings),
+        previous=load_previous_embedder(settings, data_dir),
+        accepts_any=settings.previous_embedder.backend == "lost",
     )
+
+
+def load_previous_embedder(settings: Settings, data_dir: Path) -> Embedder | None:
+    """The embedder that is being replaced, if one is. Raises ModelUnusable."""
+    chosen = settings.previous_embedder
+    return None if chosen.backend in ("none", "lost") else load_embedder(chosen, data_dir)
 
 
 def load_embedder(chosen: EmbedderSettings, data_dir: Path) -> Embedder:

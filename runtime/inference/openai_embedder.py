@@ -67,10 +67,18 @@ class OpenAiEmbedder(BoundedEmbedder):
 
     @property
     def space(self) -> str:
-        asked = ""
-        if self._prefixes != NO_PREFIXES:
-            asked = "+" + hashlib.sha256(repr(self._prefixes).encode()).hexdigest()[:8]
-        return f"{self._model}{asked}/{self.width}"
+        return f"{self._named}/{self.width}"
+
+    def makes(self, space: str) -> bool:
+        """By its name alone while its width is not known."""
+        name, _, width = space.rpartition("/")
+        return name == self._named and self._width in (None, int(width))
+
+    @property
+    def _named(self) -> str:
+        if self._prefixes == NO_PREFIXES:
+            return self._model
+        return f"{self._model}+{hashlib.sha256(repr(self._prefixes).encode()).hexdigest()[:8]}"
 
     @property
     def width(self) -> int:

@@ -41,6 +41,7 @@ from runtime.settings.installation import (
     ObjectStore,
     Ocr,
     Plugins,
+    PreviousEmbedder,
     Ray,
     Reranker,
     SecretsGiven,
@@ -101,6 +102,7 @@ class Settings(Section, frozen=True):
     ray: Ray = Ray()
     cluster: Cluster = Cluster()
     embedder: EmbedderSettings = EmbedderSettings()
+    previous_embedder: PreviousEmbedder = PreviousEmbedder()
     llm: Llm = Llm()
     transcriber: Transcriber = Transcriber()
     ocr: Ocr = Ocr()
@@ -133,11 +135,13 @@ class Settings(Section, frozen=True):
             raise ValueError(f"object_store.url is missing: {what} needs it")
         if self.cluster.name is not None and self.engine != "ray":
             raise ValueError("engine must be ray: cluster.name needs it")
-        if self.embedder.backend == "openai" and not (
-            self.embedder.base_url and self.embedder.model
+        for name, chosen in (
+            ("embedder", self.embedder),
+            ("previous_embedder", self.previous_embedder),
         ):
-            missing = "embedder.model" if self.embedder.base_url else "embedder.base_url"
-            raise ValueError(f"{missing} is missing: embedder.backend openai needs it")
+            if chosen.backend == "openai" and not (chosen.base_url and chosen.model):
+                missing = f"{name}.model" if chosen.base_url else f"{name}.base_url"
+                raise ValueError(f"{missing} is missing: {name}.backend openai needs it")
         if self.ocr.base_url and not self.ocr.model:
             raise ValueError("ocr.model is missing: ocr.base_url needs it")
         if (self.reranker.base_url is None) != (self.reranker.model is None):

@@ -222,6 +222,18 @@ class Embedder(Section, frozen=True):
     )
 
 
+class PreviousEmbedder(Embedder, frozen=True):
+    """The embedder that memories were stored with, while another one takes over."""
+
+    backend: Literal["none", "lost", "minilm", "openai"] = Field(
+        default="none",
+        description=(
+            "The model that is being replaced, until `mneme admin re-embed` is through; lost: it "
+            "cannot be run any more, and searches go by words meanwhile."
+        ),
+    )
+
+
 class Llm(Section, frozen=True):
     base_url: str | None = Field(
         default=None,

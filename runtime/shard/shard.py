@@ -97,7 +97,11 @@ class Shard:
         identity: Identity,
         secrets: Secrets,
         gate: SlotGate | None = None,
+        *,
+        admit: Callable[[Store], None] | None = None,
     ):
+        """admit: looks at the opened store before anything else does, and raises where it does not
+        go with the models."""
         self.directory = directory
         self.registry = registry
         self.settings = settings
@@ -105,6 +109,7 @@ class Shard:
         self._embedder = None if models is None else models.embedder
         self.identity = identity
         self._gate = gate or SlotGate()
+        self._admit = admit
         self.environment = Environment(
             registry,
             settings,
@@ -138,6 +143,8 @@ class Shard:
         self.store = open_store(self.directory, self.environment, self.identity, create=create)
         self.store.log.not_before(self._gate.placed_at)
         try:
+            if self._admit is not None:
+                self._admit(self.store)
             self._durability = await Durability.begin(self.store, self.settings)
         except BaseException:
             self.store.close()

@@ -87,6 +87,7 @@ PARTS = {
     "internal.invitations.claim": "part 1, internal routes",
     "internal.invitations.create": "part 1, internal routes",
     "internal.keys.create": "part 1, internal routes",
+    "internal.re_embed": "part 1, internal routes",
     "internal.repair": "part 1, internal routes",
     "internal.usage.audit": "part 1, internal routes",
     "learning.decide": "part 4, Outcome memory and feedback",

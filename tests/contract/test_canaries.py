@@ -226,6 +226,10 @@ def live_with_memories(plant: CanaryHarness) -> None:
     invited = plant("internal.invitations.create", guest, who=operator)
     claim = {"invitation": invited["invitation"], "email": invited["email"]}
     plant("internal.invitations.claim", claim, who=operator)
+    account = {"email": f"{address}@example.com"}  # planted when it was registered
+    job = plant("internal.re_embed", account, who=operator)
+    plant("internal.re_embed", {**account, "job_id": job["job_id"]}, who=operator)
+    plant.places |= {"internal.re_embed: email", "internal.re_embed: job_id"}
     plant.places.add("internal.invitations.claim: email")  # planted when it was invited
     collection = plant(
         "collections.create", {"name": "*", "description": "*", "metadata": {"*": "*"}}

@@ -61,6 +61,9 @@ class WordEmbedder:
     def stats(self) -> dict[str, float]:
         return {"texts_total": len(self.texts)}
 
+    def makes(self, space: str) -> bool:
+        return space == self.space
+
     def knows(self, word: str) -> bool:
         return "qx" not in word and word not in self.known_spellings
 

@@ -64,6 +64,9 @@ class WordEmbedder:
     async def read_language(self, texts: Sequence[str]) -> list[language.Reading]:
         return [language.unread(text) for text in texts]
 
+    def makes(self, space: str) -> bool:
+        return space == self.space
+
     def knows(self, word: str) -> bool:
         return True
 
