@@ -91,7 +91,10 @@ class ReasonReply(View):
         description="The language model asked, null with the extractive engine."
     )
     sources: list[Source] = Field(description="What the answer was made from, best first.")
-    citations: list[Citation] = Field(description="Verbatim quotations the answer rests on.")
+    citations: list[Citation] = Field(
+        description="Verbatim quotations the answer rests on, best first. An extractive answer is "
+        "the first; the others are the best sentences of further memories."
+    )
     steps: list[Step] | None = Field(default=None, description="With `include_steps`.")
     usage: TokenUsage
     no_match: bool
@@ -254,7 +257,9 @@ async def reason(call: Call, steps: Steps, models: Models) -> dict[str, Any]:
 
 
 def extract(call: Call, found: Found) -> Answer:
-    """The best sentences as they stand, unless the search or its confidence advises against."""
+    """The best sentence as it stands, unless the search or its confidence advises against, or no
+    sentence shows the kind of thing that is asked for.
+    """
     envelope = found.envelope
     why_not = envelope["abstain_reason"]
     if why_not is None and envelope["query_confidence"] < call.loaded["confidence_min"]:
@@ -263,13 +268,9 @@ def extract(call: Call, found: Found) -> Answer:
     if not quotes:
         return Answer("extractive", None, why_not=why_not or "no_answer_found")
     found.steps.append(
-        {"kind": "answer", "detail": f"{len(quotes)} sentences were quoted as they stand"}
+        {"kind": "answer", "detail": f"the best of {len(quotes)} sentences was quoted as it stands"}
     )
-    return Answer(
-        "extractive",
-        "\n".join(_attributed(quote, found.hits[quote.place]) for quote in quotes),
-        quotes,
-    )
+    return Answer("extractive", _attributed(quotes[0], found.hits[quotes[0].place]), quotes)
 
 
 async def ask(call: Call, found: Found, model: LanguageModel) -> Answer:
@@ -435,7 +436,7 @@ OPERATIONS = (
         summary="Answer a question from memories",
         description="With verbatim citations. `answer` is null where nothing stored supports one. "
         "Without a language model, or when it "
-        "fails, the answer consists of the best sentences themselves.",
+        "fails, the answer is the best sentence itself.",
         example={"query": "Where does Ada keep the spare key?", "include_steps": False},
         example_reply=_EXAMPLE_REPLY,
     ),

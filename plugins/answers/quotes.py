@@ -2,7 +2,8 @@
 really one.
 
 Nothing is generated here. `best_quotes` picks whole sentences out of what a search returned: those
-that share the question's words and show the kind of thing it asks for (a time, a number, a name).
+that share the question's words and show the kind of thing it asks for (kinds.py). A sentence that
+cannot answer without showing such a thing, and does not, is never picked.
 `verify` takes a quote that somebody else claims to have found, looks it up in the memory and gives
 back the memory's own characters, or nothing. So whatever leaves this module is `content[start:end]`
 of its memory, counted in code points.
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plugins.memories import TextFeatures
+from plugins.answers.kinds import Kind, can_answer, kind_of, shows
 from storage.text import analyze, query_terms
 
 QUOTES_MAX = 3
@@ -28,23 +29,13 @@ VERIFIED_CHARS_MAX = 2_000
 SUPPORT_SHARE_MIN = 0.6
 
 _MARKS, _CLOSERS = "[.!?…。！？]++", "[\"'”’)\\]]*+"
-# Everything but line ends and those marks that white space or nothing follows, then these. No
-# character is looked at more than twice.
+_TITLES = "|".join(rf"(?<=\b{title})" for title in ("Dr", "Mr", "Mrs", "Ms", "Prof", "St"))
+# Everything but line ends and those marks that white space or nothing follows, unless a title and a
+# name are about the mark; then these. No character is looked at more than a few times.
 _SENTENCE = re.compile(
-    rf"\S(?:[^\n.!?…。！？]|{_MARKS}(?!{_CLOSERS}(?:\s|\Z)))*+(?:{_MARKS}{_CLOSERS})?"
+    rf"\S(?:[^\n.!?…。！？]|(?:{_TITLES})\.(?= [^\W\d_])|{_MARKS}(?!{_CLOSERS}(?:\s|\Z)))*+"
+    rf"(?:{_MARKS}{_CLOSERS})?"
 )
-_WHEN = re.compile(
-    r"\b(?:when|what (?:date|day|year|month|time)|how long|since "
-    r"when)\b|^(?:wann|quand|cuándo|quando)\b",
-    re.IGNORECASE,
-)
-_COUNT = re.compile(
-    r"\bhow (?:many|much|old|often|long|far|tall)\b|^(?:wie ?viele?|combien|cuánt)", re.IGNORECASE
-)
-_NAMED = re.compile(
-    r"\b(?:who|where|which|whose)\b|^(?:wer|wo|qui|où|quién|dónde|chi|dove)\b", re.IGNORECASE
-)
-_CAPITAL = re.compile(r"(?<=[^\W_] )[^\W\d_]\w*")
 _SAYS_NOTHING = frozenset(["yes", "no"])
 _SPACE = re.compile(r"\s+")
 _CURLY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
@@ -67,12 +58,12 @@ def best_quotes(
     question: str, hits: Sequence[Mapping[str, Any]], quotes_max: int = QUOTES_MAX
 ) -> list[Quote]:
     """The best sentence of each of the best memories, best first; none of a memory far behind the
-    first.
+    first, nor of one without a sentence that shows what is asked for.
     """
     if not hits:
         return []
     terms = frozenset(query_terms(question))
-    wanted = _wanted(question)
+    wanted = kind_of(question)
     floor = SUPPORT_SHARE_MIN * hits[0]["normalized_score"]
     found = []
     for place, memory in enumerate(hits):
@@ -80,7 +71,7 @@ def best_quotes(
             break
         content = memory["content"]
         start, end = max(
-            _sentences(content),
+            (span for span in _sentences(content) if can_answer(wanted, content[slice(*span)])),
             key=lambda span, of=content: _fitness(of[span[0] : span[1]], terms, wanted),
             default=(0, 0),
         )
@@ -134,28 +125,11 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in _sentences(text)]
 
 
-def _wanted(question: str) -> int:
-    """Flags of TextFeatures for what the question asks for; 0 when nothing is known, -1 for a
-    name.
-    """
-    if _WHEN.search(question):
-        return TextFeatures.TIME
-    if _COUNT.search(question):
-        return TextFeatures.NUMBER
-    return -1 if _NAMED.search(question) else 0
-
-
-def _fitness(sentence: str, terms: frozenset[str], wanted: int) -> tuple[float, int]:
+def _fitness(sentence: str, terms: frozenset[str], wanted: Kind) -> tuple[float, int]:
     """How well a sentence answers; ties go to the longer one."""
-    own = frozenset(analyze(sentence))
-    shared = len(own & terms)
-    if wanted == -1:
-        shows = bool(_CAPITAL.search(sentence)) and any(
-            word[0].isupper() for word in _CAPITAL.findall(sentence)
-        )
-    else:
-        shows = bool(wanted) and bool(TextFeatures.of(sentence, len(own)).flags & wanted)
-    return shared + 0.8 * shows - 0.5 * sentence.rstrip().endswith("?"), min(len(sentence), 120)
+    shared = len(frozenset(analyze(sentence)) & terms)
+    asks = sentence.rstrip().endswith("?")
+    return shared + 0.8 * shows(wanted, sentence) - 0.5 * asks, min(len(sentence), 120)
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

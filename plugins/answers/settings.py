@@ -11,7 +11,7 @@ class AnswersSettings(Section, frozen=True):
     follows = "memory"
 
     confidence_min: float = Field(
-        default=0.3,
+        default=0.4,
         ge=0,
         le=1,
         description="query_confidence below which an answer without a model is not given.",

@@ -2,7 +2,7 @@
 
 A flow of the profile plugin. Its `load` reads the profile and the session, it searches the user's
 memories as its caller, and answers with a model if there is one; `finish` keeps the turn and the
-hypotheses in the session. Without a model the answer is what the profile and the best memories say,
+hypotheses in the session. Without a model the answer is what the profile and the best memory say,
 word for word.
 
 A hypothesis is a guess about the user with the memories behind it; one without any is dropped,
@@ -55,7 +55,7 @@ HALF_LIFE_TURNS = (
     0.9  # what is left of a hypothesis' confidence after a turn that says nothing of it
 )
 CONFIDENCE_FORGOTTEN = 0.1
-CONFIDENT = 0.3  # query_confidence from which quotations answer, as in answers.confidence_min
+CONFIDENT = 0.4  # query_confidence from which quotations answer, as in answers.confidence_min
 
 
 class DialecticBody(Body):
@@ -273,7 +273,7 @@ async def think(
 
 def recite(question: str, found: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
     """Without a model: the facts of the profile that the question is about, and the best
-    sentences.
+    sentence.
     """
     terms = frozenset(query_terms(question))
     facts = [
@@ -282,7 +282,7 @@ def recite(question: str, found: Mapping[str, Any], profile: Mapping[str, Any]) 
         if not terms.isdisjoint(analyze(spoken(fact)))
     ]
     answers = not found["abstain_recommended"] and found["query_confidence"] >= CONFIDENT
-    quotes = best_quotes(question, found["results"]) if answers else []
+    quotes = best_quotes(question, found["results"], 1) if answers else []
     lines = [f"{spoken(fact)}." for fact in facts]
     lines += [
         f"{found['results'][quote.place]['occurred_at'][:10]}: “{quote.quote}”" for quote in quotes

@@ -3521,9 +3521,8 @@ class AsyncSearch:
         """Answer a question from memories.
 
         With verbatim citations. `answer` is null where nothing stored supports one. Without
-        a language model, or when it fails, the answer consists of the best sentences
-        themselves. Needs the scope `read`. A repeated Idempotency-Key repeats the answer
-        for 24 hours.
+        a language model, or when it fails, the answer is the best sentence itself. Needs
+        the scope `read`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         query                   What to look for, in plain words.
         collection_id           Search this collection only.

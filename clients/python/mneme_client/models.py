@@ -1999,7 +1999,9 @@ class ReasonReply(TypedDict):
     sources: list[Source]
     """What the answer was made from, best first."""
     citations: list[Citation]
-    """Verbatim quotations the answer rests on."""
+    """Verbatim quotations the answer rests on, best first. An extractive answer is the first;
+    the others are the best sentences of further memories.
+    """
     steps: NotRequired[list[Step] | None]
     """With `include_steps`."""
     usage: TokenUsage

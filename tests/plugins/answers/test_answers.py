@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plugins.answers.kinds import can_answer, kind_of
 from plugins.answers.quotes import best_quotes, is_supported, sentences, verify
 from tests.support import upstream
 from tests.support.over_http import OverHttp, over_http
@@ -190,6 +191,56 @@ def test_scope_and_filters_hold(plain: OverHttp, she: tuple[str, dict[str, str]]
     assert reasoned(plain, plain.register("other@example.com"))["sources"] == []
 
 
+@pytest.fixture(scope="module")
+def mira(plain: OverHttp) -> str:
+    """An account that remembers a few things of herself and of Mira Anand."""
+    who = plain.register("mira@example.com")
+    told = [
+        "Mira Anand is a friend of mine from the hospital choir.",
+        "Mira Anand has a brown terrier and a sister in Leeds.",
+        "My dentist is Dr. Okafor.",
+        "I had a filling done and the tooth still aches.",
+        "Mira Anand paid for the concert tickets, which was kind of her.",
+        "We painted the kitchen. It took ages and looks lovely.",
+        "We painted the hall yellow.",
+        "The concert tickets were sent out on 3 March 2026.",
+        "I parked the caravan. The caravan stands behind the barn.",
+    ]
+    plain.remember(who, *told, occurred_at="2026-05-08T13:56:00Z", speaker="Ada")
+    return who
+
+
+@pytest.mark.parametrize(
+    ("question", "quote"),
+    [
+        ("Who is my dentist?", "My dentist is Dr. Okafor."),
+        (
+            "When were the concert tickets sent out?",
+            "The concert tickets were sent out on 3 March 2026.",
+        ),
+        ("Where is the caravan parked?", "The caravan stands behind the barn."),
+    ],
+)
+def test_one_sentence_is_quoted_the_right_one_first(
+    plain: OverHttp, mira: str, question: str, quote: str
+) -> None:
+    reply = reasoned(plain, mira, question)
+    assert reply["citations"][0]["quote"] == quote
+    assert reply["answer"] == f"Ada, 2026-05-08: “{quote}”"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the blood type of Mira Anand?",
+        "How tall is the lighthouse?",
+    ],
+)
+def test_what_no_memory_tells_is_not_answered(plain: OverHttp, mira: str, question: str) -> None:
+    reply = reasoned(plain, mira, question)
+    assert reply["answer"] is None and reply["sources"], "memories were found, and none answers"
+
+
 # --- with one -------------------------------------------------------------------------------------
 
 
@@ -341,6 +392,7 @@ def test_sentences_cover_the_text_and_have_a_size() -> None:
     text = "One. Two? Three!\nFour… 五。六 " + "word " * 300 + "x" * 1_500
     found = sentences(text)
     assert found[:4] == ["One.", "Two?", "Three!", "Four…"]
+    assert sentences("Ask Dr. Okafor. He knows.") == ["Ask Dr. Okafor.", "He knows."]
     assert "".join("".join(found).split()) == "".join(text.split()) and max(map(len, found)) <= 600
 
 
@@ -357,6 +409,34 @@ def test_quotes_show_what_is_asked_for_and_come_from_memories_near_the_best() ->
     )
     assert [quote.place for quote in near] == [0, 1]
     assert best_quotes("choir", []) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "answers", "does_not"),
+    [
+        ("When does the choir meet?", "time", "It meets on Tuesdays.", "The choir meets."),
+        ("Since when is he ill?", "time", "He fell ill in May.", "He is ill, poor man."),
+        ("How long did the drive take?", "duration", "It took five hours.", "The drive was fine."),
+        ("How many hens has Bo?", "number", "Bo has 4 hens.", "Bo loves hens."),
+        ("How much do we pay for the flat?", "money", "The flat is £700.", "The flat is dear."),
+        ("Where does Bo live?", "place", "Bo lives in Porto.", "Bo lives well."),
+        ("What colour is the bicycle?", "colour", "It is red.", "It is new."),
+    ],
+)
+def test_a_sentence_answers_what_it_shows(
+    question: str, kind: str, answers: str, does_not: str
+) -> None:
+    asked = kind_of(question)
+    assert asked == kind
+    assert can_answer(asked, answers) and not can_answer(asked, does_not)
+    hits = [{"id": text, "content": text, "normalized_score": 0.5} for text in (does_not, answers)]
+    assert [quote.quote for quote in best_quotes(question, hits)] == [answers]
+    assert best_quotes(question, hits[:1]) == []
+
+
+def test_what_a_person_or_a_thing_is_may_be_said_by_any_sentence() -> None:
+    for question in ("Who sings?", "What does Bo do when it rains?", "Wo wohnt Bo?", "bicycle"):
+        assert can_answer(kind_of(question), "Nothing shown.")
 
 
 def test_a_claim_needs_a_word_of_the_evidence() -> None:
