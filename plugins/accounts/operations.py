@@ -30,7 +30,14 @@ from plugins.accounts.models import (
 )
 from plugins.accounts.passwords import WrongPassword, fits, hasher_of, in_pool
 from plugins.accounts.recovery import VERIFIED, is_verified
-from plugins.accounts.second_factor import SECOND_FACTOR, check_login, is_on
+from plugins.accounts.second_factor import (
+    SECOND_FACTOR,
+    Cleared,
+    LostSecondFactor,
+    check_login,
+    clear,
+    is_on,
+)
 from plugins.accounts.sessions import exported
 from runtime import ids
 from runtime.api import access_tokens, erasures, metering, tenants
@@ -163,6 +170,13 @@ def create_api_key_of(ctx: OperatorWriteContext, body: NewApiKeyOf) -> Reply:
         )
     ctx.answer_for(scope)
     return mint(of_account, body.name, body.scopes, None)
+
+
+def clear_second_factor(ctx: OperatorWriteContext, body: LostSecondFactor) -> Cleared:
+    account = tenants.by_email(ctx, body.email)
+    if account is None:
+        raise NotFound("There is no account with this e-mail address.", param="email")
+    return clear(ctx.within(*tenants.identity(ctx.scope.slot, account, "operator")))
 
 
 def logout(ctx: WriteContext, body: None) -> Reply:
@@ -398,5 +412,20 @@ OPERATIONS = (
             "scopes": ["read", "write", "admin"],
         },
         example_reply=_MINTED_EXAMPLE,
+    ),
+    Write(
+        name="internal.totp.clear",
+        method="POST",
+        path="/v1/internal/totp/clear",
+        handler=clear_second_factor,
+        body=LostSecondFactor,
+        response=Cleared,
+        scope="admin",
+        internal=True,
+        slot_of=lambda body: slot_of_email(body.email),
+        idempotency=Idempotency.CACHED,
+        summary="Turn an account's lost second factor off, as the operator",
+        example={"email": "ada@example.com"},
+        example_reply={"cleared": True, "sessions_ended": 2},
     ),
 )

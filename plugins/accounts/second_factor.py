@@ -4,7 +4,8 @@ RFC 6238).
 The secret is given out once, and counts from the moment when a code of it was confirmed. A code is
 good in its own 30 seconds and in those before and after, and once: the step of the last one is
 kept, and none up to it is taken again. Whoever loses the app has ten recovery codes, each of which
-is good once; keyed digests of them are kept. API keys need no code: programs hold them.
+is good once; keyed digests of them are kept. Whoever has lost those as well asks the operator, who
+clears the second factor. API keys need no code: programs hold them.
 
     second_factor  (name,)  -> SecondFactorRow     one row, under "totp"
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import logging
 from urllib.parse import quote
 
 import msgspec
@@ -21,12 +23,14 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from pydantic import Field
 
 from plugins.accounts import limits
-from plugins.accounts.models import Code
-from runtime.api import tenants
+from plugins.accounts.models import Code, Email
+from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Idempotency, Reply, View, Write
 from runtime.errors import ApiError, Conflict, PermissionDenied, Unauthenticated
 from storage.store import Table
+
+log = logging.getLogger("mneme.accounts")
 
 _NAME = "totp"
 _ISSUER = "Mneme"
@@ -76,6 +80,15 @@ class WrongCode(PermissionDenied):
 
 class CodeGiven(Body):
     code: Code
+
+
+class LostSecondFactor(Body):
+    email: Email
+
+
+class Cleared(View):
+    cleared: bool = Field(description="Whether the account had a second factor.")
+    sessions_ended: int = Field(description="How many sessions ended.")
 
 
 class Secret(View):
@@ -140,6 +153,19 @@ def end(ctx: WriteContext, body: CodeGiven) -> Reply:
         _take(ctx, body.code, WrongCode(_refusal(), param="code"))
     ctx[SECOND_FACTOR].delete(_NAME)
     return Reply(204)
+
+
+def clear(ctx: WriteContext) -> Cleared:
+    """Turn a lost one off without a code, as the operator alone may, and end the account's
+    sessions. The log says of which account.
+    """
+    if not is_on(ctx):
+        return Cleared(cleared=False, sessions_ended=0)
+    ctx[SECOND_FACTOR].delete(_NAME)
+    ended = access_tokens.end_sessions(ctx)
+    account = tenants.own_account(ctx).tenant_id
+    log.warning("the operator cleared the second factor of %s", account)
+    return Cleared(cleared=True, sessions_ended=ended)
 
 
 def _take(ctx: WriteContext, code: str, refused: ApiError) -> None:

@@ -223,6 +223,17 @@ def set_tier(parsed: Namespace, settings: Settings) -> int:
     return OK
 
 
+def clear_second_factor(parsed: Namespace, settings: Settings) -> int:
+    with operator_client(parsed, settings) as caller:
+        answer = caller.call("POST", "/v1/internal/totp/clear", {"email": parsed.email})
+    if answer["cleared"]:
+        ended = answer["sessions_ended"]
+        print(f"{parsed.email} logs in by password alone; {ended} sessions were ended.")
+    else:
+        print(f"{parsed.email} has no second factor; nothing was changed.")
+    return OK
+
+
 def close_period(parsed: Namespace, settings: Settings) -> int:
     """Close what is over; a month that was closed before is left as it is."""
     issued = 0
@@ -333,6 +344,12 @@ def _wait_for(caller: Caller, email: str, state: Mapping[str, Any]) -> bool:
 COMMANDS: tuple[Command, ...] = (
     Command("accounts", "list all accounts and their tiers", lambda parser: None, list_accounts),
     Command("invite", "invite somebody to register once", _invite_arguments, invite),
+    Command(
+        "clear-second-factor",
+        "turn off the second factor of an account whose holder has lost it, and end its sessions",
+        _of_account,
+        clear_second_factor,
+    ),
     Command("set-tier", "change an account's tier at once", _set_tier_arguments, set_tier),
     Command(
         "close-period",

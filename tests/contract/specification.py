@@ -89,6 +89,7 @@ PARTS = {
     "internal.keys.create": "part 1, internal routes",
     "internal.re_embed": "part 1, internal routes",
     "internal.repair": "part 1, internal routes",
+    "internal.totp.clear": "part 1, internal routes",
     "internal.usage.audit": "part 1, internal routes",
     "learning.decide": "part 4, Outcome memory and feedback",
     "learning.evaluate": "part 4, Outcome memory and feedback; part 1, stability classes",

@@ -230,6 +230,8 @@ def live_with_memories(plant: CanaryHarness) -> None:
     job = plant("internal.re_embed", account, who=operator)
     plant("internal.re_embed", {**account, "job_id": job["job_id"]}, who=operator)
     plant.places |= {"internal.re_embed: email", "internal.re_embed: job_id"}
+    plant("internal.totp.clear", account, who=operator)
+    plant.places.add("internal.totp.clear: email")
     plant.places.add("internal.invitations.claim: email")  # planted when it was invited
     collection = plant(
         "collections.create", {"name": "*", "description": "*", "metadata": {"*": "*"}}

@@ -128,6 +128,7 @@ def accounts(call: Tour) -> None:
     invited = call("internal.invitations.create", guest, who=operator)["invitation"]
     call("internal.invitations.claim", {**guest, "invitation": invited}, who=operator)
     call("internal.re_embed", {"email": account["email"]}, who=operator)
+    call("internal.totp.clear", {"email": account["email"]}, who=operator)
     call("internal.repair", {"slot": slot_of_email(account["email"]), "number": 1}, who=operator)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from plugins import accounts
 from plugins.accounts.second_factor import SECOND_FACTOR
 from runtime.limits import GUESSES_AT_ONCE
 from serve_app import Settings
+from tests.support.commands import admin
+from tests.support.served import PASSWORD as SERVED_PASSWORD
+from tests.support.served import served
 from tests.support.shard_harness import CHEAP, Answer, ShardHarness
 
 EMAIL, PASSWORD = "ada@example.com", "correct horse"
@@ -162,3 +166,50 @@ def test_a_session_may_have_to_be_fresh_for_what_is_hard_to_undo(tmp_path: Path)
     fresh = login(harness).body["access_token"]
     assert harness("account.erase", who=fresh, query=query).status == 200
     harness.close()
+
+
+def test_only_the_operator_clears_a_lost_one_and_that_ends_the_sessions(
+    harness: ShardHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    token, operator = harness.register(), harness.secrets.operator_token
+    account = harness("auth.me", who=token).body["user_id"]
+    key = harness("auth.api_keys.create", {"name": "k", "scopes": ["admin"]}, who=token).body["key"]
+
+    def clear(who: str | None = operator, email: str = EMAIL) -> Answer:
+        return harness("internal.totp.clear", {"email": email}, who=who)
+
+    assert clear().body == {"cleared": False, "sessions_ended": 0}
+    assert is_on(harness, token) is False, "the session goes on where nothing was cleared"
+    turned_on(harness, token)
+    assert [clear(who).status for who in (None, token, key)] == [401, 403, 403]
+    assert clear(email="nobody@example.com").status == 404
+    assert is_on(harness, token) and "cleared" not in caplog.text
+    assert clear().body == {"cleared": True, "sessions_ended": 1}
+    assert f"the operator cleared the second factor of {account}" in caplog.text
+    assert EMAIL not in caplog.text
+    assert harness("auth.me", who=token).status == 401
+    assert (login(harness).status, is_on(harness, key)) == (200, False)
+
+
+@pytest.mark.slow
+def test_the_operators_command_clears_a_lost_one(tmp_path: Path) -> None:
+    with served(tmp_path / "data") as service:
+        session = {"Authorization": f"Bearer {service.register(EMAIL)}"}
+        secret = service.http.post("/v1/auth/totp", headers=session).json()["secret"]
+        code = TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
+        confirmed = service.http.post("/v1/auth/totp/confirm", json={"code": code}, headers=session)
+        assert confirmed.status_code == 200, confirmed.text
+        account = service.http.get("/v1/auth/me", headers=session).json()["user_id"]
+        given = {"email": EMAIL, "password": SERVED_PASSWORD}
+        assert service.http.post("/v1/auth/login", json=given).status_code == 401
+        status, told, said = admin(
+            "clear-second-factor", tmp_path / "data", "--email", EMAIL, service=service
+        )
+        assert status == 0 and "1 sessions were ended" in told, told + said
+        assert service.http.get("/v1/auth/me", headers=session).status_code == 401
+        assert service.http.post("/v1/auth/login", json=given).status_code == 200
+        assert f"the operator cleared the second factor of {account}" in service.errors
+        status, told, _ = admin(
+            "clear-second-factor", tmp_path / "data", "--email", EMAIL, service=service
+        )
+        assert status == 0 and "nothing was changed" in told
