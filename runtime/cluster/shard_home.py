@@ -58,7 +58,12 @@ async def open_at_home(
     if (await asyncio.to_thread(newest_epoch, objects))[0] == 0:
         return await _opened(await make(), create=True)
     found = await asyncio.to_thread(
-        restore, objects, directory, take_over=True, owner=f"restore on {settings.data_dir}"
+        restore,
+        objects,
+        directory,
+        take_over=True,
+        owner=f"restore on {settings.data_dir}",
+        replicated=settings.durability.mode == "replicated",
     )
     log.warning(
         "shard %d is restored up to commit %d, made at %d ms", number, found.sequence, found.at

@@ -8,6 +8,10 @@ Every hash is checked: files of the snapshot against its manifest, each segment 
 against the one before it. A segment that is missing or damaged, or a place where the log does not
 continue, ends the restore with an error that says how far one can get.
 
+Where the log does not continue, its owner tells nobody that anything is stored until a snapshot is
+there from which it does (LogShipper.made_complete). So of owners that acknowledge only what is
+stored, nothing is missing in the state before that place.
+
     at        restore the state of that moment: commits that were made later, by their owner's
               clock, are left out
     take_over the restored directory becomes the shard's owner: it takes the next epoch, waits for
@@ -15,6 +19,8 @@ continue, ends the restore with an error that says how far one can get.
               log, so that no commit of an earlier owner can come after those that were restored.
               Without it the directory is for looking at, and is refused as soon as it were to ship
               its log to the same place
+    replicated  every owner acknowledged only what was stored: where the log does not continue, the
+              state before that place is the shard's, and what came later is left out
     left_out  is told of what later commits put into one table, up to the log's end: what must hold
               for every state from then on, such as that somebody is forgotten
 """
@@ -113,6 +119,7 @@ def restore(
     at: int | None = None,
     take_over: bool = False,
     owner: str = "",
+    replicated: bool = False,
     map_bytes: int = MAP_BYTES,
     left_out: LeftOut | None = None,
 ) -> Restored:
@@ -139,7 +146,17 @@ def restore(
     make_directory(building)
     try:
         has_ring = _download(objects, place, manifest, building)
-        replay = _Replay(objects, building, manifest, at, has_ring, take_over, map_bytes, left_out)
+        replay = _Replay(
+            objects,
+            building,
+            manifest,
+            at,
+            has_ring,
+            take_over,
+            map_bytes,
+            left_out,
+            replicated=replicated,
+        )
         try:
             replay.run()
             if take_over:
@@ -221,9 +238,11 @@ class _Replay:
         take_over: bool,
         map_bytes: int,
         left_out: LeftOut | None,
+        *,
+        replicated: bool,
     ):
         self._objects, self._folder, self._at, self._has_ring = objects, folder, at, has_ring
-        self._take_over = take_over
+        self._take_over, self._replicated = take_over, replicated
         self._ahead: dict[str, Future[bytes | None]] = {}
         self._state = manifest.state
         self._cut = False
@@ -388,14 +407,16 @@ class _Replay:
     def _follow(self, segment: Segment) -> None:
         """Apply a segment's records that are new and not too late."""
         if not segment.continues:
-            if self._at is not None and segment.at > self._at:
+            if self._replicated or (self._at is not None and segment.at > self._at):
                 self._cut = True
                 self._leave_out(segment)
                 return
             raise RestoreFailed(
                 f"the log does not continue at segment {segment.number}, and no snapshot was "
-                "stored since. The last state that can be "
-                f"restored is that of {self.reached_at} ms: ask for it by its time."
+                "stored since. The last state that can be restored is that of "
+                f"{self.reached_at} ms; what was acknowledged later in `local` mode is not in it. "
+                "Ask for it by its time (--at), or, for a shard of several nodes, set "
+                "durability.mode to replicated until it is open."
             )
         records = [
             record

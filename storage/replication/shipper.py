@@ -305,8 +305,11 @@ class LogShipper:
 
     def made_complete(self, number: int) -> None:
         """A snapshot was stored that was begun when segment `number` was the last: what is shipped
-        can be restored from it on.
+        can be restored from it on, unless the next epoch was taken before that could be seen:
+        whoever took it may not have found the snapshot. Raises ObjectStoreFailed.
         """
+        if self.complete or number < self._broken_at or not self.verify():
+            return
         with self._changing:
             if self.fenced or self.complete or number < self._broken_at:
                 return
@@ -468,6 +471,7 @@ class LogShipper:
             keys.copied(segment.ring)
         with self._changing:
             if not segment.continues:
+                self.complete = False
                 self._broken_at, self._broken_since = segment.number, time.time()
             self._state = msgspec.structs.replace(
                 self._state,

@@ -202,6 +202,7 @@ class SnapshotTaker:
         place = f"{SNAPSHOTS}/{state.number:012d}-{self._store.sequence:012d}"
         if self._store.sequence == state.sequence and self._objects.has(f"{place}/{MANIFEST}"):
             self._newest_at = time.monotonic()
+            self._shipper.made_complete(state.number)
             return None  # nothing has happened since
         begun_at = time.monotonic()
         with _scratch(self._store.directory / SCRATCH) as folder:

@@ -1,8 +1,8 @@
 """One seed: clients, faults, and what is held throughout.
 
 one owner       when a shard answers for a slot, no other would answer for it at that moment
-nothing lost    what was acknowledged, what a client has read, and what somebody outside was told
-                is in every read that begins later
+nothing lost    what was acknowledged, and what somebody outside was told, is in every read that
+                begins later
 one place       in the end the rows of a slot are at its owner, nowhere else, and object storage
                 gives back the same
 """
@@ -168,7 +168,7 @@ class Client:
         self.history.told.reads += 1
         if not floor <= number <= self.sent[name]:
             self.history.broken(
-                f"{name} is {number} where at least {floor} was acknowledged, read or told of"
+                f"{name} is {number} where at least {floor} was acknowledged or told of"
             )
         return True
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import ROOT
 
-SEEDS, LONG_SEEDS = 4, 300
+SEEDS, LONG_SEEDS = 2, 300
 FAULTS_MIN = 10  # kinds of them in a few seeds
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from storage.replication import shipper
-from storage.replication.object_store import ObjectStore
+from storage.replication.epochs import take_epoch
+from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.restore import RestoreFailed, restore
 from storage.replication.segment import SEGMENTS, SegmentDamaged
 from storage.replication.shipper import Superseded
@@ -335,6 +336,79 @@ def test_commits_without_a_log_are_covered_by_a_snapshot(
     again.close()
     restore(objects, tmp_path / "b")
     assert {word for _, word in contents_of(tmp_path / "b")} == {"a", "without a log", "b"}
+
+
+def behind_a_gap(tmp_path: Path, objects: FaultyStore) -> Owner:
+    """An owner that has "b" where its log does not continue, and no snapshot yet; before it, "a"
+    was acknowledged.
+    """
+    with owner(tmp_path / "a", objects) as first:
+        first.put("a")
+        first.await_stored()
+    store = open_store(tmp_path / "a")
+    store.write(
+        lambda transaction: transaction.bind(WORDS, SCOPES[0]).put(("without a log",), b"1")
+    )
+    store.close()
+    again = Owner(tmp_path / "a", objects).start(snapshots=False)
+    again.put("b")
+    until(lambda: again.shipper.state.sequence == again.store.sequence)
+    return again
+
+
+def test_where_the_log_does_not_continue_the_state_before_has_all_that_was_acknowledged(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    lost = behind_a_gap(tmp_path, objects)
+    assert lost.stored == 0
+    lost.crash()
+    with pytest.raises(RestoreFailed, match=r"durability\.mode to replicated"):
+        restore(objects, tmp_path / "b", take_over=True, owner="b")
+    restore(objects, tmp_path / "b", take_over=True, owner="b", replicated=True)
+    with owner(tmp_path / "b", objects) as second:
+        assert set(contents(second.store)) == {(0, "a")}
+        second.put("c")
+        second.await_stored()
+        expected = contents(second.store)
+    restore(objects, tmp_path / "c")
+    assert contents_of(tmp_path / "c") == expected
+    with pytest.raises(Superseded):
+        Owner(tmp_path / "a", objects)
+
+
+def test_a_snapshot_that_a_taker_may_not_have_found_acknowledges_nothing(
+    tmp_path: Path, objects: FaultyStore
+) -> None:
+    former = behind_a_gap(tmp_path, objects)
+    assert take_epoch(objects, former.shipper.state.epoch + 1, "token", "taker")
+    former.taker.take()
+    assert (former.stored, former.shipper.complete) == (0, False)
+    assert former.fenced
+    former.close()
+
+
+class DeafStore(FaultyStore):
+    """While it is deaf, nobody learns which epochs were taken."""
+
+    deaf = False
+
+    def has(self, path: str) -> bool:
+        if self.deaf and path.startswith("epochs/"):
+            raise ObjectStoreFailed("no answer")
+        return super().has(path)
+
+
+def test_a_snapshot_counts_as_soon_as_its_owner_is_known_to_be_the_owner(tmp_path: Path) -> None:
+    objects = DeafStore(f"file://{tmp_path}/objects", "c/0/")
+    again = behind_a_gap(tmp_path, objects)
+    objects.deaf = True
+    with pytest.raises(ObjectStoreFailed):
+        again.taker.take()
+    assert again.stored == 0
+    objects.deaf = False
+    again.taker.take()
+    assert again.stored == again.store.sequence
+    again.close()
 
 
 def test_a_backlog_that_grows_too_large_makes_way_for_a_snapshot(
