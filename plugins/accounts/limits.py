@@ -8,8 +8,7 @@ ERASE_ATTEMPTS_MAX = 100_000
 EXPORT_RECORDS_PER_PART = 200
 EXPORT_BYTES_PER_PART = 1024 * 1024
 IMPORT_RECORDS_MAX = 100_000
-IMPORT_RECORDS_PER_PART = 500
-IMPORT_RECORDS_PER_STEP = 50  # of a whole import; each is a transaction that others wait for
+IMPORT_RECORDS_PER_PART = 50  # each is a transaction that others wait for
 
 # --- accounts -------------------------------------------------------------------------------------
 PASSWORD_CHARS_MIN = 10

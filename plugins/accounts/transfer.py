@@ -44,6 +44,7 @@ from plugins.accounts import limits
 from runtime import ids
 from runtime.api.attestation import attested, attesting_key, is_attested
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.loop_steps import in_steps
 from runtime.api.operation import Body, Call, Flow, Idempotency, Query, Read, Reply, View, Write
 from runtime.api.pagination import envelope, position
 from runtime.api.plugin import Origin
@@ -239,12 +240,12 @@ def is_own(ctx: ReadContext, body: Import) -> bool:
 
 
 async def import_account(call: Call, steps: Any, models: Models | None) -> dict[str, Any]:
-    records, verified = _checked(call.body.records), call.loaded
+    records, verified = await _checked(call.body.records), call.loaded
     part_of = OwnPart if verified else ImportPart
     summary: dict[str, Any] = {"created": {}, "known": {}, "skipped": {}, "verified": verified}
-    for first in range(0, len(records), limits.IMPORT_RECORDS_PER_STEP):
+    for first in range(0, len(records), limits.IMPORT_RECORDS_PER_PART):
         part = part_of(
-            records=list(records[first : first + limits.IMPORT_RECORDS_PER_STEP]), first=first
+            records=list(records[first : first + limits.IMPORT_RECORDS_PER_PART]), first=first
         )
         done = await steps.run("account.import_part", part)
         for outcome in ("created", "known", "skipped"):
@@ -263,9 +264,9 @@ def settle_import(ctx: WriteContext, body: Import) -> None:
     ctx.credits = 0
 
 
-def _checked(records: Sequence[SentRecord]) -> Sequence[SentRecord]:
+async def _checked(records: Sequence[SentRecord]) -> Sequence[SentRecord]:
     """The records without their manifest. ValidationFailed when it says otherwise than they do."""
-    for place, entry in enumerate(records):
+    async for place, entry in in_steps(enumerate(records)):
         if entry.kind == ERROR or (entry.kind == MANIFEST and place + 1 < len(records)):
             raise ValidationFailed.at(
                 ("body", "records", place), "stands where an export ends; this one is not whole"
@@ -278,7 +279,7 @@ def _checked(records: Sequence[SentRecord]) -> Sequence[SentRecord]:
             (*place, "record", "format"), f"must be {FORMAT}, the format this release knows"
         )
     found = Manifest()
-    for entry in records[:-1]:
+    async for entry in in_steps(records[:-1]):
         found.line(entry.kind, entry.record)
     if found.summary()["kinds"] != manifest.get("kinds"):
         raise ValidationFailed.at(

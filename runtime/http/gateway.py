@@ -469,7 +469,7 @@ class Gateway:
             )
             call.body = Signed(await self._whole(call, route, headers, receive), signature)
         elif route.body is not None:
-            call.body = route.body.parse(
+            call.body = await route.body.parse_in_steps(
                 headers.get(b"content-type"), await self._whole(call, route, headers, receive)
             )
         if call.idempotency_key is None and route.changes:
@@ -477,8 +477,9 @@ class Gateway:
                 call.body, "idempotency_key", None
             )  # the header wins over the body's own
         if call.idempotency_key is not None:
+            meant = call.body if route.body is None else await route.body.meaning(call.body)
             call.fingerprint, *before = (
-                validation.fingerprint(pepper, route.operation, call.path, call.query, call.body)
+                validation.fingerprint(pepper, route.operation, call.path, call.query, meant)
                 for pepper in self._secrets.peppers
             )
             call.fingerprint_before = before[0] if before else b""

@@ -17,6 +17,7 @@ a text of the first two kinds is replaced when a part of the input shows up in i
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
@@ -26,8 +27,9 @@ from typing import Any, Literal, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from runtime.api.loop_steps import in_steps
 from runtime.api.operation import Operation, Patch
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.limits import (
@@ -137,30 +139,68 @@ class BodyParser:
         assert operation.body is not None
         self._model = operation.body
         self._lines_field = getattr(operation.body, "lines_field", "")
+        if self._lines_field:
+            (line,) = get_args(operation.body.model_fields[self._lines_field].annotation)
+            self._line = TypeAdapter(line)
         self.required = operation.method in ("PUT", "PATCH") or not _accepts_nothing(self._model)
 
     def parse(self, content_type: bytes | None, raw: bytes) -> BaseModel:
         """-> the operation's model. Raises BadRequest, ValidationFailed, or the ApiError of a
         validator.
         """
-        if (
-            raw
-            and self._lines_field
-            and (content_type or b"").partition(b";")[0].strip().lower() == b"application/x-ndjson"
-        ):
-            value = {
-                self._lines_field: [
-                    parse_json(b"application/json", line)
-                    for line in raw.splitlines()
-                    if line.strip()
-                ]
-            }
-        elif raw:
+        if raw:
             value = parse_json(content_type, raw)
         elif self.required:
             raise BadRequest("This request needs a JSON body.")
         else:
             value = {}
+        return self._validated(value)
+
+    async def parse_in_steps(self, content_type: bytes | None, raw: bytes) -> BaseModel:
+        """As `parse`. A body with many lines, whether it comes as such or as their array, is parsed
+        and checked in steps, so that it does not hold the event loop.
+        """
+        if not raw or not self._lines_field:
+            return self.parse(content_type, raw)
+        if (content_type or b"").partition(b";")[0].strip().lower() == b"application/x-ndjson":
+            lines: Any = [
+                parse_json(b"application/json", line)
+                async for line in in_steps(filter(bytes.strip, raw.splitlines()))
+            ]
+            value = {self._lines_field: lines}
+        else:
+            value = await asyncio.to_thread(parse_json, content_type, raw)
+            lines = value.get(self._lines_field)
+        if isinstance(lines, list):
+            value[self._lines_field] = await self._lines(lines)
+        return self._validated(value)
+
+    async def meaning(self, body: BaseModel) -> Mapping[str, Any]:
+        """What of a body `fingerprint` is of, read in steps where it has many lines."""
+        if not self._lines_field:
+            return _dumped(body)
+        lines = getattr(body, self._lines_field)
+        return {
+            **_dumped(body, self._lines_field),
+            self._lines_field: [line.model_dump(mode="json") async for line in in_steps(lines)],
+        }
+
+    async def _lines(self, lines: list[Any]) -> list[BaseModel]:
+        """The lines, each of its model. Raises ValidationFailed."""
+        read: list[BaseModel] = []
+        findings: list[dict[str, Any]] = []
+        async for place, line in in_steps(enumerate(lines)):
+            try:
+                read.append(self._line.validate_python(line))
+            except ValidationError as invalid:
+                findings += failed(invalid, "body", self._lines_field, place).details or []
+                if len(findings) >= VALIDATION_FINDINGS_MAX:
+                    break
+        if findings:
+            raise ValidationFailed(findings[:VALIDATION_FINDINGS_MAX])
+        return read
+
+    def _validated(self, value: dict[str, Any]) -> BaseModel:
         try:
             return self._model.model_validate(value)
         except ValidationError as invalid:
@@ -239,7 +279,7 @@ def fingerprint(
     operation: Operation,
     path: dict[str, str],
     query: BaseModel | None,
-    body: BaseModel | None,
+    body: BaseModel | Mapping[str, Any] | None,
 ) -> bytes:
     """32 bytes of what the request means: method, route, path and query parameters, and the
     validated body with its defaults.
@@ -247,7 +287,7 @@ def fingerprint(
     It is HMAC-SHA256 under the installation's pepper, since it is stored and a body may hold a
     password. Order of keys and white space don't count. A PATCH leaves out what was not sent, since
     null and absent differ there. A body's own top-level `idempotency_key` is no part of it: it
-    names the request, as the header does.
+    names the request, as the header does. A body may be given as its `BodyParser.meaning`.
     """
     meaning = [operation.method, operation.path, path, _dumped(query), _dumped(body)]
     return hmac.digest(
@@ -255,12 +295,12 @@ def fingerprint(
     )
 
 
-def failed(invalid: ValidationError, root: str) -> ValidationFailed:
-    """What pydantic found, in our words. root: "body" or "query"."""
+def failed(invalid: ValidationError, *root: str | int) -> ValidationFailed:
+    """What pydantic found, in our words. root: "body" or "query", and the way from there."""
     found = invalid.errors(include_url=False)[:VALIDATION_FINDINGS_MAX]
     return ValidationFailed(
         [
-            {"loc": [root, *map(_place, f["loc"])], "msg": _sentence(f), "type": f["type"]}
+            {"loc": [*root, *map(_place, f["loc"])], "msg": _sentence(f), "type": f["type"]}
             for f in found
         ]
     )
@@ -350,9 +390,11 @@ def _is_list(annotation: Any) -> bool:
     return origin is not dict and any(_is_list(part) for part in get_args(annotation))
 
 
-def _dumped(model: BaseModel | None) -> Any:
-    if model is None:
-        return None
+def _dumped(model: BaseModel | Mapping[str, Any] | None, *without: str) -> Any:
+    if not isinstance(model, BaseModel):
+        return model
     return model.model_dump(
-        mode="json", exclude={"idempotency_key"}, exclude_unset=isinstance(model, Patch)
+        mode="json",
+        exclude={"idempotency_key", *without},
+        exclude_unset=isinstance(model, Patch),
     )

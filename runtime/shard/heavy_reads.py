@@ -93,6 +93,10 @@ class HeavyReads:
         running.add_done_callback(lambda _: self._turns.leave(account))
         return await asyncio.shield(running)
 
+    def begin_no_more(self) -> None:
+        """Refuse the reads that wait, and those that come."""
+        self._turns.close()
+
     def close(self) -> None:
         """End the threads, once what runs has ended."""
         self._threads.shutdown()

@@ -9,9 +9,9 @@ the beginning of the attempt, are acknowledged (runtime/shard/durability.py). So
 write that a take-over would not find, and no former owner of a shard tells anybody anything. While
 the object store is away such a job waits, and its attempt is not counted twice.
 
-A shard that stops lets its own jobs reach their commit. Those of named groups may hang on somebody
-else's server, so after a moment they are left where they are: nothing of them is lost, they run
-again after the next start.
+A shard that stops lets its jobs reach their commit. Those that still prepare after a moment may
+hang on somebody else's server, or wait for a model that many others wait for, so they are left
+where they are: nothing of them is lost, they run again after the next start.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from runtime.api.operation import Call, Principal
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import ApiError, Unavailable
 from runtime.limits import (
-    GROUP_STOP_SECONDS,
     JOB_PREPARE_SECONDS_MAX,
     JOB_PUT_BACK_MS,
     JOBS_HELD_SECONDS,
+    JOBS_STOP_SECONDS,
     JOBS_WAITING_SECONDS,
 )
 from runtime.log_lines import REQUEST_ID
@@ -64,6 +64,7 @@ class JobLoop:
         self._runs: Counter[str] = Counter(dict.fromkeys(definitions, 0))
         self._failures: Counter[str] = Counter(dict.fromkeys(definitions, 0))
         self._not_begun: set[asyncio.Task | None] = set()
+        self._ending: set[asyncio.Task | None] = set()  # on their last write
         self._stopping = False
 
     def start(self, owns: Callable[[int], bool]) -> None:
@@ -158,13 +159,11 @@ class JobLoop:
         # They have done nothing yet, and the object store may be away for long: they begin again.
         for task in filter(None, self._not_begun):
             task.cancel()
-        hanging = [task for task, due in self._running.items() if due.group]
-        if hanging:
-            _, hanging = await asyncio.wait(hanging, timeout=GROUP_STOP_SECONDS)
-        for task in hanging:
-            task.cancel()
         if self._running:
-            await asyncio.gather(*self._running, return_exceptions=True)
+            _, late = await asyncio.wait(self._running, timeout=JOBS_STOP_SECONDS)
+            for task in late - self._ending:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     async def _run(self) -> None:
         while not self._stopping:
@@ -184,6 +183,7 @@ class JobLoop:
 
     def _ended(self, task: asyncio.Task) -> None:
         due = self._running.pop(task)
+        self._ending.discard(task)
         self._groups.done(due)
         self._wake.set()
         failure = None if task.cancelled() else task.exception()
@@ -227,6 +227,7 @@ class JobLoop:
                 error.message if isinstance(error, ApiError) else f"{type(error).__name__}: {error}"
             )
             log.warning("job %s (%s) attempt %d failed: %s", row.name, job_id, row.attempts, reason)
+            self._ending.add(asyncio.current_task())
             await self._background.write(
                 f"fail {job_id}",
                 scope,
@@ -273,6 +274,7 @@ class JobLoop:
             ctx.prepared = prepared
             jobs.complete(ctx, row.id, job.handler)
 
+        self._ending.add(asyncio.current_task())
         kind = SlotWriteContext if job.accounts else WriteContext
         await self._background.write(f"run {row.name}", scope, principal, call, finish, kind)
 

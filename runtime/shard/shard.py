@@ -276,10 +276,14 @@ class Shard:
             await asyncio.to_thread(index.checkpoint, self.store)
 
     async def drain(self) -> None:
-        """Refuse new calls, finish what runs, leave queued jobs for the next start."""
+        """Refuse new calls and those that wait for their turn, finish what runs, leave queued jobs
+        for the next start.
+        """
         self._draining = True
         await self.moves.close()
         await self.jobs.stop()
+        self._heavy.begin_no_more()
+        self._writes.begin_no_more_lengthy()
         while self._writer.depth or self.reads.slow or self.reads.announcing:
             await asyncio.sleep(0.005)
         await self._usage.close()

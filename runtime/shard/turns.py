@@ -21,6 +21,7 @@ class Turns:
         self._busy: set[Account] = set()
         self._waiting: dict[Account, deque[asyncio.Future[None]]] = {}  # in the order of turns
         self._waiting_count = 0
+        self._closed = False
 
     @property
     def depth(self) -> int:
@@ -29,8 +30,10 @@ class Turns:
 
     async def take(self, account: Account) -> None:
         """Wait for the account's turn; `leave` ends it. Raises RateLimited and Unavailable where
-        too many wait.
+        too many wait, or nothing more begins.
         """
+        if self._closed:
+            raise _closing()
         if self._free and account not in self._busy:
             self._take(account)
             return
@@ -50,9 +53,19 @@ class Turns:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it had come
+            if turn.done() and not turn.cancelled() and turn.exception() is None:  # it had come
                 self.leave(account)
             raise
+
+    def close(self) -> None:
+        """Refuse whoever waits, and whoever comes from now on; what goes on may end."""
+        self._closed = True
+        for turns in self._waiting.values():
+            for turn in turns:
+                if not turn.done():
+                    turn.set_exception(_closing())
+        self._waiting.clear()
+        self._waiting_count = 0
 
     def _take(self, account: Account) -> None:
         self._free -= 1
@@ -77,3 +90,9 @@ class Turns:
                 self._waiting[following] = turns
             if not self._free:
                 return
+
+
+def _closing() -> Unavailable:
+    return Unavailable(
+        "The service is shutting down. Retry in a moment with the same Idempotency-Key."
+    )

@@ -42,6 +42,10 @@ class Writes:
         finally:
             self._lengthy.leave(account)
 
+    def begin_no_more_lengthy(self) -> None:
+        """Refuse the lengthy writes that wait for their turn, and those that come."""
+        self._lengthy.close()
+
     async def _run(self, operation: Write, call: Call) -> Reply:
         parts, submitted = self._parts, False
         with parts.store.snapshot() as snapshot:

@@ -40,3 +40,19 @@ def run_hastily(work: Coroutine[Any, Any, Any]) -> tuple[Any, list[float]]:
     """What it returns, and how long it slept."""
     with asyncio.Runner(loop_factory=HastyLoop) as runner:
         return runner.run(work), runner.get_loop().pauses
+
+
+async def turns_of_others(work: Coroutine[Any, Any, Any]) -> tuple[Any, int]:
+    """What it returns or raises, and how often another task of the loop had its turn meanwhile."""
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    (ended,) = await asyncio.gather(work, return_exceptions=True)
+    beside.cancel()
+    return ended, turns

@@ -4,6 +4,7 @@ not whole is taken in.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -14,8 +15,12 @@ from typing import Any
 import httpx
 import pytest
 
-from plugins.accounts import limits
+from plugins.accounts import limits, transfer
+from runtime.api.operation import Call
+from runtime.errors import ValidationFailed
+from runtime.limits import THINGS_PER_LOOP_STEP
 from tests.support.in_process import InProcess, in_process
+from tests.support.loops import turns_of_others
 
 ID = re.compile(r"\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{32}\b")
 NDJSON = {"Content_Type": "application/x-ndjson"}
@@ -374,6 +379,31 @@ def test_pieces_and_records_do_as_well(
     bring(there, mine, {"records": [json.loads(line) for line in raw[40:]]})
     settle(there, mine)
     assert canonical(export(there, mine).content) == canonical(exported)
+
+
+def test_an_import_is_checked_in_steps() -> None:
+    """Each record twice: for its kind, and for the digests of the manifest."""
+    records = [{"kind": "memory", "record": {"n": n}} for n in range(400)]
+    manifest = {"kind": transfer.MANIFEST, "record": {"format": transfer.FORMAT, "kinds": {}}}
+    body = transfer.Import.model_validate({"records": [*records, manifest]})
+    call = Call("account.import", 0, 0, b"", "req_1", body=body, loaded=False)
+    refused, turns = asyncio.run(turns_of_others(transfer.import_account(call, None, None)))
+    assert isinstance(refused, ValidationFailed) and refused.param.endswith("kinds")
+    assert turns > 2 * 400 // THINGS_PER_LOOP_STEP
+
+
+def test_a_part_has_no_more_records_than_a_transaction_of_a_whole_import(
+    there: InProcess,
+) -> None:
+    mine = there.register("eva@elsewhere.example")
+    line = {"kind": "nothing", "record": {}}
+    many = [line] * (limits.IMPORT_RECORDS_PER_PART + 1)
+
+    def status(records: list[Any]) -> int:
+        body = {"records": records}
+        return there.request("POST", "/v1/account/import/parts", body, who=mine).status_code
+
+    assert (status(many[1:]), status(many)) == (200, 422)
 
 
 def test_an_export_goes_on_where_it_was_interrupted(

@@ -329,6 +329,25 @@ def test_jobs_of_groups_keep_their_group_and_do_not_hold_up_a_stop(tmp_path: Pat
         assert harness("work.effects", who=me).body["count"] == GROUP_JOBS_AT_ONCE + 3
 
 
+def test_a_job_that_still_prepares_does_not_hold_up_a_stop_and_runs_again(tmp_path: Path) -> None:
+    hanging, preparing = [True], []
+
+    async def prepare(steps, loaded, payload, models):
+        preparing.append(payload)
+        if hanging[0]:
+            await asyncio.Event().wait()
+
+    plugin = work(lambda ctx, payload: ctx.next_ordinal("effects"), prepare=prepare)
+    with shard_harness(tmp_path, plugin) as harness:
+        me, _ = start(harness)
+        harness.until(lambda: bool(preparing))
+        hanging[0] = False
+        harness.reopen()
+        harness.settle()
+        assert len(preparing) == 2
+        assert harness("work.effects", who=me).body["count"] == 1
+
+
 def test_a_job_whose_writes_are_refused_for_a_while_is_not_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

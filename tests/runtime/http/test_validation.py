@@ -2,8 +2,9 @@
 themselves.
 """
 
+import asyncio
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
 import pytest
@@ -13,7 +14,8 @@ from pydantic_core import PydanticCustomError
 from runtime.api.operation import Body, Operation, Patch, Query, Write
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.http import validation
-from runtime.limits import JSON_DEPTH_MAX, VALIDATION_FINDINGS_MAX
+from runtime.limits import JSON_DEPTH_MAX, THINGS_PER_LOOP_STEP, VALIDATION_FINDINGS_MAX
+from tests.support.loops import turns_of_others
 
 SECRET = "hunter2-correct-horse"
 JSON = b"application/json"
@@ -306,6 +308,52 @@ def test_queries_out_of_bounds(query, loc):
 def test_queries_that_cannot_be_read(query):
     with pytest.raises(BadRequest):
         QUERIES.parse(query)
+
+
+class Notes(Body):
+    lines_field: ClassVar[str] = "notes"
+    notes: list[Note] = Field(min_length=1, max_length=400)
+    title: str = ""
+
+
+LINES = validation.BodyParser(operation(body=Notes))
+NDJSON = b"application/x-ndjson"
+
+
+def in_both_forms(notes: list[Any]) -> list[tuple[bytes, bytes]]:
+    return [
+        (NDJSON, b"\n\r\n".join(map(orjson.dumps, notes))),
+        (JSON, orjson.dumps({"notes": notes})),
+    ]
+
+
+def test_a_body_of_many_lines_is_read_in_steps_and_is_the_same():
+    notes = [{"content": f"note {n}", "tags": None} for n in range(400)]
+    for form, raw in in_both_forms(notes):
+        body, turns = asyncio.run(turns_of_others(LINES.parse_in_steps(form, raw)))
+        assert body == LINES.parse(JSON, orjson.dumps({"notes": notes}))
+        assert turns > 400 // THINGS_PER_LOOP_STEP
+        meant, turns = asyncio.run(turns_of_others(LINES.meaning(body)))
+        assert turns > 400 // THINGS_PER_LOOP_STEP
+        op = operation(body=Notes)
+        assert validation.fingerprint(PEPPER, op, {}, None, meant) == validation.fingerprint(
+            PEPPER, op, {}, None, body
+        )
+
+
+def test_lines_that_do_not_fit_are_found_as_in_any_other_body():
+    good, bad = {"content": "fits"}, {"content": SECRET * 2, "counts": {"a": "b"}}
+    for notes in ([], [good, bad], [bad] * 300, [good] * 401):
+        with pytest.raises(ValidationFailed) as expected:
+            LINES.parse(JSON, orjson.dumps({"notes": notes}))
+        for form, raw in in_both_forms(notes):
+            if raw:
+                with pytest.raises(ValidationFailed) as found:
+                    asyncio.run(LINES.parse_in_steps(form, raw))
+                assert found.value.details == expected.value.details
+    for form, raw in ((NDJSON, b'{"content":'), (NDJSON, b"7"), (JSON, b"[]"), (None, b"{}")):
+        with pytest.raises(BadRequest):
+            asyncio.run(LINES.parse_in_steps(form, raw))
 
 
 def test_fingerprint_is_of_the_meaning():

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.api.operation import Body, Call, Read, Write
 from runtime.api.plugin import Plugin
-from runtime.errors import ApiError, RateLimited, ValidationFailed
+from runtime.errors import ApiError, RateLimited, Unavailable, ValidationFailed
 from runtime.limits import HEAVY_WAITING_OF_ACCOUNT_MAX
 from runtime.shard.heavy_reads import Bounds, HeavyReads
 from storage.store import Store, Table
@@ -166,6 +166,26 @@ def test_an_account_has_only_so_many_waiting_and_others_still_come_in(tmp_path: 
         assert "eve" in turns.order
 
 
+def test_at_a_stop_what_runs_ends_and_what_waits_is_refused(tmp_path: Path) -> None:
+    with shard_harness(tmp_path) as harness:
+        turns = Turns(harness.shard.store)
+
+        async def ask() -> list:
+            asked = [turns.ask(ADA, "runs"), turns.ask(ADA, "waits"), turns.ask(EVE, "waits, too")]
+            await asyncio.sleep(0)
+            turns.heavy.begin_no_more()
+            asked.append(turns.ask(BOB, "comes late"))
+            await asyncio.sleep(0)
+            turns.first_may_end.set()
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        ran, *refused = asyncio.run(ask())
+        assert (ran, turns.heavy.depth) == (None, 0)
+        turns.heavy.close()
+        assert turns.order == ["runs"]
+        assert [type(error) for error in refused] == [Unavailable] * 3
+
+
 def test_who_leaves_while_waiting_or_running_holds_nothing(tmp_path: Path) -> None:
     with shard_harness(tmp_path) as harness:
         turns = Turns(harness.shard.store)
@@ -216,6 +236,14 @@ def test_a_lengthy_write_waits_for_its_turn_and_others_come_in_between(tmp_path:
         let_in = 1 + HEAVY_WAITING_OF_ACCOUNT_MAX
         statuses = [answer.status for answer in answers]
         assert statuses == [200] * let_in + [429] * (20 - let_in) + [200]
+
+        async def stopping() -> list[int]:
+            asked = [asyncio.create_task(harness.shard.execute(call)) for call in calls[:3]]
+            await asyncio.sleep(0)
+            await harness.shard.drain()
+            return [reply.status for reply in await asyncio.gather(*asked)]
+
+        assert harness.run(stopping()) == [200, 503, 503]
 
 
 WAYS = {
