@@ -5,7 +5,6 @@ long.
 from __future__ import annotations
 
 import asyncio
-import datetime
 import socket
 import ssl
 import threading
@@ -14,13 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from runtime.limits import OUTBOUND_LOOKUP_THREADS_MAX, OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
 from runtime.outbound import Answer, Outbound, Refused, own_addresses, parse
+from tests.support.certificates import certificate
 from tests.support.receivers import receiver
 
 SECONDS = 60  # far more than anything takes
@@ -385,34 +381,6 @@ def test_an_endless_answer_is_read_to_its_first_bytes() -> None:
     with raw_server(speak) as port:
         answer = post(Outbound(allow_private_networks=True), f"http://127.0.0.1:{port}/")
     assert (answer.status, answer.body) == (200, b"x" * 16_384)
-
-
-def certificate(directory: Path, name: str) -> tuple[Path, Path]:
-    """A self-signed certificate for a name, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    files = directory / "cert.pem", directory / "key.pem"
-    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    files[1].write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return files
 
 
 def test_tls_speaks_with_the_name_and_checks_it(tmp_path: Path) -> None:

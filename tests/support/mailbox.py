@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import socketserver
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 TICKET = re.compile(r"mem_tk_[0-9a-f]{68}")
@@ -14,7 +16,9 @@ TICKET = re.compile(r"mem_tk_[0-9a-f]{68}")
 
 class Mailbox(socketserver.ThreadingTCPServer):
     """letters: (recipient, message) of what was taken. refusals: what is said to the next
-    recipients instead of taking their mail. tried: how many recipients were named.
+    recipients instead of taking their mail. tried: how many recipients were named. in_clear: what
+    was said before the connection was encrypted. certificate: (file, its key); STARTTLS is offered
+    where it is set.
     """
 
     daemon_threads = True
@@ -24,6 +28,8 @@ class Mailbox(socketserver.ThreadingTCPServer):
         self.letters: list[tuple[str, str]] = []
         self.refusals: list[str] = []
         self.tried = 0
+        self.in_clear: list[str] = []
+        self.certificate: tuple[Path, Path] | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -43,13 +49,26 @@ class _Conversation(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         recipient = ""
         self._say("220 mailbox")
-        for line in self.rfile:
+        while line := self.rfile.readline():
             said = line.decode().strip()
             verb = said.split(" ")[0].upper()
+            if not isinstance(self.connection, ssl.SSLSocket):
+                self.server.in_clear.append(said)
             if verb == "QUIT":
                 self._say("221 bye")
                 return
-            if verb == "RCPT":
+            if verb == "EHLO":
+                encrypted = isinstance(self.connection, ssl.SSLSocket)
+                offered = "STARTTLS" if self.server.certificate and not encrypted else "AUTH PLAIN"
+                self._say("250-mailbox")
+                self._say(f"250 {offered}")
+            elif verb == "STARTTLS" and self.server.certificate:
+                self._say("220 go on")
+                if not self._encrypt(*self.server.certificate):
+                    return
+            elif verb == "AUTH":
+                self._say("235 welcome")
+            elif verb == "RCPT":
                 self.server.tried += 1
                 recipient = said.partition("<")[2].partition(">")[0]
                 refusals = self.server.refusals
@@ -61,6 +80,16 @@ class _Conversation(socketserver.StreamRequestHandler):
                 self._say("250 taken")
             else:
                 self._say("250 ok")
+
+    def _encrypt(self, certificate: Path, key: Path) -> bool:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        try:
+            self.connection = context.wrap_socket(self.connection, server_side=True)
+        except OSError:  # whoever speaks does not trust the certificate
+            return False
+        self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", 0)
+        return True
 
     def _say(self, line: str) -> None:
         self.wfile.write(line.encode() + b"\r\n")

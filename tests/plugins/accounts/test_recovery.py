@@ -16,6 +16,7 @@ from runtime.api.plugin import RetryStrategy
 from runtime.errors import Unavailable
 from runtime.timestamps import HOUR_MS
 from serve_app import Settings
+from tests.support.certificates import certificate
 from tests.support.in_process import PASSWORD, InProcess, in_process
 from tests.support.mailbox import TICKET, Mailbox, mailbox
 from tests.support.shard_harness import CHEAP, ShardHarness
@@ -178,6 +179,29 @@ def test_a_mail_that_is_not_taken_is_tried_again_and_one_that_is_refused_is_not(
         box.refusals[:] = ["550 nobody of this name"]
         ask(service, "fay@example.com")
         assert (box.tried - before, len(box.tickets("fay@example.com"))) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("offered", "trusted", "taken"), [(True, True, 1), (True, False, 0), (False, True, 0)]
+)
+def test_mail_goes_over_tls_to_whom_it_trusts_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offered: bool, trusted: bool, taken: int
+) -> None:
+    monkeypatch.setattr(RetryStrategy, "wait_ms", lambda *given: 1)
+    made = certificate(tmp_path, "localhost")
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(made[0]))
+    with mailbox() as box:
+        box.certificate = made if offered else None
+        port = box.settings["mail__port"]
+        to = {"mail__host": "localhost", "mail__port": port, "mail__security": "starttls"}
+        login_as = {"mail__user": "mneme", "mail__password": "of the relay"}
+        with in_process(tmp_path / "data", **to, **login_as) as service:
+            service.register("hal@example.com")
+            ask(service, "hal@example.com")
+        assert len(box.tickets("hal@example.com")) == len(box.letters) == taken
+        spoken = {line.split(" ")[0].upper() for line in box.in_clear}
+        assert "EHLO" in spoken and spoken <= {"EHLO", "STARTTLS", "QUIT"}, spoken
 
 
 def test_without_a_mail_server_the_ticket_is_logged_where_the_service_is_tried_out(
