@@ -120,6 +120,14 @@ MUTANTS = (
         "tests/runtime/shard/test_durability.py::test_a_write_that_cannot_be_stored_is_no_success_and_no_repeat_makes_it_one",
     ),
     Mutant(
+        "acknowledged before it is stored, in a cluster",
+        "runtime/shard/durability.py",
+        "        if self._replicated:\n            await self._until_stored(sequence)\n",
+        "",
+        "tests/control_plane/test_control_plane.py::"
+        "test_no_promise_is_broken_whatever_fails[few]",
+    ),
+    Mutant(
         "effect before acknowledgement",
         "runtime/shard/job_loop.py",
         "            await self._until_durable(written.sequence)\n",
