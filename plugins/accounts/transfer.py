@@ -69,7 +69,9 @@ class Record(View):
 
 class PartQuery(Query):
     cursor: str | None = Field(
-        default=None, max_length=1024, description="`next_cursor` of the part before."
+        default=None,
+        max_length=limits.EXPORT_CURSOR_CHARS_MAX,
+        description="`next_cursor` of the part before.",
     )
 
 

@@ -27,6 +27,7 @@ from plugins.billing.models import (
 from plugins.billing.settings import BillingSettings
 from runtime.api import metering, tenants
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.exporting import Exported, sections
 from runtime.api.operation import Call, Idempotency, Principal, Read, Reply, Signed, Write
 from runtime.api.pagination import Page, PageQuery, envelope, position
 from runtime.api.slot_context import (
@@ -40,7 +41,7 @@ from runtime.inference import Models
 from runtime.limits import TIERS
 from runtime.tenancy import normalise_email, slot_of_email
 from runtime.timestamps import iso
-from storage.store import Scope, Table
+from storage.store import Key, Scope, Table
 
 
 def list_tiers(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -182,14 +183,25 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return {table.name: ctx[table].delete_prefix() for table in TABLES}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+def export(ctx: ReadContext) -> Iterator[Exported]:
     """("subscription" | "invoice" | "posting", record). An import takes none of them in: they are
     between this server and its customer.
     """
-    yield "subscription", periods.view(ctx)
-    for (ordinal,), _ in ctx[INVOICES].scan():
-        yield "invoice", ledger.view(ctx, ordinal)
-    for (sequence,), posting in ctx[ledger.LEDGER].scan():
+    return sections(ctx, _subscription, _invoices, _postings)
+
+
+def _subscription(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    if after is None:
+        yield "subscription", periods.view(ctx), ()
+
+
+def _invoices(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for (ordinal,), _ in ctx[INVOICES].scan(after=after):
+        yield "invoice", ledger.view(ctx, ordinal), (ordinal,)
+
+
+def _postings(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for (sequence,), posting in ctx[ledger.LEDGER].scan(after=after):
         yield (
             "posting",
             {
@@ -198,6 +210,7 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
                 "document": posting.document,
                 "entries": posting.entries,
             },
+            (sequence,),
         )
 
 

@@ -41,11 +41,13 @@ from plugins.collections.store import (
     store_collection,
 )
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.exporting import Exported, sections
 from runtime.api.operation import Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, envelope, newest_first
 from runtime.errors import BadRequest, PermissionDenied
 from runtime.timestamps import iso
 from storage.indexes import PREFIX_CHARS_MAX
+from storage.store import Key
 
 # --- handlers -------------------------------------------------------------------------------------
 
@@ -197,12 +199,20 @@ def _view(ctx: ReadContext, row: CollectionRow) -> dict[str, Any]:
     }
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+def export(ctx: ReadContext) -> Iterator[Exported]:
     """("collection", record) for each, the default one first."""
-    yield "collection", get_default(ctx, None)
-    yield from (
-        ("collection", _view(ctx, row)) for _, row in ctx[COLLECTIONS].scan() if not row.is_default
-    )
+    return sections(ctx, _default, _others)
+
+
+def _default(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    if after is None:
+        yield "collection", get_default(ctx, None), ()
+
+
+def _others(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for key, row in ctx[COLLECTIONS].scan(after=after):
+        if not row.is_default:
+            yield "collection", _view(ctx, row), key
 
 
 # --- the plugin -----------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ nothing that was learned outlives the feedback it was learned from.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from plugins.feedback import operations, training
 from plugins.memories import MEMORY_DELETED
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.exporting import Exported, sections
 from runtime.api.plugin import Plugin
 from runtime.api.tiers import Feature
 
@@ -27,10 +27,9 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return operations.erase(ctx) | training.erase(ctx)
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(kind, record): all feedback, then the versions that were learned from it."""
-    yield from operations.export(ctx)
-    yield from training.export(ctx)
+def export(ctx: ReadContext) -> Iterator[Exported]:
+    """(kind, record, place): all feedback, then the versions that were learned from it."""
+    return sections(ctx, operations.export, training.export)
 
 
 plugin = Plugin(

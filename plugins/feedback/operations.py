@@ -31,7 +31,7 @@ from runtime.api.operation import (
     not_blank,
 )
 from runtime.timestamps import DAY_MS, iso
-from storage.store import Table
+from storage.store import Key, Table
 
 WHOLE = -1
 RELEVANCE, RANKING, MISSING = "relevance", "ranking", "missing"
@@ -267,10 +267,10 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return {table.name: ctx[table].delete_prefix() for table in TABLES}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("feedback", record) for each, oldest first."""
-    for _, row in ctx[FEEDBACK].scan():
-        yield "feedback", {**msgspec.structs.asdict(row), "at": iso(row.at)}
+def export(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    """("feedback", record, key) for each behind a key, oldest first."""
+    for key, row in ctx[FEEDBACK].scan(after=after):
+        yield "feedback", {**msgspec.structs.asdict(row), "at": iso(row.at)}, key
 
 
 # --- operations -----------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ from runtime.errors import NotFound
 from runtime.inference import Models
 from runtime.limits import RETRY_AFTER_SECONDS
 from runtime.timestamps import iso, parse
-from storage.store import Table
+from storage.store import Key, Table
 
 JOB = "rl.train"
 POLICY = "ranking"
@@ -456,10 +456,12 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return {table.name: ctx[table].delete_prefix() for table in TABLES}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("ranking_version", record with its adjustments) for each, oldest first."""
-    for _, row in ctx[RANKING_VERSIONS].scan():
-        yield "ranking_version", {**version_view(row), "adjustments": row.adjustments}
+def export(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    """("ranking_version", record with its adjustments, key) for each behind a key, oldest
+    first.
+    """
+    for key, row in ctx[RANKING_VERSIONS].scan(after=after):
+        yield "ranking_version", {**version_view(row), "adjustments": row.adjustments}, key
 
 
 # --- operations -----------------------------------------------------------------------------------

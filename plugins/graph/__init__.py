@@ -21,7 +21,7 @@ Choices:
 from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP
-from plugins.graph import operations, queries, search
+from plugins.graph import operations, privacy, queries, search
 from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
 from plugins.graph.store import (
     Claim,
@@ -85,6 +85,6 @@ plugin = Plugin(
             "Deep queries and contradictions of the knowledge graph", tier="starter"
         ),
     },
-    erase=queries.erase,
-    export=queries.export,
+    erase=privacy.erase,
+    export=privacy.export,
 )

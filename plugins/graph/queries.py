@@ -7,11 +7,10 @@ made; what is stored, and how it changes, is in plugins/graph/store.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import msgspec
 from pyroaring import BitMap
 
 from plugins.collections import Sweep, require_collection
@@ -37,10 +36,8 @@ from plugins.graph.rows import (
     CONFLICTS,
     ENTITIES,
     ENTITY_FIELDS,
-    INDEXES,
     MENTIONS,
     RELATIONSHIPS,
-    TABLES,
     EntityRow,
     RelationshipRow,
     normalized,
@@ -564,29 +561,3 @@ def on_updated(
             invalidate_claim(ctx, claim, row.id)
         elif not row.superseded and claim.retracted_by == row.id:
             revive_claim(ctx, claim)
-
-
-# --- privacy --------------------------------------------------------------------------------------
-
-
-def erase(ctx: WriteContext) -> dict[str, int]:
-    """Remove the tenant's whole graph. Counts of rows by table."""
-    tables = (*TABLES, *(table for index in INDEXES for table in index.tables))
-    return {table.name: ctx[table].delete_prefix() for table in tables}
-
-
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("entity", record) and ("relationship", record) for all that can be seen, oldest first."""
-    sight = Sight.of(ctx)
-    for _, row in ctx[ENTITIES].scan():
-        if sight.sees(row):
-            yield "entity", entity_view(row)
-    for _, row in ctx[RELATIONSHIPS].scan():
-        if sight.sees_claim(row):
-            yield (
-                "relationship",
-                {
-                    **relationship_view(row, ends_of(ctx, [row])),
-                    "ends": [msgspec.to_builtins(end) for end in row.ends],
-                },
-            )

@@ -10,7 +10,8 @@ from plugins.ingestion.job import INPUTS
 from plugins.ingestion.store import FACTS
 from plugins.memories import find_row
 from runtime.api.context import ReadContext, WriteContext
-from storage.store import Table
+from runtime.api.exporting import Exported, sections
+from storage.store import Key, Table
 
 TABLES: tuple[Table, ...] = (INPUTS, *store.TABLES, *tiers.TABLES)
 
@@ -22,9 +23,14 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return {table.name: ctx[table].delete_prefix() for table in TABLES}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+def export(ctx: ReadContext) -> Iterator[Exported]:
     """("fact", record) for every claim of a memory that can be read."""
-    for (memory_id, _), fact in ctx[FACTS].scan():
+    return sections(ctx, _facts)
+
+
+def _facts(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for key, fact in ctx[FACTS].scan(after=after):
+        memory_id, _ = key
         if find_row(ctx, memory_id) is not None:
             evidence = fact.evidence
             yield (
@@ -42,4 +48,5 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
                         "quote": evidence.quote,
                     },
                 },
+                key,
             )

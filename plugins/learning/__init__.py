@@ -35,7 +35,6 @@ Choices:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from plugins.collections import COLLECTION_CLEANUP, Sweep
 from plugins.learning import (
@@ -52,6 +51,7 @@ from plugins.learning.settings import LearningSettings
 from plugins.learning.tools import TOOLS
 from plugins.memories import MEMORY_DELETED
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.exporting import Exported, sections
 from runtime.api.plugin import Plugin
 
 __all__ = ["plugin"]
@@ -70,11 +70,9 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return decision_log.erase(ctx) | corrections.erase(ctx) | decision_store.erase(ctx)
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(kind, record): decisions with their outcomes, corrections, then logged decisions."""
-    yield from views.export(ctx)
-    yield from corrections.export(ctx)
-    yield from decision_log.export(ctx)
+def export(ctx: ReadContext) -> Iterator[Exported]:
+    """(kind, record, place): decisions with their outcomes, corrections, then logged decisions."""
+    return sections(ctx, views.export, corrections.export, decision_log.export)
 
 
 plugin = Plugin(

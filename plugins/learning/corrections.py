@@ -71,7 +71,7 @@ from runtime.errors import Conflict, NotFound
 from runtime.inference import Models
 from runtime.timestamps import iso
 from storage.indexes import BitmapIndex
-from storage.store import Table
+from storage.store import Key, Table
 from storage.text import query_terms
 
 SOURCE_TYPE = "correction"
@@ -433,12 +433,16 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     }
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("correction", record) for each that can be read, oldest first."""
-    for ordinal in corrections_in_force(ctx, None, None, include_superseded=True):
+def export(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    """("correction", record, key) for each behind a key that can be read, oldest first."""
+    found = corrections_in_force(ctx, None, None, include_superseded=True)
+    if after is not None:
+        found.remove_range(0, after[0] + 1)
+    for ordinal in found:
         yield (
             "correction",
             correction_view(ctx, ctx[CORRECTIONS].row(ordinal), rows_at(ctx, [ordinal])[0]),
+            (ordinal,),
         )
 
 

@@ -54,7 +54,7 @@ from runtime.inference import Models
 from runtime.limits import DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX
 from runtime.timestamps import iso
 from storage.indexes import BitmapIndex, VectorIndex
-from storage.store import Table
+from storage.store import Key, Table
 
 OutcomeName = Literal["success", "failure", "partial"]
 WORTH = {"success": 1.0, "partial": 0.5, "failure": 0.0}
@@ -318,10 +318,13 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return counts | {LOGGED_VECTORS.name: ctx.index(LOGGED_VECTORS).clear()}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("logged_decision", record) for each, oldest first."""
-    for ordinal in matching(ctx, None, None):
-        yield "logged_decision", decision_view(ctx[LOGGED].row(ordinal))
+def export(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    """("logged_decision", record, key) for each behind a key, oldest first."""
+    found = matching(ctx, None, None)
+    if after is not None:
+        found.remove_range(0, after[0] + 1)
+    for ordinal in found:
+        yield "logged_decision", decision_view(ctx[LOGGED].row(ordinal)), (ordinal,)
 
 
 # --- the plugin -----------------------------------------------------------------------------------

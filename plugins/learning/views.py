@@ -16,6 +16,7 @@ from plugins.learning.decision_store import (
 )
 from runtime.api.context import ReadContext
 from runtime.timestamps import iso
+from storage.store import Key
 
 
 def get_decision(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -77,11 +78,11 @@ def decision_view(ctx: ReadContext, ordinal: int, row: DecisionRecord) -> dict[s
     }
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("decision", record with its outcomes) for each, oldest first; the evidence follows from
-    them.
+def export(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    """("decision", record with its outcomes, key) for each behind a key, oldest first; the evidence
+    follows from them.
     """
     gone = dropped_numbers(ctx)
-    for (ordinal,), row in ctx[DECISION_RECORDS].scan():
+    for (ordinal,), row in ctx[DECISION_RECORDS].scan(after=after):
         if row.number not in gone:
-            yield "decision", decision_view(ctx, ordinal, row)
+            yield "decision", decision_view(ctx, ordinal, row), (ordinal,)

@@ -47,9 +47,10 @@ from plugins.profile.limits import (
 from plugins.profile.rules import DYNAMIC, FUNCTIONAL, Observation, observations
 from runtime.api.checks import Derived
 from runtime.api.context import COUNTERS, ReadContext, WriteContext
+from runtime.api.exporting import Exported, sections
 from runtime.api.jobs import Again
 from runtime.timestamps import iso
-from storage.store import Table
+from storage.store import Key, Table
 
 UNREAD_SOURCES = frozenset(["document", "memory_file"])
 # Each further memory that says the same takes this share off what is left of the doubt.
@@ -400,17 +401,25 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return {table.name: ctx[table].delete_prefix() for table in TABLES}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+def export(ctx: ReadContext) -> Iterator[Exported]:
     """("profile", record) for each user with one, and ("dialogue", record) for each session.
 
     An import takes neither in: what was derived is derived again from the memories it brings, and
     ids in sessions name memories of the account they were exported from.
     """
-    for _, row in ctx[PROFILES].scan():
+    return sections(ctx, _profiles, _dialogues)
+
+
+def _profiles(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for key, row in ctx[PROFILES].scan(after=after):
         if row.known:
-            yield "profile", read_profile(ctx, row.user_id or None)
-    for _, dialogue in ctx[DIALOGUES].scan():
-        yield "dialogue", {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}
+            yield "profile", read_profile(ctx, row.user_id or None), key
+
+
+def _dialogues(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for key, dialogue in ctx[DIALOGUES].scan(after=after):
+        record = {**msgspec.to_builtins(dialogue), "updated_at": iso(dialogue.updated_at)}
+        yield "dialogue", record, key
 
 
 def _sources(

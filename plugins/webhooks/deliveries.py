@@ -42,6 +42,7 @@ from runtime.api.pagination import Page, PageQuery, envelope, newest_first
 from runtime.errors import Conflict, NotFound, PermissionDenied
 from runtime.limits import ID_CHARS_MAX, RETRY_AFTER_SECONDS
 from runtime.timestamps import Timestamp, iso
+from storage.store import Key
 
 DeliveryStatus = Literal["pending", "retrying", "delivered", "failed", "skipped"]
 Id = Annotated[str, Field(min_length=1, max_length=ID_CHARS_MAX)]
@@ -440,9 +441,9 @@ OPERATIONS = (
 )
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("webhook_delivery", record) for each, oldest first."""
-    for _, row in ctx[DELIVERIES].scan():
+def export(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    """("webhook_delivery", record, key) for each behind a key, oldest first."""
+    for key, row in ctx[DELIVERIES].scan(after=after):
         webhook = ctx[WEBHOOKS].get(row.webhook)
         if webhook is not None:
-            yield "webhook_delivery", detail(ctx, webhook, row)
+            yield "webhook_delivery", detail(ctx, webhook, row), key

@@ -38,6 +38,7 @@ from plugins.webhooks.store import (
     state_of,
 )
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.exporting import Exported, sections
 from runtime.api.operation import Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery, envelope, position
 from runtime.errors import BadRequest, Conflict, ValidationFailed
@@ -46,6 +47,7 @@ from runtime.outbound import OutboundOfAccount, Refused
 from runtime.settings import Settings
 from runtime.signatures import SECRET_PREFIX
 from runtime.timestamps import iso
+from storage.store import Key
 
 SECRET_BYTES = 32
 SECRET_DRAWS_MAX = 1_000
@@ -193,16 +195,19 @@ def erase(ctx: WriteContext) -> dict[str, int]:
     return {table.name: ctx[table].delete_prefix() for table in (*TABLES, *DELIVERY_FIELDS.tables)}
 
 
-def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
+def export(ctx: ReadContext) -> Iterator[Exported]:
     """The webhooks, without secrets, and their deliveries: ("webhook" | "webhook_delivery",
-    record).
+    record, place).
 
     An import takes neither in: without its secret a webhook could sign nothing that its receiver
     accepts.
     """
-    for _, row in ctx[WEBHOOKS].scan():
-        yield "webhook", view(ctx, row)
-    yield from webhook_log.export(ctx)
+    return sections(ctx, _webhooks, webhook_log.export)
+
+
+def _webhooks(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    for key, row in ctx[WEBHOOKS].scan(after=after):
+        yield "webhook", view(ctx, row), key
 
 
 _ID = "whk_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 import serve_app
@@ -255,6 +258,70 @@ def test_erasing_leaves_no_row_of_any_plugin(lived_in: tuple[ShardHarness, str])
     assert len(files(harness)) == 2
     assert harness.shard.store.write(erase).result == {}
     assert files(harness) == []
+
+
+# Those of which an account has few: they are walked from the start each time.
+WALKED_AGAIN = {"accounts", "usage", "search"}
+
+
+class Rows:
+    """Counts what a snapshot reads."""
+
+    count = 0
+
+    def spend(self, rows: int, size: int) -> None:
+        self.count += rows
+
+
+@pytest.mark.parametrize("plugin", STORING, ids=lambda plugin: plugin.name)
+def test_an_export_goes_on_behind_each_of_its_records(
+    lived_in: tuple[ShardHarness, str], plugin: Plugin
+) -> None:
+    harness, me = lived_in
+    if plugin.name in WALKED_AGAIN:
+        return
+    whole = _exported(harness, me, plugin, None)
+    for number, (_, _, place) in enumerate(whole, 1):
+        after = orjson.loads(orjson.dumps(place))
+        assert list(_exported(harness, me, plugin, after)) == whole[number:]
+
+
+def test_a_part_of_an_export_reads_what_is_in_it(lived_in: tuple[ShardHarness, str]) -> None:
+    """Of 300 pieces of feedback, the last ten cost what the first ten do."""
+    harness, _ = lived_in
+    me = harness.register("many@example.com", "Many")
+    body = {"content": "judged"}
+    memory = harness("memories.create", body, who=me).body["id"]
+    judged = {"query": "what", "memory_id": memory, "is_relevant": True}
+    harness.together([harness.form("feedback.relevance", judged, who=me) for _ in range(300)])
+    (feedback,) = (plugin for plugin in STORING if plugin.name == "feedback")
+    places = [place for _, _, place in _exported(harness, me, feedback, None)]
+    assert len(places) == 300
+    costs = []
+    for after in (None, places[289]):
+        rows = Rows()
+        assert len(_exported(harness, me, feedback, after, rows, most=10)) == 10
+        costs.append(rows.count)
+    assert costs[1] <= costs[0] + 3 < 20
+
+
+def _exported(
+    harness: ShardHarness,
+    who: str,
+    plugin: Plugin,
+    after: Any,
+    rows: Rows | None = None,
+    most: int | None = None,
+) -> list[Any]:
+    """What the plugin exports behind a place."""
+    assert plugin.export is not None
+    scope = harness.scope_of(who)
+    with harness.shard.store.snapshot(rows or Rows()) as snapshot:
+        principal, _ = tenants.tenant(snapshot, scope.slot, scope.tenant)
+        call = Call("export", scope.slot, harness.now_ms, b"", "r")
+        ctx = ReadContext(snapshot, scope, call, harness.shard.environment, principal)
+        ctx.after = after
+        return list(islice(plugin.export(ctx), most))
 
 
 def test_an_export_holds_what_can_be_read(lived_in: tuple[ShardHarness, str]) -> None:
