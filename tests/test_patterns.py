@@ -52,18 +52,18 @@ def test_every_pattern_takes_time_in_proportion_to_what_it_reads() -> None:
 
 def _patterns_of_the_tree() -> list[Probed]:
     """Each pattern that a module holds, or gives to a function of `re` as a constant."""
-    methods: dict[str, set[str]] = {}
+    methods: dict[tuple[Path | None, str], set[str]] = {}  # by file where the name is private
     found: dict[tuple[Any, ...], Probed] = {}
     sources = {
         path: ast.parse(path.read_text())
         for tree in TREES
         for path in sorted((ROOT / tree).rglob("*.py"))
     }
-    for tree in sources.values():
+    for path, tree in sources.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
                 owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
-                methods.setdefault(owner, set()).add(node.attr)
+                methods.setdefault(_asked_at(path, owner), set()).add(node.attr)
     for path, tree in sources.items():
         if path.stem == "__main__":
             continue
@@ -75,13 +75,18 @@ def _patterns_of_the_tree() -> list[Probed]:
             *((f"{module.__name__}:{line}", pattern, LENGTH) for line, pattern in _inline(tree)),
         ]
         for name, pattern, length in held:
-            known = methods.get(name.rsplit(".", 1)[-1], set())
+            known = methods.get(_asked_at(path, name.rsplit(".", 1)[-1]), set())
             anchored = not known & IN_ALL_OF_IT and [
                 method for method in ANCHORED if method in known
             ]
             one = Probed.of(name, pattern, anchored[0] if anchored else "finditer", length)
             found.setdefault((one.source, one.flags, one.method, one.length), one)
     return list(found.values())
+
+
+def _asked_at(path: Path, name: str) -> tuple[Path | None, str]:
+    """Where a name's methods are noted: two files may each have a private name of their own."""
+    return (path if name.startswith("_") else None), name
 
 
 def _held(module: ModuleType) -> Iterator[tuple[str, Any, int]]:

@@ -21,7 +21,7 @@ from plugins.memories import passages
 from plugins.memories.indexing import index_in_current_space
 from plugins.memories.limits import (
     RE_EMBED_ATTEMPTS_MAX,
-    RE_EMBEDDED_PER_STEP,
+    RE_EMBEDDED_ROWS_PER_STEP,
     VECTORS_FREED_AFTER_SECONDS,
     VECTORS_FREED_PER_STEP,
 )
@@ -66,7 +66,7 @@ def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> _Step | None:
     if payload.get("frees"):
         return None
     after = None if payload["after"] < 0 else (payload["after"],)
-    seen = [row for _, row in ctx[MEMORIES].scan(after=after, limit=RE_EMBEDDED_PER_STEP)]
+    seen = [row for _, row in ctx[MEMORIES].scan(after=after, limit=RE_EMBEDDED_ROWS_PER_STEP)]
     space, vectors = payload.get("space"), ctx.index(MEMORY_VECTORS)
     return _Step(
         [
@@ -75,7 +75,7 @@ def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> _Step | None:
             if row.searchable and (space is None or vectors.get(space, row.ordinal) is None)
         ],
         seen[-1].ordinal if seen else payload["after"],
-        len(seen) < RE_EMBEDDED_PER_STEP,
+        len(seen) < RE_EMBEDDED_ROWS_PER_STEP,
     )
 
 

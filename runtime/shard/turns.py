@@ -8,7 +8,11 @@ import asyncio
 from collections import deque
 
 from runtime.errors import RateLimited, Unavailable
-from runtime.limits import HEAVY_WAITING_MAX, HEAVY_WAITING_OF_ACCOUNT_MAX, RETRY_AFTER_SECONDS
+from runtime.limits import (
+    HEAVY_CALLS_WAITING_MAX,
+    HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX,
+    RETRY_AFTER_SECONDS,
+)
 
 Account = tuple[int, int]  # slot, number of the tenant
 
@@ -38,14 +42,14 @@ class Turns:
             self._take(account)
             return
         own = self._waiting.setdefault(account, deque())
-        if len(own) >= HEAVY_WAITING_OF_ACCOUNT_MAX:
+        if len(own) >= HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX:
             raise RateLimited(
                 "This account has as many wide requests waiting as it may. Wait for their answers "
                 "before sending more.",
-                limit=HEAVY_WAITING_OF_ACCOUNT_MAX,
+                limit=HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX,
                 retry_after_seconds=RETRY_AFTER_SECONDS,
             )
-        if self._waiting_count >= HEAVY_WAITING_MAX:
+        if self._waiting_count >= HEAVY_CALLS_WAITING_MAX:
             raise Unavailable("Too many wide requests are waiting. Retry in a moment.")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         own.append(turn)

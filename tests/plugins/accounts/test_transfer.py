@@ -18,7 +18,7 @@ import pytest
 from plugins.accounts import limits, transfer
 from runtime.api.operation import Call
 from runtime.errors import ValidationFailed
-from runtime.limits import THINGS_PER_LOOP_STEP
+from runtime.limits import ITEMS_PER_LOOP_STEP
 from tests.support.in_process import InProcess, in_process
 from tests.support.loops import turns_of_others
 
@@ -389,7 +389,7 @@ def test_an_import_is_checked_in_steps() -> None:
     call = Call("account.import", 0, 0, b"", "req_1", body=body, loaded=False)
     refused, turns = asyncio.run(turns_of_others(transfer.import_account(call, None, None)))
     assert isinstance(refused, ValidationFailed) and refused.param.endswith("kinds")
-    assert turns > 2 * 400 // THINGS_PER_LOOP_STEP
+    assert turns > 2 * 400 // ITEMS_PER_LOOP_STEP
 
 
 def test_a_part_has_no_more_records_than_a_transaction_of_a_whole_import(

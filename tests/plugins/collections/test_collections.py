@@ -486,7 +486,7 @@ def test_erasing_leaves_no_row_and_the_export_holds_all(club: CollectionHarness)
     club("delete", id=club.made("b"))
     club.join()
     exported = club.within(lambda ctx: list(collections_operations.export(ctx)))
-    assert [(kind, record["name"]) for kind, record in exported] == [
+    assert [(kind, record["name"]) for kind, record, _ in exported] == [
         ("collection", "default"),
         ("collection", "a"),
     ]

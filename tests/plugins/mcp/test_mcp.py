@@ -153,13 +153,13 @@ async def use_every_tool(host: Host) -> None:
     assert (await host("get_memory", memory_id=made["id"]))[
         "content"
     ] == "The spare key is in the shed."
-    said = [{"role": "user", "name": "Zoe", "content": "I live in Lisbon and I love jazz."}]
+    said = [{"role": "user", "name": "Zoe", "content": "I live in Lisbon. I love jazz."}]
     job = await host("process_conversation", messages=said, user_id="zoe")
-    assert job["status"] == "completed" and job["result"]["memories_created"] == 2
-    page = await host("list_memories", user_id="zoe", limit=1, include_superseded=True)
-    assert page["total_count"] == 2 and page["has_more"]
+    assert job["status"] == "completed" and job["result"]["memories_created"] == 3
+    page = await host("list_memories", user_id="zoe", limit=2, include_superseded=True)
+    assert page["total_count"] == 3 and page["has_more"]
     rest = await host(
-        "list_memories", user_id="zoe", limit=1, include_superseded=True, cursor=page["next_cursor"]
+        "list_memories", user_id="zoe", limit=2, include_superseded=True, cursor=page["next_cursor"]
     )
     assert rest["items"] and not rest["has_more"]
     answer = await host("ask_memories", query="Where is the spare key?", user_id="ada")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plugins import operator
-from plugins.memories.limits import RE_EMBEDDED_PER_STEP, VECTORS_FREED_AFTER_SECONDS
+from plugins.memories.limits import RE_EMBEDDED_ROWS_PER_STEP, VECTORS_FREED_AFTER_SECONDS
 from plugins.memories.passages import MEMORY_CHUNKS
 from plugins.memories.rows import MEMORY_SPACE, MEMORY_VECTORS, MEMORY_WORDS, SpaceRow
 from plugins.memories.spaces import unknown_space
@@ -102,7 +102,7 @@ def test_searches_keep_to_the_old_space_until_the_new_one_is_whole(
 ) -> None:
     texts = [f"note {number} about rye bread {number * 7}" for number in range(80)]
     ids = [library.add(text) for text in (*texts, LONG)]
-    assert len(ids) > RE_EMBEDDED_PER_STEP
+    assert len(ids) > RE_EMBEDDED_ROWS_PER_STEP
     assert held(library) == {OLD: list(range(81))} and state(library) is None
     newer = take_over(library)
 

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from runtime.api.operation import Body, Operation, Patch, Query, Write
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.http import validation
-from runtime.limits import JSON_DEPTH_MAX, THINGS_PER_LOOP_STEP, VALIDATION_FINDINGS_MAX
+from runtime.limits import ITEMS_PER_LOOP_STEP, JSON_DEPTH_MAX, VALIDATION_FINDINGS_MAX
 from tests.support.loops import turns_of_others
 
 SECRET = "hunter2-correct-horse"
@@ -332,9 +332,9 @@ def test_a_body_of_many_lines_is_read_in_steps_and_is_the_same():
     for form, raw in in_both_forms(notes):
         body, turns = asyncio.run(turns_of_others(LINES.parse_in_steps(form, raw)))
         assert body == LINES.parse(JSON, orjson.dumps({"notes": notes}))
-        assert turns > 400 // THINGS_PER_LOOP_STEP
+        assert turns > 400 // ITEMS_PER_LOOP_STEP
         meant, turns = asyncio.run(turns_of_others(LINES.meaning(body)))
-        assert turns > 400 // THINGS_PER_LOOP_STEP
+        assert turns > 400 // ITEMS_PER_LOOP_STEP
         op = operation(body=Notes)
         assert validation.fingerprint(PEPPER, op, {}, None, meant) == validation.fingerprint(
             PEPPER, op, {}, None, body

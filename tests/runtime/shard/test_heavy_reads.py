@@ -12,7 +12,7 @@ import pytest
 from runtime.api.operation import Body, Call, Read, Write
 from runtime.api.plugin import Plugin
 from runtime.errors import ApiError, RateLimited, Unavailable, ValidationFailed
-from runtime.limits import HEAVY_WAITING_OF_ACCOUNT_MAX
+from runtime.limits import HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX
 from runtime.shard.heavy_reads import Bounds, HeavyReads
 from storage.store import Store, Table
 from tests.support.shard_harness import Answer, ShardHarness, answer_of
@@ -152,7 +152,7 @@ def test_an_account_has_only_so_many_waiting_and_others_still_come_in(tmp_path: 
         async def ask() -> list:
             asked = [
                 turns.ask(ADA, f"ada {number}")
-                for number in range(HEAVY_WAITING_OF_ACCOUNT_MAX + 3)
+                for number in range(HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX + 3)
             ]
             asked.append(turns.ask(EVE, "eve"))
             await asyncio.sleep(0)
@@ -233,7 +233,7 @@ def test_a_lengthy_write_waits_for_its_turn_and_others_come_in_between(tmp_path:
         calls = [harness.form("numbers.long", who=ada) for _ in range(20)]
         answers = harness.together([*calls, harness.form("numbers.short", who=eve)])
         assert order.index("short") <= 1
-        let_in = 1 + HEAVY_WAITING_OF_ACCOUNT_MAX
+        let_in = 1 + HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX
         statuses = [answer.status for answer in answers]
         assert statuses == [200] * let_in + [429] * (20 - let_in) + [200]
 
