@@ -133,6 +133,9 @@ class RunDirectory:
                 "X-Process-Time": "0.000000",
                 "X-Service-Version": service_version(),
                 "X-Service-Build": service_build(),
+                "X-Content-Type-Options": "nosniff",
+                "Cache-Control": "no-store",
+                **_strict_transport(settings, certificate is not None),
             },
             requests_max=GATEWAY_CONNECTIONS_MAX,
             waiting_max=FRONT_DOOR_REQUESTS_WAITING_MAX,
@@ -207,6 +210,14 @@ class RunDirectory:
                 continue
         psutil.wait_procs(list(leftovers.values()), timeout=PROCESS_END_SECONDS_MAX)
         return len(leftovers)
+
+
+def _strict_transport(settings: Settings, encrypted: bool) -> dict[str, str]:
+    """What a client that came over HTTPS is told; it has to disregard it where it came in the
+    clear.
+    """
+    seconds = settings.http.hsts_seconds
+    return {"Strict-Transport-Security": f"max-age={seconds}"} if encrypted and seconds else {}
 
 
 def _unavailable_page() -> bytes:

