@@ -16,7 +16,7 @@ from runtime.api.plugin import RegistryError
 from runtime.cli.arguments import parser
 from runtime.cli.client import CallFailed
 from runtime.cli.commands import FAILED, CommandFailed
-from runtime.cli.import_memories import ImportFailed
+from runtime.cli.moving_in import ImportFailed
 from runtime.cli.plugins import PluginCommandFailed
 from runtime.installation import LayoutError, SecretsError
 from runtime.log_lines import mask_secrets

@@ -7,7 +7,7 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-from runtime.cli import admin, admin_cluster, admin_storage, import_memories, plugins
+from runtime.cli import admin, admin_cluster, admin_storage, moving_in, plugins
 from runtime.cli import commands as run
 
 Commands = argparse._SubParsersAction
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
         _add_serve,
         _add_demo,
         _add_import,
+        _add_export,
         _add_doctor,
         _add_keys,
         _add_webhooks,
@@ -80,13 +81,41 @@ def _add_demo(commands: Commands) -> None:
 
 def _add_import(commands: Commands) -> None:
     bring = _command(
-        commands, "import", run.import_file, "store the memories of a file in the running service"
+        commands,
+        "import",
+        run.import_file,
+        "store what another memory system kept: a file of it, or its folder",
     )
-    bring.add_argument("file", type=Path, metavar="FILE", help="JSON or JSON Lines")
+    bring.add_argument(
+        "file",
+        type=Path,
+        metavar="PATH",
+        help="JSON, JSON Lines, CSV, an SQLite file, a dump of PostgreSQL, or a store's folder",
+    )
     bring.add_argument(
         "--format",
-        choices=import_memories.FORMATS,
-        help="what wrote the file (default: told by its shape)",
+        choices=moving_in.FORMS,
+        help="what wrote it (default: told by its shape)",
+    )
+    bring.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what maps to what and what has no place, and store nothing; needs no service",
+    )
+    bring.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="FIELD=THEIRS",
+        help="a field of a memory and the column or key that becomes it, such as "
+        "occurred_at=when; without FIELD theirs is left out; repeatable",
+    )
+    bring.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of a store with several collections, one to read (default: all); repeatable",
     )
     bring.add_argument(
         "--api-key", metavar="KEY", help=f"the account's key (default: ${run.KEY_VARIABLE})"
@@ -103,6 +132,26 @@ def _add_import(commands: Commands) -> None:
         help="store what can be learned from each text instead of the text",
     )
     _add_base_url(bring)
+
+
+def _add_export(commands: Commands) -> None:
+    take = _command(
+        commands, "export", run.export_file, "write an account's memories to a file of JSON Lines"
+    )
+    take.add_argument(
+        "file", metavar="FILE", help="where to, or - for standard output; one memory a line"
+    )
+    take.add_argument(
+        "--api-key", metavar="KEY", help=f"the account's key (default: ${run.KEY_VARIABLE})"
+    )
+    take.add_argument("--collection-id", metavar="ID", help="only the memories of this collection")
+    take.add_argument("--user-id", metavar="ID", help="only the memories of this end user")
+    take.add_argument(
+        "--include-superseded",
+        action="store_true",
+        help="also what later memories have taken the place of",
+    )
+    _add_base_url(take)
 
 
 def _add_doctor(commands: Commands) -> None:

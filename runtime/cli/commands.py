@@ -13,8 +13,9 @@ import secrets
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
-from runtime.cli import demo, doctor, doctor_plugins, import_memories
+from runtime.cli import demo, doctor, doctor_plugins, import_memories, moving_in
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, local_base_url
 from runtime.installation import Layout, Secrets
@@ -93,28 +94,62 @@ def run_demo(parsed: argparse.Namespace) -> int:
 
 
 def import_file(parsed: argparse.Namespace) -> int:
-    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE)
-    if not api_key:
-        raise CommandFailed(f"name the account's key with --api-key, or in {KEY_VARIABLE}")
     shared = {
         name: value
         for name in ("collection_id", "user_id")
         if (value := getattr(parsed, name)) is not None
     }
-    records = import_memories.read(parsed.file, parsed.format)
-    with Client(parsed.base_url or local_base_url(core_settings(parsed)), api_key) as client:
-        client.call(
-            "GET", "/v1/auth/me"
-        )  # a service that is not there, or does not know the key, is told at once
-        report = import_memories.run(client, parsed.file, records, shared, parsed.infer, sys.stderr)
-    stored = report.sent + report.skipped
+    given = import_memories.places_given(parsed.map)
+    source = moving_in.open_source(parsed.file, parsed.format, given, parsed.only)
+    if parsed.dry_run:
+        found = import_memories.survey(source, shared, parsed.infer)
+        print(import_memories.described(parsed.file, source.form, found))
+        print("Nothing was stored.")
+        return OK
+    with _account(parsed) as client:
+        report = import_memories.run(
+            client, parsed.file, source, shared, parsed.infer, sys.stderr, print
+        )
+    stored = report.sent + report.skipped - report.refused_before
     print(
-        f"{stored} of {report.total} records are stored, each once, however often it is sent; "
-        f"{report.refused} refused."
+        f"{stored:,} of {report.total:,} records are stored, each once, however often it is sent; "
+        f"{report.refused + report.refused_before:,} refused."
     )
-    if report.refused:
-        print(f"The first refusal: {report.first_refusal}", file=sys.stderr)
-    return FAILED if report.refused else OK
+    for refusal in report.refusals:
+        print(f"refused: {refusal}", file=sys.stderr)
+    return FAILED if report.refused + report.refused_before else OK
+
+
+def export_file(parsed: argparse.Namespace) -> int:
+    from runtime.cli import export_memories
+
+    chosen = {
+        name: value
+        for name in ("collection_id", "user_id")
+        if (value := getattr(parsed, name)) is not None
+    }
+    if parsed.include_superseded:
+        chosen["include_superseded"] = "true"
+    with _account(parsed) as client:
+        if parsed.file == "-":
+            for line, _ in export_memories.lines(client, chosen):
+                sys.stdout.write(line)
+            return OK
+        count = export_memories.run(client, Path(parsed.file), chosen, sys.stderr)
+    print(f"{count:,} memories are in {parsed.file}.")
+    return OK
+
+
+def _account(parsed: argparse.Namespace) -> Client:
+    """A client with the account's key. A service that is not there, or does not know the key, is
+    told at once. Raises CommandFailed, CallFailed.
+    """
+    api_key = parsed.api_key or os.environ.get(KEY_VARIABLE)
+    if not api_key:
+        raise CommandFailed(f"name the account's key with --api-key, or in {KEY_VARIABLE}")
+    client = Client(parsed.base_url or local_base_url(core_settings(parsed)), api_key)
+    client.call("GET", "/v1/auth/me")
+    return client
 
 
 def examine(parsed: argparse.Namespace) -> int:

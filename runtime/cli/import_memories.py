@@ -1,20 +1,11 @@
-"""`mneme import`: memories from a file, through the public API of a running service.
+"""`mneme import`: memories of other systems, through the public API of a running service.
 
-Understands, told apart by their shape or named with --format:
-
-    mneme   JSON Lines; each line a body of POST /v1/memories/raw, a line of this service's own
-            export, or a plain JSON string
-    mem0    what `get_all` returns and the platform exports: {"results": [{"memory", "user_id",
-            "metadata", "created_at", …}]}
-    zep     {"messages": [{"role", "content", "created_at", …}]} and {"facts": [{"fact", "valid_at",
-            …}]}
-    letta   archival passages: [{"text", "created_at", "agent_id", "tags", …}]
-    mcp     the knowledge-graph memory server's file: lines of {"type": "entity" | "relation", …}
-
-Every record is one request under an Idempotency-Key made from the record, so sending it twice
+A file is read twice: once to say what maps to what, before anything is stored, and once to store
+it. Every record is one request under an Idempotency-Key made from the record, so sending it twice
 stores it once, whoever interrupted the first time and whatever was added to the file since. How far
-an import came is kept beside the file; a second run goes on from there, and a file that changed
-starts over, which costs time and duplicates nothing.
+an import came is kept beside the file, with a digest of what was sent until then; a second run goes
+on from there, and a file that changed before that place starts over, which costs time and
+duplicates nothing. No more than RECORDS_PER_STEP records are held at a time.
 """
 
 from __future__ import annotations
@@ -23,106 +14,154 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from runtime.cli.client import CallFailed, Client
+from runtime.cli.moving_in import (
+    KINDS,
+    MEMORY_PATH,
+    OURS,
+    ImportFailed,
+    Ledger,
+    Record,
+    Source,
+)
 from runtime.cli.progress import ProgressBar
 
-FORMATS = ("mneme", "mem0", "zep", "letta", "mcp")
-FILE_BYTES_MAX = 2 * 1024**3
 REQUESTS_AT_ONCE = 8
 ATTEMPTS_MAX = 8
 WAIT_SECONDS_MAX = 30.0
 RECORDS_PER_STEP = 200
 PROGRESS_SUFFIX = ".import-progress"
-_KEPT = (
-    "title", "tags", "source", "source_type", "source_reference", "importance", "metadata",
-    "user_id", "agent_id", "run_id", "app_id", "session_id", "speaker", "role",
-    "occurred_at", "expires_at",
-    "collection_id",
-)  # fmt: skip
-
-
-class ImportFailed(Exception):
-    """The file cannot be imported; the message is one sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One request: where it goes and its body."""
-
-    path: str
-    body: dict[str, Any]
-
-    @property
-    def key(self) -> str:
-        """The Idempotency-Key: the same record has the same one, always."""
-        said = json.dumps([self.path, self.body], sort_keys=True, ensure_ascii=False)
-        return "import-" + hashlib.sha256(said.encode()).hexdigest()
+REFUSALS_TOLD_MAX = 5
+NOTHING_DONE = {"done": 0, "refused": 0, "digest": ""}
 
 
 @dataclass(slots=True)
 class Report:
+    """What became of the records; `skipped` and `refused_before` are those of an earlier run.
+
+    refusals  the first ones of this run, with their places, counted from 1
+    """
+
     total: int = 0
     sent: int = 0
     skipped: int = 0
     refused: int = 0
-    first_refusal: str = ""
+    refused_before: int = 0
+    refusals: list[str] = field(default_factory=list)
 
 
-def read(path: Path, form: str | None = None) -> list[Record]:
-    """The records of a file. Raises ImportFailed."""
-    if path.stat().st_size > FILE_BYTES_MAX:
-        raise ImportFailed(f"{path} is larger than {FILE_BYTES_MAX} bytes; split it")
-    try:
-        values = list(_values(path.read_text(encoding="utf-8-sig")))
-    except UnicodeDecodeError:
-        raise ImportFailed(f"{path} is not UTF-8 text") from None
-    except json.JSONDecodeError as broken:
-        raise ImportFailed(
-            f"{path} is neither JSON nor JSON Lines: {broken.msg} at line {broken.lineno}"
-        ) from None
-    form = form or _form_of(values)
-    try:
-        return list(_READERS[form](values))
-    except (KeyError, TypeError, AttributeError) as odd:
-        raise ImportFailed(
-            f"{path} does not look like a file of the format {form}: {type(odd).__name__} {odd}"
-        ) from None
+@dataclass(slots=True)
+class Survey:
+    """What is in a source: how many records of each kind, the ledger of their fields, and the
+    digest of the first `done`, None where there are not so many.
+    """
+
+    kinds: Counter[str]
+    ledger: Ledger
+    digest: str | None
+
+    @property
+    def total(self) -> int:
+        return self.kinds.total()
+
+
+def places_given(pairs: list[str]) -> dict[str, str | None]:
+    """--map's OURS=THEIRS, as field of theirs -> field of ours. Raises ImportFailed."""
+    given: dict[str, str | None] = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not equals or not theirs or ours not in (*OURS, ""):
+            raise ImportFailed(
+                f"--map {pair} is not FIELD=THEIRS, with a field of a memory: {', '.join(OURS)}; "
+                "an empty FIELD leaves theirs out"
+            )
+        given[theirs] = ours or None
+    return given
+
+
+def survey(source: Source, shared: dict[str, Any], infer: bool, done: int = 0) -> Survey:
+    """Read a source and store nothing. Raises ImportFailed."""
+    kinds: Counter[str] = Counter()
+    ledger, digest, reached = Ledger(), hashlib.sha256(), None if done else ""
+    for number, record in enumerate(_sendable(source, ledger, shared, infer), 1):
+        kinds[KINDS.get(record.path, "memories")] += 1
+        if number <= done:
+            digest.update(record.key.encode())
+            if number == done:
+                reached = digest.hexdigest()
+    return Survey(kinds, ledger, reached)
+
+
+def described(path: Path, form: str, found: Survey) -> str:
+    """The lines that say what maps to what, and what has no place."""
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.kinds.items()))
+    lines = [f"{path}: {form}, {counts or 'no records'}"]
+    width = max((len(theirs) for theirs, _ in found.ledger.places), default=0)
+    for (theirs, ours), count in sorted(found.ledger.places.items(), key=_by_field):
+        goes = "has no place" if not ours else f"-> {ours}"
+        if ours == "metadata" and not theirs.startswith("metadata"):
+            goes = f"-> metadata.{theirs}"
+        lines.append(f"  {theirs:<{width}}  {goes:<28} {count:>9,}")
+    lines += [f"  left out: {count:,} {why}" for why, count in found.ledger.left_out.items()]
+    return "\n".join(lines)
+
+
+def _by_field(item: tuple[tuple[str, str], int]) -> tuple[bool, bool, str]:
+    (theirs, ours), _ = item
+    return not ours, ours == "metadata", theirs
 
 
 def run(
     client: Client,
     path: Path,
-    records: list[Record],
+    source: Source,
     shared: dict[str, Any],
     infer: bool,
     out: TextIO,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Send every record; `shared` fields fill in what a memory does not say itself. Raises
-    CallFailed when the service is not there.
+    """Send every record; `shared` fields fill in what a memory does not say itself.
+
+    say  is told what maps to what before the first record is sent
+
+    Raises ImportFailed, and CallFailed when the service is not there.
     """
-    records = [_with(record, shared, infer) for record in records]
     state = path.with_name(path.name + PROGRESS_SUFFIX)
-    digest = hashlib.sha256(
-        "".join(record.key for record in records).encode() + client.base_url.encode()
-    ).hexdigest()
-    done = _resumed(state, digest)
-    report = Report(total=len(records), skipped=done)
-    bar = ProgressBar(out, len(records))
+    saved = _saved(state, client.base_url)
+    found = survey(source, shared, infer, saved["done"])
+    say(described(path, source.form, found))
+    if found.digest != saved["digest"]:
+        saved = dict(NOTHING_DONE)
+    done = saved["done"]
+    report = Report(total=found.total, skipped=done, refused_before=saved["refused"])
+    records, digest = _sendable(source, Ledger(), shared, infer), hashlib.sha256()
+    for record in islice(records, done):
+        digest.update(record.key.encode())
+    bar = ProgressBar(out, found.total)
     with ThreadPoolExecutor(REQUESTS_AT_ONCE, "mneme-import") as pool:
-        for start in range(done, len(records), RECORDS_PER_STEP):
-            step = records[start : start + RECORDS_PER_STEP]
-            for refusal in pool.map(lambda record: send(client, record), step):
-                report.sent += refusal is None
-                report.refused += refusal is not None
-                report.first_refusal = report.first_refusal or refusal or ""
-            _save(state, {"digest": digest, "done": start + len(step)})
-            bar.show(start + len(step))
+        while step := list(islice(records, RECORDS_PER_STEP)):
+            # What a relationship joins is there before it: one kind after the other.
+            for _, alike in groupby(step, key=lambda record: record.path):
+                for refusal in pool.map(lambda record: send(client, record), list(alike)):
+                    done += 1
+                    report.sent += refusal is None
+                    if refusal is not None:
+                        report.refused += 1
+                        report.refusals.append(f"record {done}: {refusal}")
+                        del report.refusals[REFUSALS_TOLD_MAX:]
+            for record in step:
+                digest.update(record.key.encode())
+            progress = {"service": client.base_url, "digest": digest.hexdigest(), "done": done}
+            _save(state, progress | {"refused": report.refused + report.refused_before})
+            bar.show(done)
     bar.end()
     state.unlink(missing_ok=True)
     return report
@@ -146,130 +185,31 @@ def send(client: Client, record: Record, pause: Callable[[float], None] = time.s
     raise AssertionError("the last attempt returns or raises")
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
-def _values(text: str) -> Iterator[Any]:
-    """The values of a JSON document (the elements, when it is an array) or of JSON Lines."""
-    try:
-        whole = json.loads(text)
-    except json.JSONDecodeError:
-        yield from (json.loads(line) for line in text.splitlines() if line.strip())
-        return
-    if isinstance(whole, list):
-        yield from whole
-    else:
-        yield whole
-
-
-def _form_of(values: list[Any]) -> str:
-    first = next((value for value in values if isinstance(value, dict)), {})
-    if "results" in first or "memory" in first:
-        return "mem0"
-    if ("messages" in first or "facts" in first) and "content" not in first:
-        return "zep"
-    if first.get("type") in ("entity", "relation"):
-        return "mcp"
-    return "letta" if "text" in first and "content" not in first else "mneme"
-
-
-def _memory(content: str, fields: dict[str, Any]) -> Record:
-    kept = {name: fields[name] for name in _KEPT if fields.get(name) not in (None, "", [], {})}
-    return Record("/v1/memories/raw", {"content": content, **kept})
-
-
-def _mneme(values: Iterable[Any]) -> Iterator[Record]:
-    for value in values:
-        if isinstance(value, str):
-            yield _memory(value, {})
-        elif value.get("kind", "memory") == "memory":
-            record = value.get("record", value)
-            yield _memory(
-                record["content"],
-                {name: field for name, field in record.items() if name != "collection_id"},
-            )
-
-
-def _mem0(values: Iterable[Any]) -> Iterator[Record]:
-    for value in values:
-        for item in value.get("results", [value]) if isinstance(value, dict) else ():
-            yield _memory(
-                item.get("memory") or item["content"],
-                {**item, "occurred_at": item.get("created_at"), "source": "mem0"},
-            )
-
-
-def _zep(values: Iterable[Any]) -> Iterator[Record]:
-    for value in values:
-        session = value.get("session_id") or value.get("thread_id")
-        for said in value.get("messages", ()):
-            speaker = said.get("name") or said.get("role")
-            fields = {
-                "speaker": speaker,
-                "occurred_at": said.get("created_at"),
-                "metadata": said.get("metadata"),
-                "session_id": session,
-            }
-            yield _memory(said["content"], fields | {"source": "zep"})
-        for fact in value.get("facts", ()):
-            yield _memory(
-                fact["fact"],
-                {"occurred_at": fact.get("valid_at") or fact.get("created_at"), "source": "zep"},
-            )
-
-
-def _letta(values: Iterable[Any]) -> Iterator[Record]:
-    for item in values:
-        fields = {
-            **item,
-            "occurred_at": item.get("created_at"),
-            "source": "letta",
-            "metadata": item.get("metadata_") or item.get("metadata"),
-        }
-        yield _memory(item["text"], fields)
-
-
-def _mcp(values: Iterable[Any]) -> Iterator[Record]:
-    for value in values:
-        if value["type"] == "entity":
-            yield Record(
-                "/v1/knowledge-graph/entities",
-                {"name": value["name"], "type": value.get("entityType") or "unknown"},
-            )
-            for observation in value.get("observations", ()):
-                yield _memory(
-                    f"{value['name']}: {observation}",
-                    {"source": "mcp", "tags": [value["name"][:64]]},
-                )
-        elif value["type"] == "relation":
-            ends = {"source": value["from"], "target": value["to"], "type": value["relationType"]}
-            yield Record("/v1/knowledge-graph/relationships", ends)
-
-
-_READERS: dict[str, Callable[[Iterable[Any]], Iterator[Record]]] = {
-    "mneme": _mneme, "mem0": _mem0, "zep": _zep, "letta": _letta, "mcp": _mcp,
-}  # fmt: skip
-
-
-# --- sending --------------------------------------------------------------------------------------
-
-
-def _with(record: Record, shared: dict[str, Any], infer: bool) -> Record:
-    """A memory with the shared fields it lacks; with `infer`, what can be learned from it is stored
-    instead.
+def _sendable(
+    source: Source, ledger: Ledger, shared: dict[str, Any], infer: bool
+) -> Iterator[Record]:
+    """The records: a memory with the shared fields it lacks; with `infer`, what can be learned from
+    it is stored instead.
     """
-    if record.path != "/v1/memories/raw":
-        return record
-    body = {**shared, **record.body}
-    return Record("/v1/memories", {**body, "infer": True}) if infer else Record(record.path, body)
+    for record in source.records(ledger):
+        if record.path == MEMORY_PATH:
+            body = {**shared, **record.body}
+            record = Record("/v1/memories", {**body, "infer": True}) if infer else (
+                Record(record.path, body)
+            )  # fmt: skip
+        yield record
 
 
-def _resumed(state: Path, digest: str) -> int:
+def _saved(state: Path, service: str) -> dict[str, Any]:
+    """How far an earlier run came with this service."""
     try:
         saved = json.loads(state.read_text())
-        return int(saved["done"]) if saved["digest"] == digest else 0
+        if saved["service"] == service and int(saved["done"]) > 0:
+            counts = {name: int(saved[name]) for name in ("done", "refused")}
+            return {**counts, "digest": str(saved["digest"])}
     except (OSError, ValueError, KeyError, TypeError):
-        return 0
+        pass
+    return dict(NOTHING_DONE)
 
 
 def _save(state: Path, progress: dict[str, Any]) -> None:

@@ -14,7 +14,9 @@ import pytest
 
 from runtime.cli import import_memories as importer
 from runtime.cli.client import CallFailed, Client
-from runtime.cli.import_memories import ImportFailed, Record, read, run, send
+from runtime.cli.export_memories import run as export
+from runtime.cli.import_memories import run, send
+from runtime.cli.moving_in import ImportFailed, Ledger, Record, open_source
 from tests.support.in_process import InProcess, in_process
 
 FILES: dict[str, tuple[str, list[str]]] = {
@@ -89,8 +91,9 @@ def test_files_are_told_by_their_shape(tmp_path: Path, service: Through, form: s
     text, contents = FILES[form]
     path = tmp_path / "file.json"
     path.write_text(text)
-    assert read(path) == read(path, form)
-    report = run(service, path, read(path), {"user_id": "someone"}, False, io.StringIO())
+    source = open_source(path)
+    assert source.form == form
+    report = run(service, path, source, {"user_id": "someone"}, False, io.StringIO())
     assert (report.sent, report.refused) == (report.total, 0)
     memories = stored(service)
     assert sorted(memory["content"] for memory in memories) == sorted(contents)
@@ -111,9 +114,9 @@ def test_files_are_told_by_their_shape(tmp_path: Path, service: Through, form: s
 def test_twice_is_once_even_when_the_file_grew(tmp_path: Path, service: Through) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in range(5)))
-    run(service, path, read(path), {}, False, io.StringIO())
+    run(service, path, open_source(path), {}, False, io.StringIO())
     path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in (9, 0, 1, 2, 3, 4)))
-    run(service, path, read(path), {}, False, io.StringIO())
+    run(service, path, open_source(path), {}, False, io.StringIO())
     assert len(stored(service)) == 6
 
 
@@ -125,10 +128,10 @@ def test_an_interrupted_import_goes_on(
     path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in range(7)))
     service.left = 5
     with pytest.raises(CallFailed, match="cut off"):
-        run(service, path, read(path), {}, False, io.StringIO())
+        run(service, path, open_source(path), {}, False, io.StringIO())
     service.left = 10_000
     out = io.StringIO()
-    report = run(service, path, read(path), {}, False, out)
+    report = run(service, path, open_source(path), {}, False, out)
     assert (report.skipped, report.sent) == (4, 3) and out.getvalue().endswith("7 of 7 (100%)\n")
     assert len(stored(service)) == 7
     assert [found.name for found in tmp_path.iterdir()] in (
@@ -141,9 +144,12 @@ def test_what_the_service_refuses_is_counted_and_what_passes_is_waited_for(
     tmp_path: Path, service: Through
 ) -> None:
     path = tmp_path / "file.jsonl"
-    path.write_text('{"content": "Fine."}\n{"content": "   "}')
-    report = run(service, path, read(path), {}, False, io.StringIO())
-    assert (report.sent, report.refused) == (1, 1) and "content" in report.first_refusal
+    path.write_text(
+        '{"content": "Fine."}\n{"content": "x", "metadata": {"y": "%s"}}' % ("z" * 20_000)
+    )
+    report = run(service, path, open_source(path), {}, False, io.StringIO())
+    assert (report.sent, report.refused) == (1, 1)
+    assert len(report.refusals) == 1 and "record 2: " in report.refusals[0]
 
     answers = [429, 503, 0]
 
@@ -163,7 +169,43 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(text)
     with pytest.raises(ImportFailed, match=r"file\.json"):
-        read(path)
+        list(open_source(path).records(Ledger()))
+
+
+def test_a_file_that_changed_before_the_place_starts_over(
+    tmp_path: Path, service: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "RECORDS_PER_STEP", 2)
+    path = tmp_path / "file.jsonl"
+    path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in range(5)))
+    service.left = 3
+    with pytest.raises(CallFailed, match="cut off"):
+        run(service, path, open_source(path), {}, False, io.StringIO())
+    service.left = 10_000
+    path.write_text("\n".join(json.dumps({"content": f"Number {n}"}) for n in (7, *range(5))))
+    report = run(service, path, open_source(path), {}, False, io.StringIO())
+    assert (report.skipped, report.sent) == (0, 6) and len(stored(service)) == 6
+
+
+def test_what_is_exported_is_imported_elsewhere(tmp_path: Path, service: Through) -> None:
+    path, elsewhere = tmp_path / "file.jsonl", tmp_path / "exported.jsonl"
+    said = {"content": "Tea.", "user_id": "ada", "tags": ["a"], "occurred_at": "2025-01-01"}
+    path.write_text("\n".join(json.dumps({**said, "metadata": {"n": n}}) for n in range(120)))
+    run(service, path, open_source(path), {}, False, io.StringIO())
+    assert export(service, elsewhere, {"user_id": "ada"}, io.StringIO()) == 120
+    assert export(service, tmp_path / "none.jsonl", {"user_id": "ben"}, io.StringIO()) == 0
+    other = Through(service.service, service.service.register("ben@example.com"))
+    report = run(other, elsewhere, open_source(elsewhere), {}, False, io.StringIO())
+    assert (report.sent, report.refused) == (120, 0)
+
+    export(other, tmp_path / "again.jsonl", {}, io.StringIO())
+
+    def told(exported: Path) -> list[str]:
+        ours = ("id", "collection_id", "created_at", "updated_at")
+        lines = map(json.loads, exported.read_text().splitlines())
+        return sorted(str({k: v for k, v in line.items() if k not in ours}) for line in lines)
+
+    assert told(tmp_path / "again.jsonl") == told(elsewhere) and len(told(elsewhere)) == 120
 
 
 def test_with_infer_the_text_is_learned_from(tmp_path: Path, service: Through) -> None:
@@ -171,7 +213,7 @@ def test_with_infer_the_text_is_learned_from(tmp_path: Path, service: Through) -
     path.write_text(
         '{"content": "I live in Oslo and the weather is what it is.", "user_id": "ada"}'
     )
-    run(service, path, read(path), {}, True, io.StringIO())
+    run(service, path, open_source(path), {}, True, io.StringIO())
     assert (
         service.call("POST", "/v1/knowledge-graph/query", {"entity": "ada"})["relationships"][0][
             "target"

@@ -1,0 +1,331 @@
+"""What the records of each system look like, and what becomes of their fields.
+
+Told from a file's first value, or named by the caller:
+
+    mneme   a text, a memory in our own field names, or a line of this service's export
+    mem0    what `get_all` returns and the platform exports, with the relations of its graph
+    zep     messages, episodes, facts, and the edges and nodes of a graph
+    letta   archival passages, and agent files (.af)
+    mcp     the knowledge-graph memory server's lines
+
+The files of vector stores and databases are read elsewhere; what is in them comes here as rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from runtime.cli.moving_in.records import (
+    ENTITY_PATH,
+    MEMORY_PATH,
+    OURS,
+    RELATIONSHIP_PATH,
+    TAG_CHARS_MAX,
+    Ledger,
+    Places,
+    Record,
+    memory,
+    moment,
+)
+
+OUR_ID = "mem_"
+Reader = Callable[[Ledger, Iterable[Any], Places], Iterator[Record]]
+
+# What columns and keys are often called where nobody has said what they mean.
+ORDINARY: Places = {
+    **{name: name for name in OURS if name != "collection_id"},
+    **dict.fromkeys(("page_content", "document", "text", "memory", "data", "body"), "content"),
+    **dict.fromkeys(("user", "userid", "userId"), "user_id"),
+    **dict.fromkeys(("agent", "agentId"), "agent_id"),
+    **dict.fromkeys(("session", "thread_id", "conversation_id", "sessionId"), "session_id"),
+    **dict.fromkeys(("name", "author"), "speaker"),
+    **dict.fromkeys(("timestamp", "created_at", "createdAt", "date", "time"), "occurred_at"),
+    **dict.fromkeys(("labels", "categories"), "tags"),
+    **dict.fromkeys(("url", "id", "uuid"), "source_reference"),
+    **dict.fromkeys(("embedding", "vector", "embeddings"), None),
+}
+# Of what this service says of a memory, what it says anew of every memory.
+MNEME: Places = {
+    **{name: name for name in OURS if name != "collection_id"},
+    **dict.fromkeys(
+        (
+            *("id", "created_at", "updated_at", "version", "tier", "access_count"),
+            *("last_accessed_at", "processing_status", "searchable", "status_url"),
+            *("outbox_event_id", "conflict_status", "superseded_by_id", "collection_id"),
+            *("kind", "score", "normalized_score", "rank"),
+        )
+    ),
+}
+MEM0: Places = {
+    "memory": "content",
+    "data": "content",
+    "content": "content",
+    "id": "source_reference",
+    "user_id": "user_id",
+    "agent_id": "agent_id",
+    "app_id": "app_id",
+    "run_id": "run_id",
+    "session_id": "session_id",
+    "actor_id": "speaker",
+    "role": "role",
+    "attributed_to": "role",
+    "categories": "tags",
+    "tags": "tags",
+    "created_at": "occurred_at",
+    "expiration_date": "expires_at",
+    "metadata": "metadata",
+    **dict.fromkeys(("hash", "score", "score_details", "text_lemmatized", "owner", "organization")),
+}
+ZEP_SAID: Places = {
+    "content": "content",
+    **dict.fromkeys(("uuid", "uuid_"), "source_reference"),
+    "name": "speaker",
+    "role_name": "speaker",
+    "role": "speaker",
+    "role_type": "role",
+    "session_id": "session_id",
+    "thread_id": "session_id",
+    "thread_uuid": "session_id",
+    "user_id": "user_id",
+    "user_uuid": "user_id",
+    "reference_time": "occurred_at",
+    "created_at": "occurred_at",
+    "metadata": "metadata",
+    **dict.fromkeys(("processed", "relevance", "score", "token_count", "content_policy")),
+    **dict.fromkeys(("graph_uuid", "task_id", "updated_at")),
+}
+ZEP_FACT: Places = {
+    "fact": "content",
+    **dict.fromkeys(("uuid", "uuid_"), "source_reference"),
+    "user_id": "user_id",
+    "user_uuid": "user_id",
+    "valid_at": "occurred_at",
+    "created_at": "occurred_at",
+    **dict.fromkeys(("graph_uuid", "relevance", "score", "rating", "episodes", "episode_uuids")),
+    **dict.fromkeys(("source_node_uuid", "target_node_uuid", "fact_embedding", "name_embedding")),
+    **dict.fromkeys(("source_node_labels", "target_node_labels", "hyperedge_uuid", "scope")),
+}
+LETTA: Places = {
+    "text": "content",
+    "content": "content",
+    "value": "content",
+    "id": "source_reference",
+    "label": "title",
+    "agent_id": "agent_id",
+    "name": "speaker",
+    "role": "role",
+    "tags": "tags",
+    "created_at": "occurred_at",
+    "metadata": "metadata",
+    "metadata_": "metadata",
+    **dict.fromkeys(("embedding", "embedding_config", "is_deleted", "organization_id", "limit")),
+    **dict.fromkeys(("created_by_id", "last_updated_by_id", "model", "tool_calls", "read_only")),
+    **dict.fromkeys(("tool_call_id", "tool_returns", "otid", "sender_id", "batch_item_id")),
+    **dict.fromkeys(("group_id", "type", "is_template", "template_name", "preserve_on_migration")),
+    **dict.fromkeys(("updated_at", "in_context")),
+}
+
+
+def form_of(first: Any) -> str:
+    """What wrote a file whose first value is this."""
+    value = first if isinstance(first, dict) else {}
+    if "results" in value or "memory" in value:
+        return "mem0"
+    if {"agents", "core_memory", "passages"} & {*value}:
+        return "letta"
+    if {"messages", "facts", "edges", "episodes", "nodes", "fact"} & {*value} and (
+        "content" not in value
+    ):
+        return "zep"
+    if value.get("type") in ("entity", "relation"):
+        return "mcp"
+    return "letta" if "text" in value and "content" not in value else "mneme"
+
+
+def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+    for value in values:
+        whole: Mapping[str, Any] = {"content": value} if isinstance(value, str) else value
+        if whole.get("kind", "memory") != "memory":
+            ledger.left_out[f"of the kind {whole['kind']}"] += 1
+            continue
+        row = whole.get("record", whole)
+        ours = "record" in whole or str(row.get("id", "")).startswith(OUR_ID)
+        places = MNEME if ours else ORDINARY
+        yield from _one(memory(ledger, row, {**given, **_behind(given, places)}))
+
+
+def rows(
+    ledger: Ledger, values: Iterable[Mapping[str, Any]], given: Places, source: str | None = None
+) -> Iterator[Record]:
+    """Memories of rows whose fields are called what such fields are often called."""
+    places = {**given, **_behind(given, ORDINARY)}
+    for row in values:
+        yield from _one(memory(ledger, row, places, {"source": source} if source else None))
+
+
+def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+    """Memories of mem0's items, or of pages of them with the relations of its graph."""
+    places = {**given, **_behind(given, MEM0)}
+    for value in values:
+        if not isinstance(value, Mapping):
+            raise TypeError("an item is no object")
+        for item in value.get("results", [value]):
+            yield from _one(memory(ledger, item, places, {"source": "mem0"}))
+        for relation in value.get("relations") or ():
+            target = relation.get("target") or relation.get("destination")
+            yield from _claim(
+                ledger, relation["source"], relation.get("relationship", "relates_to"), target
+            )
+
+
+def _zep(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+    said, told = ({**given, **_behind(given, places)} for places in (ZEP_SAID, ZEP_FACT))
+    fixed = {"source": "zep"}
+    for value in values:
+        if "fact" in value:
+            value = {"edges": [value]}
+        shared = {
+            name: value[name]
+            for name in ("session_id", "thread_id", "thread_uuid", "user_id", "user_uuid")
+            if value.get(name)
+        }
+        for row in (*(value.get("messages") or ()), *(value.get("episodes") or ())):
+            if row.get("role_type") is None and row.get("role") in ("user", "assistant", "system"):
+                row = {**row, "role_type": row["role"]}
+            yield from _one(memory(ledger, {**shared, **row}, said, fixed))
+        names = {}
+        for node in value.get("nodes") or ():
+            names[node.get("uuid") or node.get("uuid_")] = node["name"]
+            yield from _node(ledger, {**shared, **node})
+        for edge in (*(value.get("facts") or ()), *(value.get("edges") or ())):
+            yield from _edge(ledger, {**shared, **edge}, told, names)
+
+
+def _node(ledger: Ledger, node: Mapping[str, Any]) -> Iterator[Record]:
+    labels = [label for label in node.get("labels") or () if label != "Entity"]
+    yield _entity(ledger, node["name"], labels[0] if labels else None, node.get("attributes"))
+    if node.get("summary"):
+        row = {
+            **{name: node.get(name) for name in ("user_id", "user_uuid", "created_at", "uuid")},
+            "content": node["summary"],
+        }
+        title = {"source": "zep", "title": node["name"][:255]}
+        yield from _one(memory(ledger, row, ZEP_SAID, title))
+
+
+def _edge(
+    ledger: Ledger, edge: Mapping[str, Any], places: Places, names: Mapping[Any, str]
+) -> Iterator[Record]:
+    """A fact as a memory, unless it is over, and with both its ends as a claim of the graph, which
+    knows when it held.
+    """
+    begins, ends = moment(edge.get("valid_at")), moment(edge.get("invalid_at"))
+    source = edge.get("source_node_name") or names.get(edge.get("source_node_uuid"))
+    target = edge.get("target_node_name") or names.get(edge.get("target_node_uuid"))
+    if source and target and edge.get("name"):
+        yield from _claim(ledger, source, edge["name"], target, begins, ends)
+    if edge.get("invalid_at") or edge.get("expired_at"):
+        ledger.left_out["facts that are over (the graph keeps those whose ends it knows)"] += 1
+        return
+    hidden = {"name", "source_node_name", "target_node_name"} if source and target else set()
+    row = {name: field for name, field in edge.items() if name not in hidden}
+    yield from _one(memory(ledger, row, places, {"source": "zep"}))
+
+
+def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+    places = {**given, **_behind(given, LETTA)}
+    fixed = {"source": "letta"}
+    for value in values:
+        if "text" in value:
+            yield from _one(memory(ledger, value, places, fixed))
+            continue
+        for agent in value.get("agents") or [value]:
+            who = {"agent_id": agent.get("id") or agent.get("name")}
+            for message in agent.get("messages") or ():
+                said = _said(ledger, message)
+                if said is not None:
+                    yield from _one(memory(ledger, {**who, **said}, places, fixed))
+        for part in ("passages", "blocks", "core_memory"):
+            for row in value.get(part) or ():
+                yield from _one(memory(ledger, row, places, fixed))
+
+
+def _said(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A message of an agent file as somebody said it; None for prompts, tools and events."""
+    if message.get("role") not in ("user", "assistant"):
+        ledger.left_out[f"messages of the role {message.get('role')}"] += 1
+        return None
+    parts = message.get("content") or ""
+    if isinstance(parts, list):
+        parts = "\n".join(part["text"] for part in parts if part.get("text"))
+    for call in message.get("tool_calls") or ():
+        if call.get("function", {}).get("name") == "send_message":
+            parts = json.loads(call["function"]["arguments"]).get("message", "")
+    try:
+        event = json.loads(parts) if parts.lstrip().startswith("{") else None
+    except ValueError:
+        event = None
+    when = message.get("created_at")
+    if isinstance(event, dict) and "type" in event:
+        if event["type"] != "user_message":
+            ledger.left_out[f"events of the type {event['type']}"] += 1
+            return None
+        parts, when = event.get("message", ""), when or event.get("time")
+    kept = {name: message.get(name) for name in ("id", "role", "name", "agent_id")}
+    return {name: each for name, each in kept.items() if each} | {
+        "content": parts,
+        "created_at": when,
+    }
+
+
+def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+    for value in values:
+        if value["type"] == "entity":
+            yield _entity(ledger, value["name"], value.get("entityType"), None)
+            for observation in value.get("observations", ()):
+                ledger.places["observations", "content"] += 1
+                tags = [value["name"][:TAG_CHARS_MAX]]
+                content = f"{value['name']}: {observation}"
+                yield Record(MEMORY_PATH, {"content": content, "source": "mcp", "tags": tags})
+        elif value["type"] == "relation":
+            ends = {"source": value["from"], "target": value["to"], "type": value["relationType"]}
+            ledger.places["relation", "relationship"] += 1
+            yield Record(RELATIONSHIP_PATH, ends)
+
+
+def _entity(ledger: Ledger, name: str, kind: str | None, attributes: Any) -> Record:
+    ledger.places["node", "entity"] += 1
+    body = {"name": name, "type": kind or "unknown"}
+    return Record(ENTITY_PATH, body | ({"attributes": attributes} if attributes else {}))
+
+
+def _claim(
+    ledger: Ledger,
+    source: str,
+    kind: str,
+    target: str,
+    begins: str | None = None,
+    ends: str | None = None,
+) -> Iterator[Record]:
+    """A relationship; the service makes those of its ends that it does not know."""
+    ledger.places["relation", "relationship"] += 1
+    held = {name: when for name, when in (("valid_from", begins), ("valid_to", ends)) if when}
+    named = kind.lower().replace(" ", "_")[:TAG_CHARS_MAX]
+    yield Record(RELATIONSHIP_PATH, {"source": source, "target": target, "type": named, **held})
+
+
+def _behind(given: Places, places: Places) -> Places:
+    """The places that the caller has not given others."""
+    return {theirs: ours for theirs, ours in places.items() if theirs not in given}
+
+
+def _one(record: Record | None) -> Iterator[Record]:
+    if record is not None:
+        yield record
+
+
+READERS: Mapping[str, Reader] = {
+    "mneme": _mneme, "mem0": mem0, "zep": _zep, "letta": _letta, "mcp": _mcp,
+}  # fmt: skip

@@ -1,0 +1,329 @@
+"""What other memory systems keep: each read as memories with their times, users and labels, and
+nothing lost unsaid.
+
+other_systems.tar.gz holds stores that qdrant-client 1.20, chromadb 1.5 and
+langgraph-checkpoint-sqlite 3.1 have written, with payloads as mem0 2.2 makes them.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sqlite3
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.cli import main
+from runtime.cli.moving_in import ImportFailed, Ledger, open_source
+
+STORES = Path(__file__).with_name("other_systems.tar.gz")
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("stores")
+    with tarfile.open(STORES) as kept:
+        kept.extractall(directory, filter="data")
+    return directory
+
+
+def bodies(path: Path, ledger: Ledger | None = None, **given: Any) -> list[dict[str, Any]]:
+    source = open_source(path, **given)
+    return [record.body for record in source.records(ledger or Ledger())]
+
+
+def written(tmp_path: Path, name: str, content: Any) -> Path:
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_a_local_qdrant_of_mem0(stores: Path) -> None:
+    ledger = Ledger()
+    found = bodies(stores / "qdrant", ledger)
+    # The latest copy of a point counts, and mem0's own collections hold no memories.
+    assert [body["content"] for body in found] == [
+        "Ben owns two espresso machines.",
+        "Ada flies to Lisbon in June.",
+    ]
+    assert found[1] == {
+        "content": "Ada flies to Lisbon in June.",
+        "source": "mem0",
+        "source_reference": "00000000-0000-0000-0000-000000000001",
+        "user_id": "ada",
+        "role": "user",
+        "occurred_at": "2025-03-01T10:00:00.000Z",
+        "metadata": {"updated_at": "2025-03-01T11:00:00+00:00", "channel": "chat"},
+    }
+    assert ledger.places["hash", ""] == 2
+    assert sum(count for why, count in ledger.left_out.items() if "mem0's own" in why) == 2
+    assert [body["content"] for body in bodies(stores / "qdrant", only=["mem0_entities"])] == (
+        ["Lisbon"]
+    )
+    with pytest.raises(ImportFailed, match=r"no collection nowhere; it has mem0, mem0_entities"):
+        bodies(stores / "qdrant", only=["nowhere"])
+
+
+def test_a_persistent_chroma(stores: Path) -> None:
+    found = {body["source_reference"]: body for body in bodies(stores / "chroma")}
+    assert {name: body["content"] for name, body in found.items()} == {
+        "b": "Clay arrives in June.",  # updated; what was deleted is gone
+        "d": "The workshop closes at six.",
+        "m1": "Likes rye bread.",  # mem0's, whose text stands in the metadata
+    }
+    assert found["b"]["metadata"] == {"page": 4, "collection": "notes"}
+    assert (found["m1"]["source"], found["m1"]["user_id"]) == ("mem0", "mei")
+    assert found["m1"]["occurred_at"] == "2025-01-01T00:00:00.000Z"
+    assert len(bodies(stores / "chroma" / "chroma.sqlite3", only=["notes"])) == 2
+
+
+LANGGRAPH = {
+    "memories.ada/diet": "Ada eats no nuts.",
+    "memories.ada/seat": "Ada prefers a window seat.",
+    "profiles.ben/facts": 'city: Porto\npets: ["Pepper"]',
+}
+
+
+def test_a_store_of_langgraph_its_dump_and_its_csv(stores: Path, tmp_path: Path) -> None:
+    found = bodies(stores / "langgraph.sqlite", given={"namespace.1": "user_id"})
+    assert {body["source_reference"]: body["content"] for body in found} == LANGGRAPH
+    assert [body["user_id"] for body in found] == ["ada", "ada", "ben"]
+    assert found[1]["tags"] == ["travel"] and found[1]["metadata"]["confidence"] == 0.9
+    dump = written(
+        tmp_path,
+        "store.sql",
+        "--\n-- PostgreSQL database dump\n--\n\nCOPY public.store_vectors (prefix) FROM stdin;\n"
+        "x\n\\.\nCOPY public.store (prefix, key, value, created_at, expires_at) FROM stdin;\n"
+        'memories.ada\tdiet\t{"text": "No nuts,\\\\nnever.", "n": 1}\t'
+        "2025-05-01 12:00:00.5+02\t\\N\n\\.\n\nALTER TABLE x;\n",
+    )
+    assert bodies(dump) == [
+        {
+            "content": "No nuts,\nnever.",
+            "source": "langgraph",
+            "source_reference": "memories.ada/diet",
+            "occurred_at": "2025-05-01T10:00:00.500Z",
+            "metadata": {"namespace": "memories.ada", "n": 1},
+        }
+    ]
+    rows = written(
+        tmp_path, "store.csv", 'prefix,key,value\nmemories.ada,diet,"{""text"": ""No nuts.""}"\n'
+    )
+    assert [body["content"] for body in bodies(rows)] == ["No nuts."]
+
+
+def test_the_history_of_mem0(tmp_path: Path) -> None:
+    (tmp_path / "mem0").mkdir()
+    with sqlite3.connect(tmp_path / "mem0" / "history.db") as database:
+        database.execute(
+            "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, "
+            "new_memory TEXT, event TEXT, created_at DATETIME, updated_at DATETIME, "
+            "is_deleted INTEGER, actor_id TEXT, role TEXT)"
+        )
+        for number, (name, old, new, event, deleted) in enumerate(
+            (
+                ("m1", None, "Lives in Lisbon.", "ADD", 0),
+                ("m2", None, "Owns a kiln.", "ADD", 0),
+                ("m1", "Lives in Lisbon.", "Lives in Oslo.", "UPDATE", 0),
+                ("m2", "Owns a kiln.", None, "DELETE", 1),
+            )
+        ):
+            day = f"2025-02-0{number + 1}T09:00:00+00:00"
+            row = (str(number), name, old, new, event, day, day, deleted, "Ada", "user")
+            database.execute(f"INSERT INTO history VALUES ({', '.join('?' * len(row))})", row)
+    ledger = Ledger()
+    assert bodies(tmp_path / "mem0", ledger) == [
+        {
+            "content": "Lives in Oslo.",
+            "source": "mem0",
+            "source_reference": "m1",
+            "speaker": "Ada",
+            "role": "user",
+            "occurred_at": "2025-02-01T09:00:00.000Z",
+        }
+    ]
+    assert ledger.left_out == {"deleted ones": 1}
+
+
+def test_mem0_s_export(tmp_path: Path) -> None:
+    item = {
+        **{"id": "x", "memory": "Likes tea.", "user_id": "ada", "hash": "h", "score": 0.4},
+        **{"created_at": "2024-07-01T10:00:00-07:00", "categories": ["food"]},
+        **{"metadata": {"channel": "chat"}, "updated_at": None, "expiration_date": None},
+    }
+    over = {**item, "id": "y", "expiration_date": "2024-08-01"}
+    relation = {"source": "ada", "relationship": "likes", "target": "tea"}
+    ledger = Ledger()
+    path = written(tmp_path, "m.json", {"results": [item, over], "relations": [relation]})
+    assert bodies(path, ledger) == [
+        {
+            **{"content": "Likes tea.", "source": "mem0", "source_reference": "x"},
+            **{"user_id": "ada", "tags": ["food"], "occurred_at": "2024-07-01T17:00:00.000Z"},
+            "metadata": {"channel": "chat"},
+        },
+        {"source": "ada", "type": "likes", "target": "tea"},
+    ]
+    assert ledger.left_out == {"expired": 1}
+
+
+def test_zep_s_threads_and_graph(tmp_path: Path) -> None:
+    said = {"uuid": "m", "role": "user", "name": "Ada", "content": "Hello.", "processed": True}
+    thread = {"thread_id": "t", "user_id": "u", "messages": [{**said, "created_at": "2025-01-02"}]}
+    fact = {"uuid": "f", "name": "LIVES_IN", "source_node_uuid": "1", "target_node_uuid": "2"}
+    nodes = [{"uuid": "1", "name": "Ada", "labels": ["Entity", "Person"], "summary": "A potter."}]
+    graph = {
+        "nodes": [*nodes, {"uuid": "2", "name": "Oslo"}],
+        "edges": [
+            {**fact, "fact": "Ada lives in Oslo.", "valid_at": "2025-02-01"},
+            {**fact, "fact": "She lived there.", "valid_at": "2024-01-01", "invalid_at": "2025"},
+            {"fact": "Ada lived in Rome.", "expired_at": "2025-02-01"},
+        ],
+    }
+    graph["edges"][1]["invalid_at"] = "2025-01-01"
+    ledger = Ledger()
+    found = bodies(written(tmp_path, "zep.jsonl", "\n".join(map(json.dumps, (thread, graph)))))
+    assert found[0] == {
+        **{"content": "Hello.", "source": "zep", "source_reference": "m", "speaker": "Ada"},
+        **{"role": "user", "session_id": "t", "user_id": "u"},
+        "occurred_at": "2025-01-02T00:00:00.000Z",
+        "metadata": {"role": "user"},
+    }
+    held = {"source": "Ada", "target": "Oslo", "type": "lives_in"}
+    assert found[1:] == [
+        {"name": "Ada", "type": "Person"},
+        {
+            **{"content": "A potter.", "source": "zep", "title": "Ada"},
+            "source_reference": "1",
+        },
+        {"name": "Oslo", "type": "unknown"},
+        {**held, "valid_from": "2025-02-01T00:00:00.000Z"},
+        {
+            **{"content": "Ada lives in Oslo.", "source": "zep", "source_reference": "f"},
+            "occurred_at": "2025-02-01T00:00:00.000Z",
+        },
+        {
+            **held,
+            "valid_from": "2024-01-01T00:00:00.000Z",
+            "valid_to": "2025-01-01T00:00:00.000Z",
+        },
+    ]
+    bodies(written(tmp_path, "graph.json", graph), ledger)
+    assert sum(ledger.left_out.values()) == 2
+
+
+def test_letta_s_passages_and_agent_files(tmp_path: Path) -> None:
+    passage = {"id": "p", "text": "A passage.", "created_at": "2024-01-01T00:00:00Z", "tags": ["a"]}
+    assert bodies(written(tmp_path, "p.json", [{**passage, "embedding": [0.1]}])) == [
+        {
+            **{"content": "A passage.", "source": "letta", "source_reference": "p"},
+            **{"tags": ["a"], "occurred_at": "2024-01-01T00:00:00.000Z"},
+        }
+    ]
+    sent = {"function": {"name": "send_message", "arguments": '{"message": "Hi Ada!"}'}}
+    packed = {"type": "user_message", "message": "I am Ada.", "time": "2025-01-01T10:00:00Z"}
+    text = [{"type": "text", "text": json.dumps(packed)}]
+    agent = {
+        "id": "agent-0",
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "You are …"}]},
+            {"role": "user", "content": text, "created_at": "2025-01-01T10:00:01Z"},
+            {"role": "user", "content": '{"type": "heartbeat"}'},
+            {"role": "assistant", "content": None, "tool_calls": [sent]},
+            {"role": "tool", "content": "ok"},
+        ],
+    }
+    ledger = Ledger()
+    blocks = [{"id": "block-0", "label": "human", "value": "Name: Ada", "limit": 5000}]
+    found = bodies(written(tmp_path, "a.af", {"agents": [agent], "blocks": blocks}), ledger)
+    assert [(body["content"], body.get("role"), body.get("title")) for body in found] == [
+        ("I am Ada.", "user", None),
+        ("Hi Ada!", "assistant", None),
+        ("Name: Ada", None, "human"),
+    ]
+    assert found[0]["agent_id"] == "agent-0"
+    assert found[0]["occurred_at"] == "2025-01-01T10:00:01.000Z"
+    assert sum(ledger.left_out.values()) == 3
+
+
+def test_tables_and_lines_of_anybody(tmp_path: Path) -> None:
+    table = written(
+        tmp_path,
+        "notes.csv",
+        'text;when;who;labels;colour\n"Red; not blue\nat all";2024-01-02 10:00;ada;a, b;red\n',
+    )
+    given = {"when": "occurred_at", "who": "user_id", "colour": None}
+    ledger = Ledger()
+    assert bodies(table, ledger, given=given) == [
+        {
+            **{"content": "Red; not blue\nat all", "user_id": "ada", "tags": ["a", "b"]},
+            "occurred_at": "2024-01-02T10:00:00.000Z",
+        }
+    ]
+    assert ledger.places["colour", ""] == 1
+    assert bodies(table)[0]["metadata"] == {
+        "when": "2024-01-02 10:00",
+        "who": "ada",
+        "colour": "red",
+    }
+    line = {"content": "Kept.", "timestamp": 1714557600000, "importance": 7, "user_id": "x" * 300}
+    assert bodies(written(tmp_path, "notes.jsonl", json.dumps(line))) == [
+        {
+            **{"content": "Kept.", "occurred_at": "2024-05-01T10:00:00.000Z"},
+            "metadata": {"importance": 7, "user_id": "x" * 300},  # what a field does not take
+        }
+    ]
+
+
+def test_a_long_array_is_read_element_by_element(tmp_path: Path) -> None:
+    texts = [f"Number {n} " + "é\\" * (n % 700) for n in range(3000)]
+    path = written(tmp_path, "long.json", json.dumps(texts, indent=1, ensure_ascii=False))
+    assert [body["content"] for body in bodies(path)] == texts
+    assert bodies(written(tmp_path, "none.json", "[ ]")) == []
+    for broken, line in (('["a",\n', "value at line 2"), ('["a"\n"b"]', "2"), ('["a"]\nx', "2")):
+        with pytest.raises(ImportFailed, match=line):
+            bodies(written(tmp_path, "broken.json", broken))
+
+
+class Malice:
+    """What would run a command when a pickle is loaded as pickles are."""
+
+    def __init__(self, mark: Path):
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (self.mark,))
+
+
+def test_a_pickle_of_a_strangers_store_runs_nothing(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    with sqlite3.connect(tmp_path / "storage.sqlite") as database:
+        database.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        row = ("a", pickle.dumps(Malice(mark)))
+        database.execute("INSERT INTO points VALUES (?, ?)", row)
+    with pytest.raises(ImportFailed, match="no point"):
+        bodies(tmp_path / "storage.sqlite")
+    assert not mark.exists()
+
+
+def test_what_is_nothing_of_the_kind_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ImportFailed, match="folder without"):
+        open_source(tmp_path)
+    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE x (y)").connection.close()
+    with pytest.raises(ImportFailed, match="without the tables"):
+        open_source(tmp_path / "other.db")
+    (tmp_path / "d.dump").write_bytes(b"PGDMP\x01\x0e")
+    with pytest.raises(ImportFailed, match="--format=plain"):
+        open_source(tmp_path / "d.dump")
+
+
+def test_a_dry_run_needs_no_service(
+    stores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", str(stores / "qdrant"), "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "qdrant, 2 memories" in told and "has no place" in told and "Nothing was stored" in told
+    assert main(["import", str(stores / "qdrant"), "--dry-run", "--map", "nonsense=x"]) == 1
+    assert "--map nonsense=x" in capsys.readouterr().err
