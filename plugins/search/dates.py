@@ -14,7 +14,8 @@ time of any year. Seasons are those of the northern half.
     weeks, months, seasons   the stretch itself           0.5 up to 12 days after
     a year or more           0.3
 
-Days are counted from 1970-01-01 in UTC. A text that names no time costs one regular expression.
+Days are counted from 1970-01-01 in UTC. A text that has neither a digit nor a piece of a word for a
+time costs no more than looking for those.
 """
 
 from __future__ import annotations
@@ -105,6 +106,14 @@ _EXPRESSION = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Of these and the digits every expression has one.
+_PIECES = (
+    "day", "week", "year", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
+    "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun", "spring", "summer", "autumn",
+    "fall", "winter", "christmas", "halloween", "valentine", "night", "tomorrow", "morning",
+    "afternoon", "evening",
+)  # fmt: skip
+_DIGIT = re.compile(r"\d")
 _BETWEEN = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*", re.IGNORECASE)
 _LEADS_TO_MONTH = re.compile(
     r"\b(?:in|of|since|until|during|by|from|to|and|between|early|mid|late)[\s-]+$", re.IGNORECASE
@@ -169,6 +178,8 @@ def named_days(query: str, reference: date) -> list[tuple[str, date]]:
 
 def _expressions(text: str, reference: date) -> Iterator[tuple[str, re.Match[str], Stretch]]:
     """(kind, match, meaning) of each expression that means a time."""
+    if not _may_name_time(text):
+        return
     for match in _EXPRESSION.finditer(text[:READ_CHARS_MAX]):
         kind = (
             match.lastgroup
@@ -178,6 +189,13 @@ def _expressions(text: str, reference: date) -> Iterator[tuple[str, re.Match[str
         stretch = _read(kind, match, reference)
         if stretch is not None:
             yield kind, match, stretch
+
+
+def _may_name_time(text: str) -> bool:
+    if not text.isascii():  # where more letters than these are alike but for their case
+        return True
+    lower = text.lower()
+    return _DIGIT.search(text) is not None or any(piece in lower for piece in _PIECES)
 
 
 def nearness(stretches: Sequence[Stretch], occurred_at: np.ndarray) -> np.ndarray:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from plugins.memories import MEMORY_FEATURES, MemoryRow, rows_at
+from plugins.search.neighbours import turns_of_facts
 from runtime.api.context import ReadContext
-from storage.indexes import among
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,18 @@ def folded(
     candidates, previous  (n,) ordinals, ascending, and those of what each follows in its session
     """
     places = np.arange(len(candidates))
-    features = ctx.index(MEMORY_FEATURES)
-    rests = (features.field("following", previous) != candidates) & among(candidates, previous)
+    turns = turns_of_facts(ctx.index(MEMORY_FEATURES).resident(), candidates, previous)
+    if turns is None:
+        return Folded(places, places, {})
     facts: dict[int, list[int]] = {}
     best = places.copy()
-    resting = np.flatnonzero(rests)
+    resting = np.flatnonzero(turns >= 0)
     for fact in resting[np.argsort(-scores[resting], kind="stable")].tolist():
-        turn = int(np.searchsorted(candidates, previous[fact]))
+        turn = int(turns[fact])
         if scores[fact] > scores[best[turn]]:
             best[turn] = fact
-        facts.setdefault(int(previous[fact]), []).append(int(candidates[fact]))
-    return Folded(places[~rests], best, facts)
+        facts.setdefault(int(candidates[turn]), []).append(int(candidates[fact]))
+    return Folded(places[turns < 0], best, facts)
 
 
 def evidence(

@@ -139,8 +139,9 @@ def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.nd
     # As a float32, what the scores are, a small threshold would be zero.
     reached = ranked.normalized >= np.float64(body.score_min)
     shown = (ranked.is_relevant | body.include_low_confidence) & reached
-    if not shown.any() or body.include_low_confidence:
-        return np.flatnonzero(shown)
+    places = np.flatnonzero(shown)
+    if not len(places) or body.include_low_confidence:
+        return places
     asked = body.relevance_or(SearchSettings.of(ctx.settings).relevance)
-    gap = ranking.SCORE_GAPS[asked]
-    return np.flatnonzero(shown & (ranked.scores >= ranked.scores[shown].max() - gap))
+    scores = ranked.scores[places]
+    return places[scores >= scores.max() - ranking.SCORE_GAPS[asked]]

@@ -56,14 +56,13 @@ from operator import itemgetter
 
 import numpy as np
 
-from plugins.memories import MEMORY_FEATURES, TextFeatures
+from plugins.memories import TextFeatures
+from plugins.search.neighbours import STORED
 from storage.indexes import (
     BOOL,
     FLOAT32,
     INT32,
-    INT64,
     UINT16,
-    UINT32,
     UINT64,
     in_array,
     kernel,
@@ -84,7 +83,6 @@ PERSONS_FULL = (
     1 / 8
 )  # a memory of so many first- or second-person words among all its words is wholly personal
 NAMES_FULL = 3
-NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
 SCORE_DIGITS = 5  # what float32 adds up to surely
 FEATURE_WORDS = 30  # search terms up to which what a text shows counts in full
 WORDS_MET_MIDDLE = 0.55  # more than one of two words that are equally rare
@@ -93,6 +91,7 @@ WORDS_LEAD = 0.08  # by which the words of one memory are clearly nearer than th
 SAID = 0.85  # of what is asked, by words in any form, from which a memory says it
 CONFLICT_BEST = 3  # matches of each side that are compared
 CONFLICT_DECAY = 0.7  # what each of them counts, of the one before
+_COUNTS = CONFLICT_DECAY ** np.arange(CONFLICT_BEST)
 
 FEATURES = (
     "words", "nearby", "lexical", "semantic", "exact", "session", "answer", "speaker", "personal",
@@ -210,11 +209,23 @@ def asks_where(query: str) -> bool:
 def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:
     """The weighted sum of the features, (n,), to SCORE_DIGITS.
 
-    Equal memories have equal scores wherever they stand: a product of matrices adds up in another
-    order at the end of a row than in its middle.
+    Equal memories have equal scores wherever they stand: each adds up its features in their order.
     """
-    parts = np.array(_in_order(weights), np.float32)[:, None] * found.matrix
-    return parts.sum(axis=0).round(SCORE_DIGITS)
+    scores = np.empty(found.matrix.shape[1], np.float32)
+    _score(np.array(_in_order(weights), np.float32), found.matrix, scores)
+    return scores
+
+
+@kernel(in_array(FLOAT32), in_array(FLOAT32, 2), out_array(FLOAT32), reorders=False)
+def _score(weights, matrix, scores):
+    for memory in range(scores.shape[0]):
+        scores[memory] = weights[0] * matrix[0, memory]
+    for row in range(1, weights.shape[0]):
+        for memory in range(scores.shape[0]):
+            scores[memory] += weights[row] * matrix[row, memory]
+    digits = np.float32(10**SCORE_DIGITS)
+    for memory in range(scores.shape[0]):
+        scores[memory] = np.rint(scores[memory] * digits) / digits
 
 
 def reachable(weights: Mapping[str, float]) -> float:
@@ -282,7 +293,7 @@ def subject_conflict(found: Features, weights: Mapping[str, float], met: np.ndar
 def _best(scores: np.ndarray) -> float:
     """Mean of the highest, the higher counting more."""
     best = np.sort(scores)[: -CONFLICT_BEST - 1 : -1]
-    counts = CONFLICT_DECAY ** np.arange(len(best))
+    counts = _COUNTS[: len(best)]
     return float(best @ counts / counts.sum())
 
 
@@ -301,7 +312,7 @@ def features(query: Query, pool: Pool, columns: Columns) -> Features:
     measure = query.idf, np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
     asked = np.array([query.asks_when, query.asks_count, query.asks_where], np.float32)
     beside = columns.previous, columns.following, columns.blended, columns.answers
-    text_features = columns.text_features.view(_STORED)
+    text_features = columns.text_features.view(STORED)
     _features(
         pool.frequencies,
         pool.lengths,
@@ -327,62 +338,6 @@ def interaction(
     """
     shares = rarity / max(float(rarity.sum()), 1e-9)
     return own @ shares, np.maximum(own, NEIGHBOUR_WORDS * np.maximum(previous, following)) @ shares
-
-
-def pooled(
-    candidates: np.ndarray, previous: np.ndarray, following: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(p,) the candidates and their neighbours, all once, the candidates first; and the places of
-    each one's neighbours among them.
-
-    All three (n,) uint32 ordinals; a neighbour may be NOBODY, whose place is −1.
-    """
-    ordinals = np.empty(3 * len(candidates), np.uint32)
-    places = np.empty((2, len(candidates)), np.int32)
-    count = _pool(
-        candidates,
-        np.ascontiguousarray(previous),
-        np.ascontiguousarray(following),
-        ordinals,
-        places,
-    )
-    return ordinals[:count], places[0], places[1]
-
-
-@kernel(
-    in_array(UINT32),
-    in_array(UINT32),
-    in_array(UINT32),
-    out_array(UINT32),
-    out_array(INT32, 2),
-    result=INT64,
-)
-def _pool(candidates, previous, following, ordinals, places):
-    """Fill both; -> how many ordinals there are. A hash table of twice as many slots holds their
-    places + 1.
-    """
-    size = 2
-    while size < 6 * candidates.shape[0]:
-        size *= 2
-    table = np.zeros(size, np.int32)
-    count = 0
-    for side in range(3):
-        wanted = candidates if side == 0 else previous if side == 1 else following
-        for i in range(wanted.shape[0]):
-            ordinal = wanted[i]
-            if ordinal == NOBODY:
-                places[side - 1, i] = -1
-                continue
-            slot = np.int64((ordinal * np.uint64(2_654_435_761)) & np.uint64(size - 1))
-            while table[slot] != 0 and ordinals[table[slot] - 1] != ordinal:
-                slot = (slot + 1) & (size - 1)
-            if table[slot] == 0:
-                ordinals[count] = ordinal
-                count += 1
-                table[slot] = count
-            if side > 0:
-                places[side - 1, i] = table[slot] - 1
-    return count
 
 
 @kernel(
@@ -448,9 +403,6 @@ def _share_best(session, best):
             best[i] = tops[places[i]]
 
 
-_STORED = MEMORY_FEATURES.dtype[
-    [name for name in MEMORY_FEATURES.dtype.names or () if name != "unused"]
-]
 _IS_DATED, _IS_QUESTION, _HAS_NUMBER = (
     TextFeatures.TIME,
     TextFeatures.QUESTION,
@@ -461,7 +413,7 @@ _IS_DATED, _IS_QUESTION, _HAS_NUMBER = (
 @kernel(
     in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), in_array(FLOAT32), FLOAT32, FLOAT32,
     in_array(INT32), in_array(INT32), in_array(FLOAT32),
-    in_array(BOOL), in_array(FLOAT32), in_array(FLOAT32), in_array(records(_STORED)),
+    in_array(BOOL), in_array(FLOAT32), in_array(FLOAT32), in_array(records(STORED)),
     in_array(FLOAT32), out_array(FLOAT32, 2),
 )  # fmt: skip
 def _features(

@@ -38,6 +38,8 @@ class Retrieved:
 
     def contributions(self, candidates: np.ndarray) -> dict[str, np.ndarray]:
         """Retriever -> (n,) float32, what it adds to the score of each candidate."""
+        if not self.scores:
+            return {}
         ordinals = candidates.tolist()
         return {
             name: np.float32(self.weights[name])

@@ -22,7 +22,6 @@ from plugins.memories import (
     ChunkScan,
     MemoryRow,
     Spaces,
-    TextFeatures,
     compile_filter,
     get_row,
     note_accesses,
@@ -47,6 +46,7 @@ from plugins.search.models import (
     reply_of,
 )
 from plugins.search.names import Named, find_names, said_by
+from plugins.search.neighbours import Surroundings, surroundings, with_neighbours
 from plugins.search.question import Question, ask
 from plugins.search.retrieved import Retrieved
 from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
@@ -55,7 +55,7 @@ from plugins.search.universe import FILTERS_AT, is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read
 from runtime.inference import InferenceUnavailable, Models
-from storage.indexes import OCCURRENCES_SCORED_MAX, Scan, among, ordinals_of
+from storage.indexes import OCCURRENCES_SCORED_MAX, Scan, among, ascending, ordinals_of
 from storage.text import ContentWord, Matcher, analyze, read_query
 
 
@@ -283,23 +283,10 @@ def propose(
             prepared.chunks.nearest(ctx, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed)
         )
     found += [ordinals_of(proposed & allowed) for proposed in retrieved.proposed]
-    candidates = ascending(*found)
-    return (
-        with_neighbours(ctx, candidates, question.members)
-        if body.search_type == "hybrid"
-        else candidates
-    )
-
-
-def with_neighbours(ctx: ReadContext, candidates: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """The candidates and those of the members beside them in their sessions, as ascending
-    ordinals.
-    """
-    features = ctx.index(MEMORY_FEATURES)
-    beside = np.concatenate(
-        [features.field(side, candidates) for side in ("previous", "following")]
-    )
-    return ascending(candidates, beside[among(members, beside)])
+    if body.search_type != "hybrid":
+        return ascending(*found)
+    stored = ctx.index(MEMORY_FEATURES).resident()
+    return with_neighbours(stored, np.concatenate(found), question.members)
 
 
 def rank(
@@ -314,9 +301,10 @@ def rank(
     if not len(candidates):
         nothing = np.zeros(0, np.float32)
         return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool), nothing)
-    pool, columns = gather(ctx, candidates, question, prepared)
+    around = surroundings(ctx.index(MEMORY_FEATURES).resident(), candidates)
+    pool, columns = gather(ctx, candidates, around, question, prepared)
     found = ranking.features(question.measure, pool, columns)
-    profile = interact(ctx, candidates, columns, found, question, prepared)
+    profile = interact(ctx, around, columns, found, question, prepared)
     weights = ranking_profile(ctx.settings, profile).weights
     learned, set_back = (
         learned_scores(ctx, candidates, found),
@@ -382,7 +370,7 @@ def _set_back(
 
 def interact(
     ctx: ReadContext,
-    candidates: np.ndarray,
+    around: Surroundings,
     columns: ranking.Columns,
     found: ranking.Features,
     question: Question,
@@ -400,20 +388,19 @@ def interact(
     promising = np.arange(len(first))
     if len(first) > count:
         promising = np.argpartition(first, -count)[-count:]
-    near = candidates[promising]
-    features = ctx.index(MEMORY_FEATURES)
-    sides = np.concatenate(
-        (near, features.field("previous", near), features.field("following", near))
+    places = np.concatenate((promising, around.previous[promising], around.following[promising]))
+    nearest = ctx.index(MEMORY_WORDS).nearest(
+        prepared.space, around.ordinals, prepared.word_vectors, places
     )
-    nearest = ctx.index(MEMORY_WORDS).nearest(prepared.space, sides, prepared.word_vectors)
     idf = dict(zip(question.terms, question.measure.idf, strict=True))
     rarity = np.array(
         [max(idf.get(term, 0.0) for term in word.terms) for word in prepared.words], np.float32
     )
     for day in question.days:
         told = np.array([day.terms.issuperset(word.terms) for word in prepared.words], bool)
-        nearest[np.ix_(among(day.ordinals, sides), told)] = 1
-    own, previous, following = nearest.reshape(3, len(near), len(rarity))
+        in_pool = among(day.ordinals, around.ordinals)
+        nearest[np.ix_(in_pool[places] & (places >= 0), told)] = 1
+    own, previous, following = nearest.reshape(3, len(promising), len(rarity))
     for name, values in zip(
         ("words", "nearby"), ranking.interaction(own, previous, following, rarity), strict=True
     ):
@@ -423,14 +410,14 @@ def interact(
 
 
 def gather(
-    ctx: ReadContext, candidates: np.ndarray, question: Question, prepared: Prepared
+    ctx: ReadContext,
+    candidates: np.ndarray,
+    around: Surroundings,
+    question: Question,
+    prepared: Prepared,
 ) -> tuple[ranking.Pool, ranking.Columns]:
     """Read what ranking needs of the candidates and their session neighbours."""
-    features = ctx.index(MEMORY_FEATURES)
-    text_features = features.take(candidates)
-    ordinals, previous, following = ranking.pooled(
-        candidates, text_features["previous"], text_features["following"]
-    )
+    ordinals, text_features = around.ordinals, around.features
     text = ctx.index(MEMORY_TEXT)
     scan = prepared.scan or Scan.of_nothing()
     cosines = scan.at(ordinals)
@@ -447,23 +434,16 @@ def gather(
     for told in as_asked(question.days, question.terms, ordinals):
         frequencies[told] = np.maximum(frequencies[told], 1)
     pool = ranking.Pool(frequencies, text.lengths(ordinals), cosines)
-    before = features.field("flags", text_features["previous"])
     columns = ranking.Columns(
-        previous=previous,
-        following=following,
+        previous=around.previous,
+        following=around.following,
         blended=blended,
-        answers=(before & TextFeatures.QUESTION > 0) & (previous >= 0),
+        answers=around.answers,
         speaker=said_by(ctx, prepared.named, candidates, text_features["speaker"]),
         date=nearness(question.dates, text_features["occurred_at"]),
         text_features=text_features,
     )
     return pool, columns
-
-
-def ascending(*ordinals: np.ndarray) -> np.ndarray:
-    """Every ordinal of these arrays once, in order."""
-    found = np.sort(np.concatenate(ordinals))
-    return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
 
 
 def hydrate(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         records,
     )
     from storage.indexes.lexical import OCCURRENCES_SCORED_MAX, BoundLexical, LexicalIndex
-    from storage.indexes.ordinals import Ordinals, among, look_up, ordinals_of
+    from storage.indexes.ordinals import Ordinals, among, ascending, ordinals_of
     from storage.indexes.processor import has_avx512_vnni
     from storage.indexes.slots import build_for_slot, forget_tenants
     from storage.indexes.top_k import Scores, best
@@ -78,7 +78,7 @@ _ROOMS = {
         "records",
     ),
     "lexical": ("OCCURRENCES_SCORED_MAX", "BoundLexical", "LexicalIndex"),
-    "ordinals": ("Ordinals", "among", "look_up", "ordinals_of"),
+    "ordinals": ("Ordinals", "among", "ascending", "ordinals_of"),
     "processor": ("has_avx512_vnni",),
     "slots": ("build_for_slot", "forget_tenants"),
     "top_k": ("Scores", "best"),
@@ -121,6 +121,7 @@ __all__ = [
     "VectorIndex",
     "WordVectors",
     "among",
+    "ascending",
     "best",
     "build_for_slot",
     "forget_tenants",
@@ -128,7 +129,6 @@ __all__ = [
     "in_array",
     "inline",
     "kernel",
-    "look_up",
     "ordinals_of",
     "out_array",
     "records",

@@ -65,6 +65,7 @@ class BoundColumns:
     def __init__(self, index: ColumnIndex, reader: Reader, scope: Scope):
         self._index, self._reader, self._scope = index, reader, scope
         self._rows = reader.bind(index.records, scope)
+        self._held: _Records | None = None
 
     def put(self, ordinal: int, raw: bytes) -> None:
         """Insert or replace one record. ValueError unless it has the layout's size."""
@@ -93,56 +94,67 @@ class BoundColumns:
         self._reader.note(self._index.name, self._scope, RecordChange(None, None))
         return deleted
 
+    def resident(self) -> np.ndarray:
+        """(m,) the records of the ordinals below m as they are in memory, not to be written; from m
+        on each is `absent`.
+        """
+        return self._records().array
+
     def take(self, ordinals: NDArray[np.integer]) -> np.ndarray:
         """Read records; -> (n,) aligned with `ordinals`, `absent` where there is none."""
-        return self._index.resident(self._reader.store, self._scope).take(
-            np.asarray(ordinals, np.int64)
-        )
+        return self._records().take(np.asarray(ordinals, np.int64))
 
     def field(self, name: str, ordinals: NDArray[np.integer]) -> np.ndarray:
         """(n,) one field of the records, aligned with `ordinals`; of `absent` where there is
         none.
         """
-        return self._index.resident(self._reader.store, self._scope).field(
-            name, np.asarray(ordinals, np.int64)
-        )
+        return self._records().field(name, np.asarray(ordinals, np.int64))
+
+    def _records(self) -> _Records:
+        """The resident array; a snapshot's binding keeps hold of the one it has found."""
+        if self._held is not None:
+            return self._held
+        records = self._index.resident(self._reader.store, self._scope)
+        if not self._reader.writable:
+            self._held = records
+        return records
 
 
 class _Records:
-    """The resident array."""
+    """The resident array; a longer one takes its place when it is full."""
 
     def __init__(self, dtype: np.dtype, absent: np.void):
         self._absent = absent
-        self._array = self._empty(dtype, RECORDS_MIN)
+        self.array = self._empty(dtype, RECORDS_MIN)
 
     @property
     def nbytes(self) -> int:
-        return self._array.nbytes
+        return self.array.nbytes
 
     def apply(self, change: RecordChange) -> None:
         if change.ordinal is None:
-            self._array = self._empty(self._array.dtype, RECORDS_MIN)
+            self.array = self._empty(self.array.dtype, RECORDS_MIN)
         elif change.raw is None:
-            if change.ordinal < len(self._array):
-                self._array[change.ordinal] = self._absent
+            if change.ordinal < len(self.array):
+                self.array[change.ordinal] = self._absent
         else:
-            if change.ordinal >= len(self._array):
+            if change.ordinal >= len(self.array):
                 grown = self._empty(
-                    self._array.dtype, max(int(len(self._array) * GROWTH), change.ordinal + 1)
+                    self.array.dtype, max(int(len(self.array) * GROWTH), change.ordinal + 1)
                 )
-                grown[: len(self._array)] = self._array
-                self._array = grown
-            self._array[change.ordinal] = np.frombuffer(change.raw, self._array.dtype)[0]
+                grown[: len(self.array)] = self.array
+                self.array = grown
+            self.array[change.ordinal] = np.frombuffer(change.raw, self.array.dtype)[0]
 
     def take(self, ordinals: NDArray[np.int64]) -> np.ndarray:
         # As opaque bytes: NumPy would copy a record field by field.
-        records = self._array.view(f"V{self._array.dtype.itemsize}")
-        found = records[np.minimum(ordinals, len(records) - 1)].view(self._array.dtype)
+        records = self.array.view(f"V{self.array.dtype.itemsize}")
+        found = records[np.minimum(ordinals, len(records) - 1)].view(self.array.dtype)
         found[ordinals >= len(records)] = self._absent
         return found
 
     def field(self, name: str, ordinals: NDArray[np.int64]) -> np.ndarray:
-        column = self._array[name]
+        column = self.array[name]
         found = column[np.minimum(ordinals, len(column) - 1)]
         found[ordinals >= len(column)] = self._absent[name]
         return found

@@ -33,11 +33,13 @@ def records(dtype: np.dtype) -> types.Type:
     return from_dtype(dtype)
 
 
-def kernel(*arguments: Any, result: Any = types.void) -> Callable[[Callable], Callable]:
+def kernel(
+    *arguments: Any, result: Any = types.void, reorders: bool = True
+) -> Callable[[Callable], Callable]:
     """Decorator: compile for exactly these argument types. Float sums may be reordered, so that
-    they use the processor's vectors.
+    they use the processor's vectors, unless it is told not to.
     """
-    return njit(result(*arguments), nogil=True, fastmath=True, cache=True)
+    return njit(result(*arguments), nogil=True, fastmath=reorders, cache=True)
 
 
 def inline(function: Callable) -> Callable:

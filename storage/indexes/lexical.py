@@ -50,7 +50,7 @@ from pyroaring import BitMap
 
 from storage.indexes.index import Index
 from storage.indexes.kernels import FLOAT32, INT64, UINT16, UINT32, in_array, kernel, out_array
-from storage.indexes.ordinals import Ordinals, look_up, ordinals_of
+from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of
 from storage.indexes.top_k import Scores, best
 from storage.store import Reader, Scope, Table, decode_count
 
@@ -112,8 +112,8 @@ class LexicalIndex(Index):
 class BoundLexical:
     """The index inside one snapshot or transaction and one tenant.
 
-    On a snapshot each term's postings are read once and kept for the binding's lifetime, so that
-    search, score and ceiling of the same query share them.
+    On a snapshot each term's postings, the lengths and the counts are read once and kept for the
+    binding's lifetime, so that search, score and ceiling of the same query share them.
     """
 
     def __init__(self, index: LexicalIndex, reader: Reader, scope: Scope):
@@ -125,6 +125,7 @@ class BoundLexical:
         self._stats = reader.bind(index.stats, scope)
         self._read: dict[str, Postings] | None = None if reader.writable else {}
         self._lengths_read: NDArray[np.uint16] | None = None
+        self._stats_read: LexicalStats | None = None
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -239,7 +240,12 @@ class BoundLexical:
         return self._forward.has(ordinal)
 
     def stats(self) -> LexicalStats:
-        return self._stats.get() or LexicalStats()
+        if self._stats_read is not None:
+            return self._stats_read
+        stats = self._stats.get() or LexicalStats()
+        if self._read is not None:
+            self._stats_read = stats
+        return stats
 
     def have_terms(self, terms: Iterable[str]) -> list[bool]:
         """Whether any document has each of the terms; reads no more than keys."""
@@ -264,12 +270,8 @@ class BoundLexical:
         """The documents' lengths in terms, aligned with `ordinals`; 0 for one that is not
         indexed.
         """
-        table = self._length_table()
-        known = np.asarray(ordinals) < len(table)
-        if known.all():
-            return table[ordinals]
-        found = np.zeros(len(ordinals), np.uint16)
-        found[known] = table[ordinals[known]]
+        found = np.empty(len(ordinals), np.uint16)
+        _lengths_at(self._length_table(), np.ascontiguousarray(ordinals, np.uint32), found)
         return found
 
     def _length_table(self) -> NDArray[np.uint16]:
@@ -311,8 +313,9 @@ class BoundLexical:
         """
         wanted = np.ascontiguousarray(ordinals, np.uint32)
         found = np.zeros((len(terms), len(wanted)), np.float32)
-        for row, postings in enumerate(self.postings_of(terms)):
-            look_up(*postings, wanted, found[row])
+        if len(terms):
+            ordinals_of_each, occurrences, ends = _end_to_end(self.postings_of(terms))
+            look_up_each(ordinals_of_each, occurrences, ends, wanted, found)
         return found
 
     def score(self, terms: Iterable[str], ordinals: NDArray[np.integer]) -> Scores:
@@ -346,18 +349,20 @@ class BoundLexical:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
         reach = max(int(postings.ordinals[-1]) for postings in found) + 1
         totals = np.zeros(reach, np.float32)
-        lengths = self._length_table()
-        base, slope = self._norm(stats)
-        for postings in found:
-            weight = np.float32((self._k1 + 1) * _idf(stats.documents, len(postings.ordinals)))
-            _add_scores(*postings, weight, base, slope, lengths, totals)
-        if allowed is not None:
-            members = ordinals_of(allowed)
-            members = members[: np.searchsorted(members, reach)]
-            members = members[totals[members] > 0]
-        else:
-            members = np.flatnonzero(totals).astype(np.uint32)
-        return best(members, totals[members], k)
+        weights = [
+            (self._k1 + 1) * _idf(stats.documents, len(postings.ordinals)) for postings in found
+        ]
+        _add_scores(
+            *_end_to_end(found),
+            np.array(weights, np.float32),
+            *self._norm(stats),
+            self._length_table(),
+            totals,
+        )
+        members = np.arange(reach, dtype=np.uint32) if allowed is None else ordinals_of(allowed)
+        met, scores = np.empty(len(members), np.uint32), np.empty(len(members), np.float32)
+        count = _met(totals, members, met, scores)
+        return best(met[:count], scores[:count], k)
 
     def _load(self, terms: Sequence[str]) -> Iterator[Postings]:
         found = self._postings.raw_under_each([(self._key(term),) for term in terms])
@@ -403,21 +408,60 @@ def _unpack(packed, blocks, sizes, ordinals, occurrences):
 @kernel(
     in_array(UINT32),
     in_array(FLOAT32),
-    FLOAT32,
+    in_array(INT64),
+    in_array(FLOAT32),
     FLOAT32,
     FLOAT32,
     in_array(UINT16),
     out_array(FLOAT32),
 )
-def _add_scores(ordinals, occurrences, weight, base, slope, lengths, totals):
-    """Add one term's BM25 to the totals of the documents that have it."""
+def _add_scores(ordinals, occurrences, ends, weights, base, slope, lengths, totals):
+    """Add the BM25 of each term to the totals of the documents that have it; postings end to
+    end.
+    """
+    start = 0
+    for term in range(ends.shape[0]):
+        for place in range(start, ends[term]):
+            ordinal = ordinals[place]
+            totals[ordinal] += (
+                weights[term]
+                * occurrences[place]
+                / (occurrences[place] + base + slope * np.float32(lengths[ordinal]))
+            )
+        start = ends[term]
+
+
+@kernel(in_array(FLOAT32), in_array(UINT32), out_array(UINT32), out_array(FLOAT32), result=INT64)
+def _met(totals, members, met, scores):
+    """The members, ascending, that have a total, and those; -> how many."""
+    count = 0
+    for place in range(members.shape[0]):
+        ordinal = members[place]
+        if ordinal >= totals.shape[0]:
+            break
+        if totals[ordinal] > 0:
+            met[count], scores[count] = ordinal, totals[ordinal]
+            count += 1
+    return count
+
+
+@kernel(in_array(UINT16), in_array(UINT32), out_array(UINT16))
+def _lengths_at(lengths, ordinals, found):
     for place in range(ordinals.shape[0]):
-        ordinal = ordinals[place]
-        totals[ordinal] += (
-            weight
-            * occurrences[place]
-            / (occurrences[place] + base + slope * np.float32(lengths[ordinal]))
-        )
+        known = ordinals[place] < lengths.shape[0]
+        found[place] = lengths[ordinals[place]] if known else 0
+
+
+def _end_to_end(
+    postings: Sequence[Postings],
+) -> tuple[Ordinals, NDArray[np.float32], NDArray[np.int64]]:
+    """(ordinals, occurrences, where those of each end) of at least one."""
+    ends = list(itertools.accumulate(len(each.ordinals) for each in postings))
+    return (
+        np.concatenate([each.ordinals for each in postings]),
+        np.concatenate([each.occurrences for each in postings]),
+        np.array(ends, np.int64),
+    )
 
 
 def _idf(documents: int, containing: int) -> float:

@@ -6,7 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from storage.indexes.kernels import BOOL, FLOAT32, UINT32, in_array, inline, kernel, out_array
+from storage.indexes.kernels import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    UINT32,
+    in_array,
+    inline,
+    kernel,
+    out_array,
+)
 
 Ordinals = NDArray[np.uint32]
 
@@ -14,6 +23,13 @@ Ordinals = NDArray[np.uint32]
 def ordinals_of(some: BitMap) -> Ordinals:
     """All of them, ascending."""
     return np.frombuffer(some.to_array(), np.uint32)
+
+
+def ascending(*ordinals: Ordinals) -> Ordinals:
+    """Every ordinal of these arrays once, in order."""
+    found = np.concatenate(ordinals)
+    found.sort()
+    return found[: _distinct(found)]
 
 
 def among(members: Ordinals, wanted: Ordinals) -> NDArray[np.bool_]:
@@ -36,18 +52,50 @@ def _place(members, ordinal):
     return low if low < members.shape[0] and members[low] == ordinal else -1
 
 
+@kernel(out_array(UINT32), result=INT64)
+def _distinct(ordinals):
+    """Bring each of the ascending ordinals to the front once; -> how many there are."""
+    count = 0
+    for i in range(ordinals.shape[0]):
+        if count == 0 or ordinals[i] != ordinals[count - 1]:
+            ordinals[count] = ordinals[i]
+            count += 1
+    return count
+
+
 @kernel(in_array(UINT32), in_array(UINT32), out_array(BOOL))
 def _among(members, wanted, found):
     for i in range(wanted.shape[0]):
         found[i] = _place(members, wanted[i]) >= 0
 
 
-@kernel(in_array(UINT32), in_array(FLOAT32), in_array(UINT32), out_array(FLOAT32))
-def look_up(members, values, wanted, found):
-    """found[i] = the value of the member wanted[i], and stays as it is where that is no member.
-    Members ascend, values beside them.
+@kernel(
+    in_array(UINT32), in_array(FLOAT32), in_array(INT64), in_array(UINT32), out_array(FLOAT32, 2)
+)
+def look_up_each(members, values, ends, wanted, found):
+    """found[k, i] = the value of the member wanted[i] of the k-th list, and stays as it is where
+    that is no member. Lists stand end to end and end at `ends`; members ascend, values beside them.
     """
-    for i in range(wanted.shape[0]):
-        place = _place(members, wanted[i])
-        if place >= 0:
-            found[i] = values[place]
+    start = 0
+    for each in range(ends.shape[0]):
+        end = ends[each]
+        low = start
+        for i in range(wanted.shape[0]):
+            if i > 0 and wanted[i] < wanted[i - 1]:
+                low = start
+            # The wanted mostly ascend, so the next is not far from the one before.
+            step, high = 1, low
+            while high < end and members[high] < wanted[i]:
+                low = high + 1
+                high += step
+                step *= 2
+            high = min(high, end)
+            while low < high:
+                middle = (low + high) >> 1
+                if members[middle] < wanted[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < end and members[low] == wanted[i]:
+                found[each, i] = values[low]
+        start = end

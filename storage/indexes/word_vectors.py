@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.kernels import FLOAT32, INT8, INT64, UINT32, in_array, kernel, out_array
+from storage.indexes.kernels import FLOAT32, INT8, INT32, INT64, UINT32, in_array, kernel, out_array
 from storage.indexes.resident_index import ResidentIndex
 from storage.indexes.vectors.quantised import product_of_codes
 from storage.store import Reader, Scope, Table
@@ -100,16 +100,29 @@ class BoundWords:
         return self._rows.delete_prefix()
 
     def nearest(
-        self, space: str, ordinals: NDArray[np.uint32], query: NDArray[np.int8]
+        self,
+        space: str,
+        ordinals: NDArray[np.uint32],
+        query: NDArray[np.int8],
+        places: NDArray[np.int32] | None = None,
     ) -> NDArray[np.float32]:
         """(n, q): for each document and each word of the query (q, width) the highest cosine among
         the document's words, at least 0.
+
+        places  (n,) which of the ordinals are meant, −1 for none; without, all of them. What is
+                meant several times is compared once
         """
-        found = np.zeros((len(ordinals), len(query)), np.float32)
+        if places is None:
+            places = np.arange(len(ordinals), dtype=np.int32)
+        found = np.zeros((len(places), len(query)), np.float32)
         held = self._index.resident(self._reader.store, self._scope).space(space)
         if held is not None and len(query):
             _nearest(
-                *held, np.ascontiguousarray(ordinals, np.uint32), np.ascontiguousarray(query), found
+                *held,
+                np.ascontiguousarray(ordinals, np.uint32),
+                np.ascontiguousarray(places, np.int32),
+                np.ascontiguousarray(query),
+                found,
             )
         return found
 
@@ -196,16 +209,25 @@ def _copy(vectors, places, gathered):
             at += 1
 
 
-@kernel(in_array(INT8), in_array(INT64), in_array(UINT32), in_array(INT8, 2), out_array(FLOAT32, 2))
-def _nearest(vectors, places, ordinals, query, found):
+@kernel(
+    in_array(INT8), in_array(INT64), in_array(UINT32), in_array(INT32), in_array(INT8, 2),
+    out_array(FLOAT32, 2),
+)  # fmt: skip
+def _nearest(vectors, documents, ordinals, places, query, found):
     width, unit = query.shape[1], np.float32(1 / STEPS**2)
-    for document in range(ordinals.shape[0]):
-        if ordinals[document] >= places.shape[0]:
+    first = np.full(ordinals.shape[0], -1, np.int32)  # where each was found before
+    for meant in range(places.shape[0]):
+        place = places[meant]
+        if place < 0 or ordinals[place] >= documents.shape[0]:
             continue
-        start = places[ordinals[document]] >> SIZE_BITS
-        end = start + (places[ordinals[document]] & _SIZE_MASK)
+        if first[place] >= 0:
+            found[meant] = found[first[place]]
+            continue
+        first[place] = meant
+        start = documents[ordinals[place]] >> SIZE_BITS
+        end = start + (documents[ordinals[place]] & _SIZE_MASK)
         for asked in range(query.shape[0]):
             best = np.int32(0)
             for word in range(start, end, width):
                 best = max(best, product_of_codes(vectors[word : word + width], query[asked]))
-            found[document, asked] = unit * best
+            found[meant, asked] = unit * best

@@ -204,12 +204,12 @@ class BoundVectors:
         return None if raw is None else np.frombuffer(raw, "<f4", offset=SEQUENCE_BYTES)
 
     def spaces(self) -> list[str]:
-        """The spaces that hold vectors, in order."""
+        """The spaces that hold vectors, in order; it reads keys alone."""
         found: list[str] = []
-        entry = self._rows.first()
-        while entry is not None:
-            found.append(entry[0][0])
-            entry = next(self._rows.scan(after=(found[-1],), limit=1), None)
+        key = next(self._rows.keys(limit=1), None)
+        while key is not None:
+            found.append(key[0])
+            key = next(self._rows.keys(after=(found[-1],), limit=1), None)
         return found
 
     def count(self, space: str) -> int:

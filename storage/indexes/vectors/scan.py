@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from storage.indexes.kernels import FLOAT32, INT32, UINT32, in_array, kernel, out_array
+from storage.indexes.kernels import FLOAT32, INT32, INT64, UINT32, in_array, kernel, out_array
 from storage.indexes.ordinals import Ordinals, ordinals_of
 from storage.indexes.top_k import Scores, best
 from storage.indexes.vectors.quantised import ABSENT, Codes, Rows, Vectors
@@ -48,6 +48,21 @@ def rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray
 def _rows_in(row_of, ordinals, rows):
     for place in range(ordinals.shape[0]):
         rows[place] = row_of[ordinals[place]] if ordinals[place] < row_of.shape[0] else ABSENT
+
+
+@kernel(
+    in_array(INT32), in_array(UINT32), in_array(FLOAT32), out_array(UINT32), out_array(FLOAT32),
+    result=INT64,
+)  # fmt: skip
+def _present(row_of, ordinals, scores, present, found):
+    """Those of the ordinals that have a row, and their scores; -> how many."""
+    count = 0
+    for place in range(ordinals.shape[0]):
+        ordinal = ordinals[place]
+        if ordinal < row_of.shape[0] and row_of[ordinal] != ABSENT:
+            present[count], found[count] = ordinal, scores[row_of[ordinal]]
+            count += 1
+    return count
 
 
 @kernel(in_array(FLOAT32), in_array(INT32), out_array(FLOAT32))
@@ -89,11 +104,9 @@ class Scan:
         ordinals = (
             np.arange(len(row_of), dtype=np.uint32) if allowed is None else ordinals_of(allowed)
         )
-        rows = rows_in(row_of, ordinals)
-        present = rows != ABSENT
-        if not present.all():
-            ordinals, rows = ordinals[present], rows[present]
-        return best(ordinals, self._scores[rows], k)
+        present, scores = np.empty(len(ordinals), np.uint32), np.empty(len(ordinals), np.float32)
+        count = _present(row_of, ordinals, self._scores, present, scores)
+        return best(present[:count], scores[:count], k)
 
     def at(self, ordinals: NDArray[np.integer]) -> Scores:
         """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plugins.memories import TextFeatures
-from plugins.memories.features import COLUMNS, NOTHING
+from plugins.memories.features import COLUMNS
 from plugins.search import ranking
 from plugins.search.ranking import Columns, Pool, Query
 from serve_app import Settings
@@ -77,23 +77,6 @@ def test_bm25_is_the_published_formula() -> None:
     assert found["lexical"][0] == pytest.approx(
         1.5 * 6 * 2.2 / (6 + 1.2 * (0.25 + 0.75 * 40 / 40))
     )  # twice itself, of four in a window
-
-
-def test_the_pool_has_candidates_first_and_every_neighbour_once() -> None:
-    candidates = np.array([3, 4, 9, 40], np.uint32)
-    previous = np.array([2, 3, NOTHING, 9], np.uint32)
-    following = np.array([4, 5, 40, 2], np.uint32)
-    ordinals, before, after = ranking.pooled(candidates, previous, following)
-    assert ordinals[:4].tolist() == candidates.tolist() and sorted(ordinals.tolist()) == [
-        2,
-        3,
-        4,
-        5,
-        9,
-        40,
-    ]
-    assert [None if place < 0 else int(ordinals[place]) for place in before] == [2, 3, None, 9]
-    assert ordinals[after].tolist() == following.tolist()
 
 
 def test_a_word_beside_a_memory_counts_for_it_but_less_than_its_own() -> None:

@@ -67,6 +67,22 @@ def test_nearest_is_the_best_cosine_of_each_documents_words(store: Store) -> Non
     assert not elsewhere.any() and not in_another_space.any()
 
 
+def test_documents_may_be_meant_by_their_places_several_times_or_not_at_all(store: Store) -> None:
+    def put(writer) -> None:
+        WORDS.bind(writer, SCOPE).put(SPACE, 1, units(5, 1))
+        WORDS.bind(writer, SCOPE).put(SPACE, 9, units(3, 2))
+
+    change(store, put)
+    query = units(2, 7)
+    with store.snapshot() as snapshot:
+        bound = WORDS.bind(snapshot, SCOPE)
+        one, none, nine = bound.nearest(SPACE, np.array([1, 2, 9]), query).tolist()
+        places = np.array([2, -1, 0, 2, 1, 0], np.int32)
+        found = bound.nearest(SPACE, np.array([1, 2, 9]), query, places).tolist()
+    assert any(one) and any(nine) and not any(none)
+    assert found == [nine, none, one, nine, none, one]
+
+
 def test_what_was_put_is_replaced_and_deleted(store: Store) -> None:
     def replace(writer) -> tuple[bool, bool]:
         bound = WORDS.bind(writer, SCOPE)

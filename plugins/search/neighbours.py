@@ -1,0 +1,164 @@
+"""The memories beside others in their sessions.
+
+Pure functions over arrays: `stored` is the resident array of MEMORY_FEATURES, a record for each
+ordinal. They are compiled loops, since over the some hundred candidates of a search each step of
+NumPy costs more than what it does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from plugins.memories import MEMORY_FEATURES, TextFeatures
+from storage.indexes import (
+    BOOL,
+    INT32,
+    INT64,
+    UINT32,
+    among,
+    ascending,
+    in_array,
+    kernel,
+    out_array,
+    records,
+)
+
+NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
+STORED = MEMORY_FEATURES.dtype[
+    [name for name in MEMORY_FEATURES.dtype.names or () if name != "unused"]
+]  # the records as compiled loops see them
+_ABSENT = np.array([MEMORY_FEATURES.absent], MEMORY_FEATURES.dtype)
+_QUESTION = TextFeatures.QUESTION
+
+
+class Surroundings(NamedTuple):
+    """n candidates and what is beside them: p ≥ n memories, the candidates first, then those of
+    their neighbours that are none.
+
+    ordinals   (p,) uint32, each once
+    features   (n,) of MEMORY_FEATURES
+    previous, following   (n,) int32, the places of each one's neighbours among the ordinals; −1
+                          where there is no neighbour
+    answers    (n,) bool, whether the memory before is a question
+    """
+
+    ordinals: np.ndarray
+    features: np.ndarray
+    previous: np.ndarray
+    following: np.ndarray
+    answers: np.ndarray
+
+
+def with_neighbours(stored: np.ndarray, candidates: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The candidates, in any order, and those of the members beside them, as ascending ordinals."""
+    beside = np.empty(2 * len(candidates), np.uint32)
+    _beside(stored.view(STORED), candidates, beside)
+    return ascending(candidates, beside[among(members, beside)])
+
+
+def surroundings(stored: np.ndarray, candidates: np.ndarray) -> Surroundings:
+    """What is beside the candidates, (n,) uint32, each once."""
+    count = len(candidates)
+    features = np.empty(count, MEMORY_FEATURES.dtype)
+    ordinals = np.empty(3 * count, np.uint32)
+    places = np.empty((2, count), np.int32)
+    answers = np.empty(count, np.bool_)
+    size = _surroundings(
+        stored.view(STORED),
+        _ABSENT.view(STORED),
+        candidates,
+        features.view(STORED),
+        ordinals,
+        places,
+        answers,
+    )
+    return Surroundings(ordinals[:size], features, places[0], places[1], answers)
+
+
+def turns_of_facts(
+    stored: np.ndarray, candidates: np.ndarray, previous: np.ndarray
+) -> np.ndarray | None:
+    """(n,) int32: of each of the ascending candidates that is a fact the place of its turn among
+    them; −1 for the others and where the turn is none of them. None where all are −1.
+
+    A fact follows its turn, after which another memory comes.
+
+    previous  (n,) uint32, the ordinals that the candidates follow
+    """
+    turns = np.empty(len(candidates), np.int32)
+    found = _turns(stored.view(STORED), candidates, np.ascontiguousarray(previous), turns)
+    return turns if found else None
+
+
+@kernel(in_array(records(STORED)), in_array(UINT32), out_array(UINT32))
+def _beside(stored, candidates, beside):
+    count = candidates.shape[0]
+    for i in range(count):
+        known = candidates[i] < stored.shape[0]
+        beside[i] = stored[candidates[i]].previous if known else NOBODY
+        beside[count + i] = stored[candidates[i]].following if known else NOBODY
+
+
+@kernel(
+    in_array(records(STORED)), in_array(records(STORED)), in_array(UINT32),
+    out_array(records(STORED)), out_array(UINT32), out_array(INT32, 2), out_array(BOOL),
+    result=INT64,
+)  # fmt: skip
+def _surroundings(stored, absent, candidates, features, ordinals, places, answers):
+    """Fill all that follows the candidates; -> how many ordinals there are. A hash table of twice
+    as many slots holds their places + 1.
+    """
+    size = 2
+    while size < 6 * candidates.shape[0]:
+        size *= 2
+    table = np.zeros(size, np.int32)
+    count = 0
+    for side in range(3):
+        for i in range(candidates.shape[0]):
+            if side == 0:
+                ordinal = candidates[i]
+                features[i] = stored[ordinal] if ordinal < stored.shape[0] else absent[0]
+            else:
+                ordinal = features[i].previous if side == 1 else features[i].following
+            if ordinal == NOBODY:
+                places[side - 1, i] = -1
+                continue
+            slot = np.int64((ordinal * np.uint64(2_654_435_761)) & np.uint64(size - 1))
+            while table[slot] != 0 and ordinals[table[slot] - 1] != ordinal:
+                slot = (slot + 1) & (size - 1)
+            if table[slot] == 0:
+                ordinals[count] = ordinal
+                count += 1
+                table[slot] = count
+            if side > 0:
+                places[side - 1, i] = table[slot] - 1
+    for i in range(candidates.shape[0]):
+        before = features[i].previous
+        answers[i] = before < stored.shape[0] and stored[before].flags & _QUESTION > 0
+    return count
+
+
+@kernel(
+    in_array(records(STORED)), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64
+)
+def _turns(stored, candidates, previous, turns):
+    """Fill the last; -> how many facts there are."""
+    found = 0
+    for i in range(candidates.shape[0]):
+        turns[i] = -1
+        turn = previous[i]
+        if turn >= stored.shape[0] or stored[turn].following == candidates[i]:
+            continue
+        low, high = 0, candidates.shape[0]
+        while low < high:
+            middle = (low + high) >> 1
+            if candidates[middle] < turn:
+                low = middle + 1
+            else:
+                high = middle
+        if low < candidates.shape[0] and candidates[low] == turn:
+            turns[i] = low
+            found += 1
+    return found
