@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: build run test test-fast test-long test-browser check audit pins types docs client graph clean
+.PHONY: build run test test-fast test-long test-browser test-integrations check audit pins types docs client graph clean
 
 build: $(STAMP)
 
@@ -58,6 +58,10 @@ test-browser: build
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } || { \
 		echo "The browser tests need Chromium and its chromedriver (as root on Debian: apt install chromium chromium-driver)." >&2; exit 1; }
 	@$(PYTEST) tests/browser $(ARGS)
+
+# clients/integrations, each with its framework in an environment of its own: make test-integrations ARGS="langgraph"
+test-integrations: build
+	@$(BIN)/python -m tests.clients.run_integrations $(ARGS)
 
 check: build audit
 	@$(BIN)/ruff format --check .

@@ -25,7 +25,8 @@ GENERATED = {
     CLIENT / "mneme_client" / name for name in ("models.py", "operations.py", "async_operations.py")
 }
 CLIENT_SOURCES = [path for path in sorted(CLIENT.glob("**/*.py")) if path not in GENERATED]
-OURS = [*SOURCES, *CLIENT_SOURCES]  # written by hand
+INTEGRATION_SOURCES = sorted((ROOT / "clients/integrations").glob("*/mneme_*/*.py"))
+OURS = [*SOURCES, *CLIENT_SOURCES, *INTEGRATION_SOURCES]  # written by hand
 FACE_NAMES_MAX = 25
 FACE_NAMES_MAX_OF = {"plugins.memories": 65}  # what all others stand on
 FUNCTION_LINES_MAX = 70
