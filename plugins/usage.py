@@ -86,14 +86,26 @@ class KeyShare(View):
     credits: int = Field(description="Credits they cost.")
 
 
+class Room(View):
+    memories: int = Field(description="Memories; -1 is unlimited.")
+    documents: int = Field(description="Documents; -1 is unlimited.")
+    entities: int = Field(description="Entities; -1 is unlimited.")
+    file_bytes: int = Field(description="Bytes of the documents' files; -1 is unlimited.")
+
+
 class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
+    entities: int = Field(description="Entities of the knowledge graph.")
+    file_bytes: int = Field(description="Bytes of the documents' files, each content once.")
     bytes: int = Field(
         description=(
             "Bytes of the memories, without indexes, and of the documents' files; estimated where "
             "there are very many."
         )
+    )
+    limits: Room = Field(
+        description="What the tier has room for; a write beyond it is refused, and reads go on."
     )
 
 
@@ -189,8 +201,11 @@ def _shares(ctx: ReadContext, period: int, kind: str) -> list[tuple[str, RollupR
 
 
 def _stored(ctx: ReadContext) -> Stored:
-    kept = figures(ctx)
-    return Stored(memories=kept["memories"], documents=kept["documents"], bytes=kept["bytes"])
+    kept, terms = figures(ctx), ctx.settings.tiers.terms(ctx.principal.tier)
+    return Stored(
+        **{name: kept[name] for name in ("bytes", *Room.model_fields)},
+        limits=Room(**{name: terms[name] for name in Room.model_fields}),
+    )
 
 
 def history(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -304,7 +319,19 @@ OPERATIONS = (
             "rate_limit_per_minute": 60,
             "by_operation": [{"operation": "memories.create", "count": 412, "credits": 412}],
             "by_api_key": [{"api_key_id": None, "requests": 655, "credits": 412}],
-            "storage": {"memories": 412, "documents": 0, "bytes": 181_530},
+            "storage": {
+                "memories": 412,
+                "documents": 0,
+                "entities": 57,
+                "file_bytes": 0,
+                "bytes": 181_530,
+                "limits": {
+                    "memories": 10_000,
+                    "documents": 1_000,
+                    "entities": 10_000,
+                    "file_bytes": 1_073_741_824,
+                },
+            },
         },
     ),
     Read(

@@ -70,7 +70,7 @@ FILENAME_CHARS_MAX = 255
 # --- idempotency ----------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
 
-# --- tiers: requests per minute, credits per month, bytes of stored files (-1 is unlimited) -------
+# --- tiers: requests a minute, credits a month, bytes of files, records (-1 is unlimited) ---------
 TIERS: dict[str, dict] = {
     "free": {
         "display_name": "Free",
@@ -79,6 +79,9 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 60,
         "credits": 1_000,
         "file_bytes": 1024**3,
+        "memories": 10_000,
+        "documents": 1_000,
+        "entities": 10_000,
     },
     "starter": {
         "display_name": "Starter",
@@ -87,6 +90,9 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 300,
         "credits": 25_000,
         "file_bytes": 10 * 1024**3,
+        "memories": 250_000,
+        "documents": 10_000,
+        "entities": 250_000,
     },
     "pro": {
         "display_name": "Pro",
@@ -95,6 +101,9 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 1_200,
         "credits": 200_000,
         "file_bytes": 50 * 1024**3,
+        "memories": 1_000_000,
+        "documents": 50_000,
+        "entities": 1_000_000,
     },
     "scale": {
         "display_name": "Scale",
@@ -103,6 +112,9 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 2_000,
         "credits": 1_000_000,
         "file_bytes": 250 * 1024**3,
+        "memories": 5_000_000,
+        "documents": 250_000,
+        "entities": 5_000_000,
     },
     "enterprise": {
         "display_name": "Enterprise",
@@ -111,7 +123,16 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 3_000,
         "credits": -1,
         "file_bytes": -1,
+        "memories": -1,
+        "documents": -1,
+        "entities": -1,
     },
+}
+# What an account of a tier keeps so many of, in words.
+RECORDS = {
+    "memories": "Memories, those of documents and conversations included,",
+    "documents": "Documents",
+    "entities": "Entities of the knowledge graph that the API was asked for",
 }
 WINDOW_SECONDS = 60
 

@@ -72,13 +72,15 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
 
 
 def figures(ctx: ReadContext) -> dict[str, int]:
-    """Documents, and the bytes of their files; estimated where there are very many."""
+    """Documents, the bytes of their files as the tier has room for them, and the same among all
+    bytes; estimated where there are very many.
+    """
     _, documents = member_totals(ctx)
     files = ctx[DOCUMENT_BLOBS]
     size = estimated_bytes(
         lambda limit: [row.size for _, row in files.scan(limit=limit)], documents
     )
-    return {"documents": documents, "bytes": size}
+    return {"documents": documents, "file_bytes": stored_bytes(ctx), "bytes": size}
 
 
 # --- checks ---------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again, GiveUp
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
+from runtime.errors import PermissionDenied
 from runtime.inference import ExtractionRefused, ExtractionUnavailable, Models
 from runtime.installation import blob_store
 
@@ -450,16 +451,18 @@ async def _embed(
 
 def _indexed(
     ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]
-) -> Again | dict[str, Any]:
+) -> Again | GiveUp | dict[str, Any]:
     made = [item for item in ctx.prepared if item[0] >= row.indexed]
     collection = require_collection(ctx, row.collection_id)
     drafts = [
         Draft(text.strip(), collection, _fields(row, index, chunk), indexed)
         for index, chunk, text, indexed in made
     ]
-    for (index, chunk, _, _), memory in zip(
-        made, store_memories(ctx, drafts, reason="document").rows, strict=True
-    ):
+    try:
+        memories = store_memories(ctx, drafts, reason="document").rows
+    except PermissionDenied as refused:
+        return fail(ctx, row, "quota_exceeded", refused.message)
+    for (index, chunk, _, _), memory in zip(made, memories, strict=True):
         held = ChunkRow(
             chunk.start,
             chunk.end,

@@ -40,7 +40,13 @@ from typing import Any
 import msgspec
 from pyroaring import BitMap
 
-from plugins.collections import adjust_count, dropped_numbers, is_dropped, require_collection
+from plugins.collections import (
+    adjust_count,
+    dropped_numbers,
+    is_dropped,
+    member_totals,
+    require_collection,
+)
 from plugins.documents.chunking import Chunk
 from plugins.documents.limits import DOCUMENTS_BESIDE_MAX, TEXT_PIECE_CHARS
 from plugins.documents.models import DocumentChanged
@@ -50,6 +56,7 @@ from runtime import ids
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event
+from runtime.api.tiers import check_room
 from runtime.errors import NotFound, PayloadTooLarge
 from runtime.timestamps import iso
 from storage.blobs import Blob
@@ -364,8 +371,10 @@ def chunk_view(ctx: ReadContext, row: DocumentRow, index: int, chunk: ChunkRow) 
 
 def add(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
     """Store a new document; -> the name of the file that was brought, where the same content is
-    kept already and it is not needed.
+    kept already and it is not needed. Raises PermissionDenied, PayloadTooLarge where the tier has
+    no room.
     """
+    check_room(ctx.settings, ctx.principal.tier, "documents", member_totals(ctx)[1])
     unneeded = _need_file(ctx, row, blob)
     ordinal = row.ordinal.to_bytes(4, "big")
     ctx[DOCUMENT_IDS].put((row.id,), ordinal)

@@ -85,6 +85,7 @@ plugin = Plugin(
             "Deep queries and contradictions of the knowledge graph", tier="starter"
         ),
     },
+    figures=privacy.figures,
     erase=privacy.erase,
     export=privacy.export,
 )

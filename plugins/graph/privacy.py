@@ -7,12 +7,18 @@ from typing import Any
 
 import msgspec
 
+from plugins.graph import statistics as graph_stats
 from plugins.graph.queries import ends_of, entity_view, relationship_view
 from plugins.graph.rows import ENTITIES, INDEXES, RELATIONSHIPS, TABLES
 from plugins.graph.store import Sight
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from storage.store import Key
+
+
+def figures(ctx: ReadContext) -> dict[str, int]:
+    """How many entities the graph has."""
+    return {"entities": graph_stats.figure(ctx, "entities")}
 
 
 def erase(ctx: WriteContext) -> dict[str, int]:

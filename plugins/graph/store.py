@@ -38,6 +38,7 @@ from plugins.graph.rows import (
 )
 from plugins.memories import MemoryRow, unreadable
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.tiers import check_room
 from runtime.errors import NotFound, PermissionDenied
 from runtime.ids import id_tag
 
@@ -171,7 +172,8 @@ def ensure_entity(
     new).
 
     Without a type any entity of the name will do, and one whose type is unknown takes the type it
-    is given. `memory` is where the name was mentioned; without one the API asks for it.
+    is given. `memory` is where the name was mentioned; without one the API asks for it, and
+    PermissionDenied is raised where the tier has no room for one more.
     """
     rows = named(ctx, name)
     row = next((r for r in rows if kind is None or r.type == kind), None)
@@ -179,6 +181,9 @@ def ensure_entity(
         row = next((r for r in rows if UNKNOWN_TYPE in (r.type, kind)), None)
     at = ctx.now if memory is None else memory.occurred_at
     if row is None:
+        if memory is None:
+            kept = graph_stats.figure(ctx, "entities")
+            check_room(ctx.settings, ctx.principal.tier, "entities", kept)
         row = EntityRow(
             id=ctx.new_id("ent"),
             ordinal=ctx.next_ordinal("graph_entities"),

@@ -33,7 +33,7 @@ from typing import Any
 import msgspec
 from pyroaring import BitMap
 
-from plugins.collections import adjust_count, require_collection
+from plugins.collections import adjust_count, member_totals, require_collection
 from plugins.memories.features import (
     NOTHING,
     TextFeatures,
@@ -72,6 +72,7 @@ from plugins.memories.rows import (
 )
 from plugins.memories.vectors import forget_vectors, put_vectors
 from runtime.api.context import ReadContext, WriteContext
+from runtime.api.tiers import check_room, records_limit
 from runtime.errors import NotFound
 from runtime.timestamps import DAY_MS, HOUR_MS, iso
 
@@ -235,8 +236,10 @@ def store_memories(
     ctx: WriteContext, drafts: Sequence[Draft], *, reason: str | None = None
 ) -> Stored:
     """Store new memories, in order, with their events and counts. One job indexes those that came
-    without `indexed`.
+    without `indexed`. Raises PermissionDenied, before anything is stored, where the tier has no
+    room for them.
     """
+    _check_room(ctx, len(drafts))
     sessions: dict[int, int | None] = {}
     rows = [_store(ctx, draft, reason, sessions) for draft in drafts]
     ctx.index(MEMORY_TEXT).add_many(
@@ -248,6 +251,15 @@ def store_memories(
         adjust_count(ctx, collection_id, memories=count)
     pending = [row for row in rows if not row.searchable]
     return Stored(rows, _enqueue_indexing(ctx, pending) if pending else None)
+
+
+def _check_room(ctx: WriteContext, more: int) -> None:
+    """Count only where the last ordinal does not show already that there is room."""
+    settings, tier = ctx.settings, ctx.principal.tier
+    limit = records_limit(settings, tier, "memories")
+    last = next(iter(ctx[MEMORIES].keys(reverse=True, limit=1)), None)
+    if limit is not None and (last is None or last[0] + 1 + more > limit):
+        check_room(settings, tier, "memories", member_totals(ctx)[0], more)
 
 
 def update_memory(

@@ -1,11 +1,11 @@
-"""What an account's tier gives it: credits a month, and features."""
+"""What an account's tier gives it: credits a month, room for records, and features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.errors import FeatureNotAvailable
+from runtime.errors import FeatureNotAvailable, PermissionDenied
 from runtime.limits import TIERS
 from runtime.settings import Settings
 
@@ -40,6 +40,28 @@ def credits_limit(settings: Settings, tier: str) -> int | None:
         return override or None
     credits = getattr(settings.tiers, f"{tier}_credits")
     return None if credits < 0 else credits
+
+
+def records_limit(settings: Settings, tier: str, kind: str) -> int | None:
+    """How many `memories`, `documents` or `entities` an account of a tier may keep here, None for
+    unlimited.
+    """
+    limit = getattr(settings.tiers, f"{tier}_{kind}")
+    return None if limit < 0 else limit
+
+
+def check_room(settings: Settings, tier: str, kind: str, kept: int, more: int = 1) -> None:
+    """Check, in the transaction that brings them, that the account's tier has room for `more`
+    records beside those that are kept. Raises PermissionDenied.
+    """
+    limit = records_limit(settings, tier, kind)
+    if limit is not None and kept + more > limit:
+        name = settings.tiers.terms(tier)["display_name"]
+        raise PermissionDenied(
+            f"The tier {name} keeps {limit:,} {kind}; {kept:,} are there, and this would add "
+            f"{more:,}. Delete some that are not needed, or upgrade.",
+            code="quota_exceeded",
+        )
 
 
 def require_feature(

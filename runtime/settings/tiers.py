@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, create_model
 
-from runtime.limits import TIERS
+from runtime.limits import RECORDS, TIERS
 from runtime.settings.section import Section
 
 
@@ -46,12 +46,11 @@ class Limits(Section, frozen=True):
 class _TierTerms(Section, frozen=True):
     def terms(self, tier: str) -> dict[str, Any]:
         """What a tier is called, costs (cents a month, None is custom) and gives (requests a
-        minute, credits a month and bytes of stored files, -1 unlimited).
+        minute, credits a month, bytes of stored files and how many records of each kind, -1
+        unlimited).
         """
-        found = {
-            term: getattr(self, f"{tier}_{term}")
-            for term in ("price_cents", "requests_per_minute", "credits", "file_bytes")
-        }
+        terms = ("price_cents", "requests_per_minute", "credits", "file_bytes", *RECORDS)
+        found = {term: getattr(self, f"{tier}_{term}") for term in terms}
         price = found["price_cents"]
         dollars = (
             ""
@@ -79,6 +78,9 @@ def _tier_settings() -> dict[str, Any]:
             "Bytes that the files of an account of the tier {name} may have; -1 is unlimited.",
         ),
     }
+    for kind, what in RECORDS.items():
+        text = f"{what} that an account of the tier {{name}} may keep; -1 is unlimited."
+        described[kind] = (int, -1, text)
     return {
         f"{name}_{term}": (
             kind,

@@ -2158,6 +2158,17 @@ class Resolution(TypedDict):
     """Why."""
 
 
+class Room(TypedDict):
+    memories: int
+    """Memories; -1 is unlimited."""
+    documents: int
+    """Documents; -1 is unlimited."""
+    entities: int
+    """Entities; -1 is unlimited."""
+    file_bytes: int
+    """Bytes of the documents' files; -1 is unlimited."""
+
+
 class RotatedWebhook(TypedDict):
     id: str
     """The webhook's id."""
@@ -2413,10 +2424,16 @@ class Stored(TypedDict):
     """Memories."""
     documents: int
     """Documents."""
+    entities: int
+    """Entities of the knowledge graph."""
+    file_bytes: int
+    """Bytes of the documents' files, each content once."""
     bytes: int
     """Bytes of the memories, without indexes, and of the documents' files; estimated where
     there are very many.
     """
+    limits: Room
+    """What the tier has room for; a write beyond it is refused, and reads go on."""
 
 
 class StudentParameters(TypedDict):
@@ -2519,6 +2536,12 @@ class Tier(TypedDict):
     """Requests a minute; 0 is unlimited."""
     file_bytes: int
     """Bytes of stored files; -1 is unlimited."""
+    memories: int
+    """Memories that may be kept; -1 is unlimited."""
+    documents: int
+    """Documents that may be kept; -1 is unlimited."""
+    entities: int
+    """Entities that may be asked for; -1 is unlimited."""
 
 
 class TierChanged(TypedDict):

@@ -1,0 +1,125 @@
+"""What a tier has room for: memories, documents and entities, counted in the transaction that
+brings them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.document_harness import DocumentHarness
+from tests.support.in_process import InProcess, in_process
+
+
+def refused(answer: Any) -> str:
+    """The message of a refusal for want of room."""
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (403, "quota_exceeded"), answer.text
+    assert "Delete" in error["message"] and "upgrade" in error["message"]
+    return error["message"]
+
+
+def stored(service: InProcess, who: str) -> dict[str, Any]:
+    return service.request("GET", "/v1/usage", who=who).json()["storage"]
+
+
+def raw(service: InProcess, content: str, who: str) -> Any:
+    return service.request("POST", "/v1/memories/raw", {"content": content}, who=who)
+
+
+def test_memories_have_the_room_of_the_tier(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_memories=3) as service:
+        ada, bob = service.register("ada@example.com"), service.register("bob@example.com")
+        made = [raw(service, f"Note {number}.", ada).json()["id"] for number in range(2)]
+        batch = {"memories": [{"content": f"Note {number}."} for number in (3, 4)]}
+        answer = service.request("POST", "/v1/memories/batch", batch, who=ada)
+        assert "keeps 3 memories; 2 are there, and this would add 2" in refused(answer)
+        assert stored(service, ada)["memories"] == 2, "all of a batch or nothing"
+        assert raw(service, "The third.", ada).status_code == 201
+        refused(raw(service, "The fourth.", ada))
+        tool = {"command": "create", "path": "/memories/a.txt", "file_text": "x"}
+        refused(service.request("POST", "/v1/memory-tool", tool, who=ada))
+        shown = stored(service, ada)
+        assert (shown["memories"], shown["limits"]["memories"]) == (3, 3)
+        # What is there can be read, found and changed, and what is deleted makes room.
+        changed = {"content": "Note zero, changed."}
+        path = f"/v1/memories/{made[0]}"
+        assert service.request("PATCH", path, changed, who=ada).status_code == 200
+        assert service.request("DELETE", path, who=ada).status_code in (200, 204)
+        assert raw(service, "The fourth.", ada).status_code == 201
+        assert raw(service, "Of somebody else.", bob).status_code == 201
+
+
+def test_an_import_has_the_room_of_the_tier(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_memories=3) as service:
+        ada, bob = service.register("ada@example.com"), service.register("bob@example.com")
+        for number in range(3):
+            assert raw(service, f"Note {number}.", ada).status_code == 201
+        assert raw(service, "Of Bob.", bob).status_code == 201
+        export = service.request("GET", "/v1/account/export", who=ada)
+        assert export.status_code == 200
+        answer = service.request(
+            "POST",
+            "/v1/account/import",
+            export.content,
+            who=bob,
+            Content_Type=export.headers["Content-Type"],
+        )
+        refused(answer)
+        assert stored(service, bob)["memories"] == 1
+
+
+def test_documents_have_the_room_of_the_tier(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_documents=1) as service:
+        ada = DocumentHarness(service, service.register("ada@example.com"), None)
+        first = ada.processed("first.txt", b"The first.")
+        assert "keeps 1 documents" in refused(
+            service.upload("second.txt", b"The second.", who=ada.token)
+        )
+        again = service.upload("first.txt", b"The first.", who=ada.token)
+        assert again.json()["document"]["id"] == first["id"], (
+            "the same once more is no other document"
+        )
+        shown = stored(service, ada.token)
+        assert (shown["documents"], shown["limits"]["documents"]) == (1, 1)
+        assert shown["file_bytes"] == len(b"The first.")
+        ada("DELETE", f"/v1/documents/{first['id']}")
+        assert ada.processed("second.txt", b"The second.")["status"] == "completed"
+
+
+def test_a_document_whose_memories_have_no_room_says_so(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_memories=1) as service:
+        ada = DocumentHarness(service, service.register("ada@example.com"), None)
+        assert raw(service, "The only one.", ada.token).status_code == 201
+        failed = ada.processed("long.txt", b"There is no room for this.")
+        assert (failed["status"], failed["error"]["reason"]) == ("failed", "quota_exceeded")
+        assert "upgrade" in failed["error"]["message"]
+        assert stored(service, ada.token)["memories"] == 1
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+def test_entities_that_are_asked_for_have_the_room_of_the_tier(tmp_path: Path, asked: int) -> None:
+    with in_process(tmp_path, tiers__enterprise_entities=asked) as service:
+        ada = service.register("ada@example.com")
+        for number in range(asked):
+            entity = {"name": f"Pier {number}", "type": "place"}
+            answer = service.request("POST", "/v1/knowledge-graph/entities", entity, who=ada)
+            assert answer.status_code == 201, answer.text
+        further = {"name": "Pier 9", "type": "place"}
+        refused(service.request("POST", "/v1/knowledge-graph/entities", further, who=ada))
+        known = {"name": "Pier 0", "type": "place"}
+        assert (
+            service.request("POST", "/v1/knowledge-graph/entities", known, who=ada).status_code
+            == 200
+        )
+        shown = stored(service, ada)
+        assert (shown["entities"], shown["limits"]["entities"]) == (asked, asked)
+
+
+def test_every_tier_says_what_it_has_room_for(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__free_memories=7) as service:
+        tiers = service.request("GET", "/v1/billing/tiers").json()["items"]
+        assert [tier["memories"] for tier in tiers][:2] == [7, 250_000]
+        assert all(tier["documents"] and tier["entities"] for tier in tiers)
