@@ -91,6 +91,10 @@ MEASURES_AN_INSIDE = {
     "loadtests/log_faults.py": ("storage.replication.shipper", "storage.replication.snapshots"),
     "loadtests/long_memories.py": ("plugins.memories.indexing", "plugins.memories.limits"),
     "loadtests/merging.py": ("plugins.ingestion.duplicates",),
+    "loadtests/parsers.py": (
+        *("plugins.documents.chunking", "plugins.documents.limits", "plugins.documents.parsing"),
+        "plugins.documents.settings",
+    ),
     "loadtests/policy_simulation.py": ("plugins.learning.statistics",),
     "loadtests/retrieval.py": ("plugins.search.ranking",),
     "loadtests/sealing.py": ("plugins.memories.rows",),
