@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
         _add_ingest,
         _add_mcp,
         _add_models,
+        _add_bench,
         _add_plugin,
     ):
         add(commands)
@@ -269,6 +270,25 @@ def _add_models(commands: Commands) -> None:
         "learn from embedder.model_path in which directions its words differ, and write "
         "word_vectors.npz beside it; before the first memory is stored",
     )
+
+
+def _add_bench(commands: Commands) -> None:
+    measure = _command(
+        commands,
+        "bench",
+        run.measure,
+        "measure the running service on this machine for a minute, with texts of its own",
+    )
+    measure.add_argument(
+        "--seconds",
+        type=int,
+        choices=range(1, 3601),
+        default=60,
+        metavar="N",
+        help="how long in all, 1 to 3600 (%(default)s)",
+    )
+    measure.add_argument("--json", action="store_true", help="print one JSON object, not a table")
+    _add_base_url(measure)
 
 
 def _add_plugin(commands: Commands) -> None:

@@ -8,16 +8,18 @@ import argparse
 import gc
 import importlib
 import itertools
+import json
 import os
 import secrets
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from runtime.cli import demo, doctor, doctor_plugins, import_memories, moving_in
 from runtime.cli.chosen_settings import core_settings, service_settings
-from runtime.cli.client import CallFailed, Client, local_base_url
+from runtime.cli.client import CallFailed, Client, is_loopback, local_base_url
 from runtime.installation import Layout, Secrets
 from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
@@ -226,6 +228,38 @@ def ingest(parsed: argparse.Namespace) -> int:
         )
     print(ingest_files.summary(outcome))
     return FAILED if outcome.failed else OK
+
+
+def measure(parsed: argparse.Namespace) -> int:
+    from runtime.cli import bench
+
+    settings = core_settings(parsed)
+    base_url = (parsed.base_url or local_base_url(settings)).rstrip("/")
+    on = bench.machine()
+    with Client(base_url) as client:
+        health = client.call("GET", "/v1/health")
+    # The model of this machine is the service's own only where that is on this machine.
+    model = bench.model_cost(settings) if is_loopback(base_url) else {}
+    email = f"bench-{secrets.token_hex(8)}@example.com"
+    scopes = ["read", "write", "admin"]
+    key = demo.register(base_url, email, secrets.token_urlsafe(18), scopes)
+    with Client(base_url, key) as client:
+        try:
+            begun, processor = time.perf_counter(), time.process_time()
+            phases = bench.run(base_url, key, parsed.seconds, sys.stderr)
+            share = (time.process_time() - processor) / (time.perf_counter() - begun)
+            memories = client.call("GET", "/v1/memories?limit=1")["total_count"]
+        finally:
+            client.call("DELETE", "/v1/account?confirm=erase-account")
+    service = {
+        "base_url": base_url,
+        "version": health["version"],
+        "build": health["build"],
+        "shards": health["shards"]["total"],
+    }
+    report = bench.as_report(phases, service, model, on, round(share, 2), memories)
+    print(json.dumps(report, indent=2) if parsed.json else bench.described(report))
+    return FAILED if any(each.failed for each in phases) else OK
 
 
 def serve_host(parsed: argparse.Namespace) -> int:
