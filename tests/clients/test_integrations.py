@@ -80,4 +80,5 @@ def test_a_package_is_built_on_the_client_and_its_framework_alone(folder: Path) 
 
 FRAMEWORKS = {
     "langgraph": {"langgraph"},
+    "openai-agents": {"agents"},
 }

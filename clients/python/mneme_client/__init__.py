@@ -10,6 +10,7 @@ from .errors import (
     NotGenuine,
     ProcessingFailed,
 )
+from .history import Entry, History
 from .listing import AsyncListing, Listing, Page
 from .request import UNSET
 from .retries import Retries
@@ -24,6 +25,8 @@ __all__ = [
     "AsyncStream",
     "ConnectionFailed",
     "DeadlineExceeded",
+    "Entry",
+    "History",
     "Listing",
     "Mneme",
     "MnemeError",
