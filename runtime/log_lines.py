@@ -47,14 +47,16 @@ def mask_secrets(text: str) -> str:
     )
 
 
-def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
-    """Send all logging of this process to `stream` (standard error) in the configured format,
-    masked.
+def configure_logging(settings: Settings, *streams: TextIO) -> None:
+    """Send all logging of this process to each of `streams` (standard error, where none is given)
+    in the configured format, masked.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(_JsonLines() if settings.log.format == "json" else _TextLines())
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers.clear()
+    for stream in streams or (sys.stderr,):
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(_JsonLines() if settings.log.format == "json" else _TextLines())
+        root.addHandler(handler)
     root.setLevel(settings.log.level.upper())
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         inner = logging.getLogger(name)

@@ -7,7 +7,7 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-from runtime.cli import admin, admin_cluster, admin_storage, moving_in, plugins
+from runtime.cli import admin, admin_cluster, admin_storage, log_search, moving_in, plugins
 from runtime.cli import commands as run
 
 Commands = argparse._SubParsersAction
@@ -35,6 +35,9 @@ def parser() -> argparse.ArgumentParser:
         _add_mcp,
         _add_models,
         _add_bench,
+        _add_status,
+        _add_logs,
+        _add_completion,
         _add_plugin,
     ):
         add(commands)
@@ -289,6 +292,49 @@ def _add_bench(commands: Commands) -> None:
     )
     measure.add_argument("--json", action="store_true", help="print one JSON object, not a table")
     _add_base_url(measure)
+
+
+def _add_status(commands: Commands) -> None:
+    show = _command(
+        commands,
+        "status",
+        run.show_status,
+        "show what the running service does: rates, latencies, shards and jobs",
+    )
+    show.add_argument("--watch", action="store_true", help="show it again and again, until Ctrl-C")
+    show.add_argument(
+        "--interval",
+        type=float,
+        default=2.0,
+        metavar="SECONDS",
+        help="between two looks with --watch, 0.2 or more (%(default)s)",
+    )
+    show.add_argument("--count", type=int, metavar="N", help="with --watch, end after N looks")
+    _add_base_url(show)
+
+
+def _add_logs(commands: Commands) -> None:
+    find = _command(
+        commands, "logs", run.show_logs, "print what the service has logged, or that of one request"
+    )
+    find.add_argument(
+        "request_id",
+        nargs="?",
+        metavar="REQUEST_ID",
+        help="the X-Request-ID of an answer, or a job's id (default: all entries)",
+    )
+    find.add_argument(
+        "--level", choices=log_search.LEVELS, default="debug", help="the least severe to show"
+    )
+    find.add_argument("--last", type=int, metavar="N", help="only the N latest entries")
+
+
+def _add_completion(commands: Commands) -> None:
+    complete = commands.add_parser(
+        "completion", help="print a script that completes the commands in your shell"
+    )
+    complete.set_defaults(run=lambda parsed: run.complete(parsed, parser()))
+    complete.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
 
 
 def _add_plugin(commands: Commands) -> None:

@@ -66,16 +66,29 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (),
     ) -> dict[str, Any]:
-        """The decoded body of a success, {} when it has none. Raises CallFailed."""
-        return self._send(method, path, json=body, headers=headers)
+        """The decoded body of a success, or of one of the statuses in `accept`; {} when it has
+        none. Raises CallFailed.
+        """
+        answer = self._answer(method, path, json=body, headers=headers)
+        if answer.status_code in accept:
+            return dict(answer.json())
+        return content_of(method, path, answer, self.base_url)
+
+    def text(self, path: str) -> str:
+        """The text that a GET is answered with. Raises CallFailed."""
+        answer = self._answer("GET", path)
+        if not answer.is_success:
+            content_of("GET", path, answer, self.base_url)
+        return answer.text
 
     def upload(
         self, path: str, filename: str, file: BinaryIO, fields: Mapping[str, str], key: str
     ) -> dict[str, Any]:
         """POST a form with a file in it, streamed, under an Idempotency-Key. Raises CallFailed."""
         headers = {"Idempotency-Key": key}
-        return self._send(
+        answer = self._answer(
             "POST",
             path,
             files={"file": (filename, file)},
@@ -83,10 +96,11 @@ class Client:
             headers=headers,
             timeout=UPLOAD_SECONDS_MAX,
         )
+        return content_of("POST", path, answer, self.base_url)
 
-    def _send(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
+    def _answer(self, method: str, path: str, **sent: Any) -> httpx.Response:
         try:
-            answer = self._http.request(method, path, **sent)
+            return self._http.request(method, path, **sent)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise CallFailed(
                 f"No service answers at {self.base_url}; start one with `mneme serve`."
@@ -96,7 +110,6 @@ class Client:
                 f"{method} {self.base_url}{path} failed: "
                 f"{str(error).rstrip('.') or type(error).__name__}."
             ) from None
-        return content_of(method, path, answer, self.base_url)
 
 
 def content_of(method: str, path: str, answer: httpx.Response, base_url: str) -> dict[str, Any]:

