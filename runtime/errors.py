@@ -17,6 +17,7 @@
     ├── ValidationFailed       422 validation_error, with details
     ├── RateLimited            429 rate_limit_exceeded | quota_exceeded
     ├── InternalError          500 internal_error
+    ├── NotInstalled           501
     ├── UpstreamFailed         502
     ├── Unavailable            503
     │   └── Moved              (never leaves the service: the gateway asks another shard)
@@ -195,6 +196,12 @@ class HeadersTooLarge(ApiError):
 
 class InternalError(ApiError):
     status, type, code = 500, "server_error", "internal_error"
+
+
+class NotInstalled(ApiError):
+    """The operation needs packages that this service is installed without (runtime/extras.py)."""
+
+    status, type = 501, "server_error"
 
 
 class UpstreamFailed(ApiError):

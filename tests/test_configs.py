@@ -270,7 +270,9 @@ def test_the_image_has_what_the_project_needs() -> None:
 def needed() -> dict[str, list[Requirement]]:
     """Canonical name -> what is asked of it, by the project and by all that it needs."""
     project = PROJECT["project"]
-    texts = project["dependencies"] + project["optional-dependencies"]["stripe"]
+    extras = project["optional-dependencies"]
+    (everything,) = map(Requirement, extras["all"])
+    texts = [*project["dependencies"], *(text for one in everything.extras for text in extras[one])]
     asked, found, seen = [Requirement(text) for text in texts], {}, set()
     while asked:
         one = asked.pop()

@@ -67,6 +67,7 @@ PLUGINS_MAY_IMPORT = (
     *(
         "api",
         "errors",
+        "extras",
         "ids",
         "inference",
         "installation.blob_store",

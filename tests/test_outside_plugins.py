@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.commands import mneme
-from tests.support.plugin_environment import PluginEnvironment
+from tests.support.environments import PluginEnvironment
 from tests.support.served import PASSWORD, Served
 
 pytestmark = pytest.mark.slow

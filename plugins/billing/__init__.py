@@ -21,6 +21,7 @@ from plugins.billing.collecting import JOBS
 from plugins.billing.ledger import CHECKS
 from plugins.billing.operations import FOR_CUSTOMERS, FOR_THE_OPERATOR, TABLES, erase, export
 from plugins.billing.settings import BillingSettings, kept_elsewhere, offer
+from plugins.billing.stripe import STRIPE
 from runtime.api import metering
 from runtime.api.plugin import Job, Plugin
 
@@ -39,5 +40,6 @@ plugin = Plugin(
     kept_elsewhere=kept_elsewhere,
     checks=CHECKS,
     settings={"billing": BillingSettings},
+    extras=(STRIPE,),
     offer=offer,
 )

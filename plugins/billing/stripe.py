@@ -27,7 +27,9 @@ from plugins.billing.limits import (
 )
 from runtime.api.operation import Signed
 from runtime.errors import BadRequest, NotFound, Unavailable
+from runtime.extras import Extra
 
+STRIPE = Extra("stripe", ("stripe",), "collecting invoices by Stripe")
 DAYS_UNTIL_DUE = 14
 PAID_EVENT = "invoice.paid"
 
@@ -100,8 +102,7 @@ def _sdk() -> Any:
         import stripe
     except ImportError:
         raise Unavailable(
-            "billing.provider is stripe, but its package is not installed: pip install "
-            "'mneme[stripe]'."
+            f"billing.provider is stripe, but its package is not installed: {STRIPE.command}."
         ) from None
     return stripe
 

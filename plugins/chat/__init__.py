@@ -29,6 +29,7 @@ from __future__ import annotations
 from plugins.chat.completion import OPERATIONS
 from plugins.chat.settings import ChatSettings
 from runtime.api.plugin import Plugin
+from runtime.extras import LLM
 
 __all__ = ["plugin"]
 
@@ -36,5 +37,6 @@ plugin = Plugin(
     name="chat",
     requires=("answers", "collections", "memories", "search"),
     operations=OPERATIONS,
+    extras=(LLM,),
     settings={"chat": ChatSettings},
 )

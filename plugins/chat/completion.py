@@ -22,6 +22,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Flow, Idempotency, Reply, View
 from runtime.api.steps import Steps
 from runtime.errors import ApiError, NotFound, PermissionDenied, Unavailable, ValidationFailed
+from runtime.extras import LLM
 from runtime.inference import CompletionFailed, Events, LanguageModel, Models, Usage
 from runtime.settings import Settings
 from storage.text import estimated_tokens
@@ -537,6 +538,7 @@ OPERATIONS = (
         credits=CREDITS_MIN,
         reserves=reserved,
         streams=True,
+        extra=LLM,
         summary="Chat completion with memory",
         description="OpenAI's request and response. What memory knows about the "
         "user's last message is "

@@ -18,6 +18,8 @@ Choices:
 - the credits of an upload are set aside, and charged with those of its chunks when it is completed;
   one that failed costs the upload alone, one that was deleted before, or found its document there,
   nothing;
+- a file whose reader is not installed (extras.py) is 501, and nothing of it is kept; where the
+  reader went after the upload, the document fails;
 - the file of a document that failed is removed after `documents.failed_file_kept_seconds`; the
   document stays, says so, and is read when its file is uploaded once more;
 - a file is read by a process that can open nothing and call nobody (parsing/sandbox.py); where this
@@ -29,6 +31,7 @@ Choices:
 from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP
+from plugins.documents.extras import DOCUMENTS, MEDIA
 from plugins.documents.operations import OPERATIONS
 from plugins.documents.parsing.sandbox import missing
 from plugins.documents.privacy import CHECKS, erase, export, figures
@@ -59,6 +62,7 @@ plugin = Plugin(
     settings={"documents": DocumentsSettings},
     features={"media": Feature("Audio and video documents", tier="starter")},
     rates={"media": lambda settings: settings.limits.media_per_minute},
+    extras=(DOCUMENTS, MEDIA),
     lacks=lambda _: [
         f"documents: parsers are not confined without {what}; in production no file is read"
         for what in missing()

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from plugins.collections import adjust_count, require_collection
+from plugins.documents.extras import extra_of
 from plugins.documents.limits import DOCUMENT_RESERVED_SECONDS_MAX
 from plugins.documents.models import (
     EXAMPLE,
@@ -247,6 +248,7 @@ OPERATIONS = (
         idempotency=Idempotency.CACHED,
         credits=UPLOAD_CREDITS,
         feature=lambda body: "media" if body.file.media_type in formats.SOUND else None,
+        extra=lambda body: extra_of(body.file.media_type),
         summary="Upload a document",
         description=(
             "PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC, "

@@ -32,6 +32,7 @@ from typing import Any
 
 from plugins.collections import is_dropped, require_collection
 from plugins.documents.chunking import Chunk, chunked
+from plugins.documents.extras import extra_of
 from plugins.documents.limits import (
     CHUNKS_MAX,
     CHUNKS_PER_STEP,
@@ -75,7 +76,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again, GiveUp
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.errors import PermissionDenied
+from runtime.errors import NotInstalled, PermissionDenied
 from runtime.inference import ExtractionRefused, ExtractionUnavailable, Models
 from runtime.installation import blob_store
 
@@ -167,7 +168,10 @@ async def prepare(steps: JobSteps, step: Step | None, payload: Payload, models: 
     """
     if step is None or payload["phase"] == "begin":
         return None
+    reader = extra_of(step.row.media_type)
     try:
+        if step.file is not None and reader is not None:
+            reader.require()
         if step.attempts > PARSE_ATTEMPTS_MAX and payload["phase"] != "index":
             raise ParseFailed(
                 "processing_failed", "Processing this file was broken off again and again."
@@ -175,6 +179,8 @@ async def prepare(steps: JobSteps, step: Step | None, payload: Payload, models: 
         return await _PREPARE[payload["phase"]](step, payload, models)
     except ParseFailed as failed:
         return failed
+    except NotInstalled as missing:
+        return ParseFailed("reader_not_installed", missing.message)
     except NoRoom:
         return Busy()
     except ExtractionRefused as refused:

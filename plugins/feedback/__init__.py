@@ -44,6 +44,7 @@ plugin = Plugin(
         operations.FEEDBACK_ERASED.kind: training.retrain,
     },
     jobs=training.JOBS,
+    extras=(training.LEARNING,),
     features={"training": Feature("Training the ranking", tier="pro")},
     erase=erase,
     export=export,

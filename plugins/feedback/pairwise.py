@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 DEPTH = 10
 # a difference of 1 / SHARPNESS in score makes one result e times as likely to be the better one
@@ -108,7 +107,7 @@ def fitted(queries: Sequence[Judged], width: int) -> Numbers:
         return value, slope
 
     bounds = [(-ADJUSTMENT_MAX, ADJUSTMENT_MAX)] * width
-    from scipy import optimize  # large, and needed by whoever trains alone
+    from scipy import optimize  # an extra, needed by whoever trains alone
 
     found = optimize.minimize(
         loss,
@@ -146,6 +145,8 @@ def lower_bound(differences: Sequence[float], alpha: float = PROMOTION_ALPHA) ->
     """
     if len(differences) < 2:
         return -math.inf
+    from scipy import special
+
     values = np.asarray(differences, float)
     return float(
         values.mean()

@@ -59,11 +59,13 @@ from runtime.api.operation import Body, Event, Idempotency, Read, Reply, View, W
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
 from runtime.errors import NotFound
+from runtime.extras import Extra
 from runtime.inference import Models
 from runtime.limits import RETRY_AFTER_SECONDS
 from runtime.timestamps import iso, parse
 from storage.store import Key, Table
 
+LEARNING = Extra("learning", ("scipy",), "learning from feedback")
 JOB = "rl.train"
 POLICY = "ranking"
 LEARNED = "feedback"  # the channel of an explanation that holds what was learned before
@@ -252,6 +254,7 @@ async def prepare(
     usable = [judged for judged in found if judged is not None]
     if len(usable) < QUERIES_MIN:
         return Trained(material.erasures, len(usable))
+    LEARNING.require()
     return await asyncio.to_thread(_learn, material, usable)
 
 
@@ -499,6 +502,7 @@ OPERATIONS = (
         idempotency=Idempotency.CACHED,
         credits=10,
         feature="training",
+        extra=LEARNING,
         stability="beta",
         summary="Learn ranking weights from feedback",
         description="A job. What it learns is used only when it ranks held-out queries better "

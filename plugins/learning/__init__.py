@@ -48,6 +48,7 @@ from plugins.learning import (
 from plugins.learning.decide import INDEX_JOB
 from plugins.learning.operations import OPERATIONS
 from plugins.learning.settings import LearningSettings
+from plugins.learning.statistics import LEARNING
 from plugins.learning.tools import TOOLS
 from plugins.memories import MEMORY_DELETED
 from runtime.api.context import ReadContext, WriteContext
@@ -92,6 +93,7 @@ plugin = Plugin(
     subscribe={COLLECTION_CLEANUP.kind: sweep_collection, MEMORY_DELETED.kind: corrections.forget},
     jobs=(INDEX_JOB, decision_log.INDEX_JOB),
     settings={"learning": LearningSettings},
+    extras=(LEARNING,),
     erase=erase,
     export=export,
 )

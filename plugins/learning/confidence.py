@@ -39,7 +39,7 @@ from plugins.learning.decision_store import DECISION_DETAILS, DECISION_VECTORS, 
 from plugins.learning.embedding import Embedded, embedded
 from plugins.learning.models import ActionKey, PolicyKey, ScopeName, parsed_context
 from plugins.learning.settings import LearningSettings
-from plugins.learning.statistics import similarity_weighted
+from plugins.learning.statistics import LEARNING, similarity_weighted
 from plugins.memories import rows_at
 from plugins.search import SearchSettings
 from runtime.api.context import ReadContext
@@ -240,6 +240,7 @@ OPERATIONS = (
         query=ConfidenceQuery,
         response=Confidence,
         credits=1,
+        extra=LEARNING,
         stability="beta",
         summary="Whether to act or to ask",
         description="From how similar decisions went and what people have corrected. Advice only.",

@@ -63,6 +63,7 @@ from plugins.learning.models import (
     parsed_context,
 )
 from plugins.learning.statistics import (
+    LEARNING,
     Weighted,
     difference_bounds,
     doubly_robust,
@@ -510,6 +511,7 @@ OPERATIONS = (
         handler=insights,
         query=InsightsQuery,
         response=Insights,
+        extra=LEARNING,
         summary="What a policy's decisions say of its actions",
         description="Posteriors and point estimates; they describe, and decide nothing.",
         example_reply={

@@ -42,8 +42,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from runtime.extras import Extra
+
+LEARNING = Extra("learning", ("scipy",), "weighing the evidence of decisions")
 STAKES = np.geomspace(
     0.002, 0.98, 24
 )  # shares of the fortune, in units of 1 / (largest possible loss)
@@ -99,6 +101,8 @@ class Beta:
         return self.a / (self.a + self.b)
 
     def interval(self, level: float = CREDIBLE) -> tuple[float, float]:
+        from scipy import special  # an extra, which sums and draws do without
+
         tails = special.betaincinv(self.a, self.b, [(1 - level) / 2, (1 + level) / 2])
         return float(tails[0]), float(tails[1])
 
@@ -126,6 +130,8 @@ class Normal:
         return self.location
 
     def interval(self, level: float = CREDIBLE) -> tuple[float, float]:
+        from scipy import special
+
         half = self.scale * float(special.stdtrit(self.freedom, (1 + level) / 2))
         return max(self.low, self.location - half), min(self.high, self.location + half)
 

@@ -12,6 +12,7 @@ Choices:
 - A credential that the service does not know is 401 whatever is asked, so that hosts notice at
   once. Messages that ask nothing of the API are let in by asking it who is calling; the others find
   out by themselves.
+- Where the protocol's package is not installed, whoever has a valid credential is told so: 501.
 - Nothing is granted for where a request comes from, so any Host will do. An Origin header must name
   that same host: a page of another site has no business here.
 """
@@ -21,10 +22,12 @@ from __future__ import annotations
 from plugins.mcp.endpoint import build, claims
 from runtime.api.mount import Mount
 from runtime.api.plugin import Plugin
+from runtime.extras import MCP
 
 __all__ = ["plugin"]
 
 plugin = Plugin(
     name="mcp",
     mounts=(Mount("mcp", claims, build),),
+    extras=(MCP,),
 )

@@ -10,6 +10,7 @@ import orjson
 
 from runtime.api.mount import Answer, Application, InProcessClient, Message, Receive, Scope, Send
 from runtime.errors import MethodNotAllowed, PermissionDenied
+from runtime.extras import MCP
 from runtime.settings import Settings
 
 PATHS = ("/mcp", "/mcp/")
@@ -34,7 +35,7 @@ class Endpoint:
         headers = dict(scope["headers"])
         _check_origin(headers)
         body = await self._client.body(scope, receive)
-        if scope["method"] != "POST" or _method(body) not in ASKING:
+        if scope["method"] != "POST" or _method(body) not in ASKING or MCP.is_missing:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
             answer = await self._client.call(
                 "GET", "/v1/auth/me", within=scope, authorization=authorization
@@ -43,6 +44,7 @@ class Endpoint:
                 return await _pass_on(answer, send)
         if scope["method"] != "POST":
             raise MethodNotAllowed(["POST"])
+        MCP.require()
         if self._server is None:
             self._server = await asyncio.to_thread(_load, self._client)
         said: list[Message] = []

@@ -62,6 +62,7 @@ from runtime.api.call import (
     encode_body,
 )
 from runtime.api.slot_context import OperatorReadContext, OperatorWriteContext
+from runtime.extras import Extra
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -233,6 +234,8 @@ class Operation:
                  write may set `ctx.credits` to less
     feature      key of the tier feature that gates it, (body) -> key or None where only some
                  requests need it, or None
+    extra        packages that it needs and that may not be installed (runtime/extras.py), or (body)
+                 -> them or None where only some requests need them; without them it is 501
     internal     left out of the public OpenAPI document; takes the operator token only, and its
                  functions are given the operator's contexts (runtime/api/slot_context.py)
     accounts     for public operations: looks for accounts of its slot, or makes one; its functions
@@ -262,6 +265,7 @@ class Operation:
     produces: str | None = None
     credits: int | Callable[[Any], int] = 0
     feature: str | Callable[[Any], str | None] | None = None
+    extra: Extra | Callable[[Any], Extra | None] | None = None
     stability: str = "ga"
     deprecated: bool = False
     internal: bool = False
@@ -307,6 +311,12 @@ class Operation:
     def reserved_for(self, body: Any, settings: Settings) -> int:
         """What is held for a call with this body until it is known what it costs."""
         return self.credits_for(body) if self.reserves is None else self.reserves(body, settings)
+
+    def require_extra(self, body: Any) -> None:
+        """Raises NotInstalled where a call with this body needs packages that are not there."""
+        extra = self.extra(body) if callable(self.extra) else self.extra
+        if extra is not None:
+            extra.require()
 
     @property
     def tag(self) -> str:

@@ -33,6 +33,7 @@ from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.api.steps import JobSteps
 from runtime.api.tiers import NO_OFFER, Feature, Offer
 from runtime.api.tools import Tool
+from runtime.extras import Extra
 from runtime.outbound import Outbound
 from runtime.settings import Section, Settings
 from storage.store import Table
@@ -195,6 +196,9 @@ class Plugin:
                     requests of the bucket an account may make in a minute
     lacks           (settings) -> sentences: what it needs and this machine lacks (`mneme doctor`);
                     in production that is wrong, elsewhere advice
+    extras          packages that only some of what it does needs and that may not be installed
+                    (runtime/extras.py), those of its operations among them; `mneme doctor` names
+                    what is missing
     offer           (settings) -> what new accounts get and where customers find other tiers; at
                     most one plugin says it
     id_prefixes     what its ids begin with, three small letters each, which no other plugin's do
@@ -230,6 +234,7 @@ class Plugin:
     features: Mapping[str, Feature] = field(default_factory=dict)
     rates: Mapping[str, Callable[[Settings], int]] = field(default_factory=dict)
     lacks: Callable[[Settings], Iterable[str]] | None = None
+    extras: tuple[Extra, ...] = ()
     offer: Callable[[Settings], Offer] | None = None
     id_prefixes: tuple[str, ...] = ()
     models: Mapping[str, Callable[[Settings], Any]] = field(default_factory=dict)
@@ -305,6 +310,7 @@ class Registry:
         _only_one_offers(ordered)
         features = _declared_once("feature", ordered, lambda plugin: plugin.features)
         _check_features(operations.values(), features)
+        _check_extras(ordered)
         rates = _declared_once("rate", ordered, lambda plugin: plugin.rates)
         return cls(
             plugins=tuple(ordered),
@@ -431,6 +437,16 @@ def _check_features(operations: Iterable[Operation], features: Mapping[str, Feat
                 f"operation {operation.name!r} is of the feature {operation.feature!r}, which no "
                 "plugin declares"
             )
+
+
+def _check_extras(plugins: Iterable[Plugin]) -> None:
+    for plugin in plugins:
+        for operation in (*plugin.operations, *plugin.replaces):
+            if isinstance(operation.extra, Extra) and operation.extra not in plugin.extras:
+                raise RegistryError(
+                    f"operation {operation.name!r} needs the extra {operation.extra.name!r}, which "
+                    f"plugin {plugin.name!r} does not declare"
+                )
 
 
 def _only_one_offers(plugins: list[Plugin]) -> None:

@@ -18,9 +18,18 @@ import threading
 import time
 from pathlib import Path
 
-from runtime.cli import demo, doctor, doctor_plugins, import_memories, log_search, moving_in
+from runtime.cli import (
+    demo,
+    doctor,
+    doctor_extras,
+    doctor_plugins,
+    import_memories,
+    log_search,
+    moving_in,
+)
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, is_loopback, local_base_url
+from runtime.extras import MCP
 from runtime.installation import Layout, LayoutError, Secrets, SecretsError
 from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
@@ -161,6 +170,7 @@ def examine(parsed: argparse.Namespace) -> int:
     registry, clashes = doctor_plugins.chosen(settings)
     findings = (
         doctor.examine(settings, registry.plugins),
+        doctor_extras.examine(settings, registry.plugins),
         clashes,
         doctor_plugins.examine(settings, registry),
     )
@@ -307,6 +317,8 @@ def serve_host(parsed: argparse.Namespace) -> int:
     api_key = os.environ.get(KEY_VARIABLE)
     if not api_key:
         raise CommandFailed(f"put the account's key into {KEY_VARIABLE}")
+    if MCP.is_missing:
+        raise CommandFailed(f"{MCP.purpose} needs more packages: {MCP.command}")
     base_url = (parsed.base_url or local_base_url(core_settings(parsed))).rstrip("/")
     with Client(base_url, api_key) as client:
         client.call(

@@ -62,6 +62,11 @@ _ERRORS = {
     ),
     429: ("RateLimited", "A rate limit or the monthly credits are exhausted."),
     500: ("InternalError", "Something failed on the service's side."),
+    501: (
+        "NotInstalled",
+        "The service is installed without packages that the operation needs; the message has the "
+        "line that installs them.",
+    ),
     502: ("UpstreamFailed", "A model that the operation depends on failed."),
     503: (
         "Unavailable",
@@ -338,6 +343,8 @@ def _error_statuses(operation: Operation) -> list[int]:
         found.add(412)
     if operation.upload is not None:
         found |= {413, 415}
+    if operation.extra is not None:
+        found.add(501)
     if operation.kind is Kind.FLOW and operation.scope != "public":
         found |= {502, 504}
     return sorted(found)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from runtime.extras import LLM
 from runtime.inference.embedding import Embedding, Prefixes, Spans
 from runtime.inference.language import Reading
 from runtime.inference.language_model import LanguageModel
 from runtime.inference.minilm.embedder import MiniLmEmbedder
-from runtime.inference.minilm.weights import is_embedded_model
+from runtime.inference.minilm.weights import ModelUnusable, is_embedded_model
 from runtime.inference.openai_embedder import OpenAiEmbedder
 from runtime.inference.reranker import Reranker, load_reranker
 from runtime.inference.transcription_and_ocr import (
@@ -253,11 +254,17 @@ def learn_word_directions(settings: Settings, data_dir: Path) -> Path:
 def load_language_model(settings: Settings) -> LanguageModel | None:
     """Make the language model that the settings ask for; None where they name no endpoint.
 
-    What it stands on takes nearly a second to import, so that happens here, if at all.
+    What it stands on takes nearly a second to import, so that happens here, if at all. Raises
+    ModelUnusable where it is not installed.
     """
     chosen = settings.llm
     if chosen.base_url is None:
         return None
+    if LLM.is_missing:
+        raise ModelUnusable(
+            f"llm.base_url is set, and what asks it is not installed. Run {LLM.command}, or leave "
+            "the setting out."
+        )
     from runtime.inference.openai_chat import OpenAiLanguageModel
 
     return OpenAiLanguageModel(

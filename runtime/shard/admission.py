@@ -7,6 +7,7 @@ nothing is counted or reserved unless all of it passes:
              is refused, wherever it came from. The logs live in memory on the monotonic clock: a
              restart forgets at most one minute
     feature  an operation that the tier lacks is refused with FeatureNotAvailable
+    extra    one whose packages are not installed is refused with NotInstalled
     month    credits used and credits reserved, by calls under way too, against the tier's
              allowance. An operation that asks for more than is left is refused whole
 
@@ -143,8 +144,8 @@ class Admission:
         self._suspended: dict[bytes, tuple[Reservation, float]] = {}
 
     def admit(self, principal: Principal | None, operation: Operation, call: Call) -> Reservation:
-        """Count the request, or raise RateLimited or FeatureNotAvailable and count nothing. Credits
-        are asked for by `reserve`.
+        """Count the request, or raise RateLimited, FeatureNotAvailable or NotInstalled and count
+        nothing. Credits are asked for by `reserve`.
         """
         readable = call.rejected is None and not call.preflight
         if principal is not None and operation.feature is not None and readable:
@@ -155,6 +156,8 @@ class Admission:
                 require_feature(
                     self._settings, principal.tier, feature, self._features[feature], self._offer
                 )
+        if operation.extra is not None and readable:
+            operation.require_extra(call.body)
         reservation = Reservation()
         if readable and principal is not None:
             reservation.credits = operation.reserved_for(call.body, self._settings)

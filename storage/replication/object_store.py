@@ -28,10 +28,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import from_url
-
 from storage.store import StoreError, make_directory
 
 REQUEST_SECONDS_MAX = 10
@@ -59,11 +55,13 @@ class ObjectStore:
         self._place = place
         self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
         self._named: set[Path] = set()  # directories below it whose names are on disk
+        self._library = _library()
+        from_url, failures = self._library.store.from_url, self._library.exceptions
         try:
             if self._directory is not None:
                 make_directory(self._directory, 0o777)
             self._store = from_url(url) if self._directory else from_url(url, **_options(url))
-        except (BaseError, OSError, ValueError) as wrong:
+        except (failures.BaseError, OSError, ValueError) as wrong:
             raise ObjectStoreFailed(f"{url} cannot be used: {_sentence(wrong)}") from wrong
 
     def below(self, place: str) -> ObjectStore:
@@ -82,7 +80,7 @@ class ObjectStore:
             return True
         try:
             self._put(path, content, mode="create")
-        except AlreadyExistsError:
+        except self._library.exceptions.AlreadyExistsError:
             return False
         return True
 
@@ -125,7 +123,7 @@ class ObjectStore:
         """The content, or None when there is no such object."""
         try:
             return self._call(
-                lambda store, at: bytes(obstore.get(store, at).bytes()), self._place + path
+                lambda store, at: bytes(self._library.get(store, at).bytes()), self._place + path
             )
         except FileNotFoundError:
             return None
@@ -135,7 +133,7 @@ class ObjectStore:
         if self._directory is not None:
             _ask_the_server((self._directory / (self._place + path)).parent)
         try:
-            self._call(obstore.head, self._place + path)
+            self._call(self._library.head, self._place + path)
         except FileNotFoundError:
             return False
         return True
@@ -144,7 +142,7 @@ class ObjectStore:
         """Write the content to a file; -> whether there is such an object."""
 
         def copy(store: Any, at: str) -> None:
-            for piece in obstore.get(store, at).stream(PIECE_BYTES):
+            for piece in self._library.get(store, at).stream(PIECE_BYTES):
                 target.write(piece)
 
         try:
@@ -156,24 +154,22 @@ class ObjectStore:
     def names(self, folder: str) -> list[str]:
         """Paths below a folder, counted from it, in order."""
         start = f"{self._place}{folder}/" if folder else self._place
-        found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
-        return sorted(each["path"].removeprefix(start) for each in found)
+        return sorted(each["path"].removeprefix(start) for each in self._below(start))
 
     def stored_at(self, folder: str) -> dict[str, int]:
         """Name -> when it was stored, Unix milliseconds by the store's clock, of every object below
         a folder.
         """
         start = f"{self._place}{folder}/"
-        found = self._call(lambda store, at: obstore.list(store, at.rstrip("/")).collect(), start)
         return {
             each["path"].removeprefix(start): int(each["last_modified"].timestamp() * 1000)
-            for each in found
+            for each in self._below(start)
         }
 
     def folders(self) -> list[str]:
         """Names of the folders right below."""
         found = self._call(
-            lambda store, at: obstore.list_with_delimiter(store, at.rstrip("/")), self._place
+            lambda store, at: self._library.list_with_delimiter(store, at.rstrip("/")), self._place
         )
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
@@ -185,11 +181,17 @@ class ObjectStore:
                 (self._directory / path).unlink(missing_ok=True)
             return
         for start in range(0, len(waiting), NAMES_PER_DELETE_MAX):
-            self._call(obstore.delete, waiting[start : start + NAMES_PER_DELETE_MAX])
+            self._call(self._library.delete, waiting[start : start + NAMES_PER_DELETE_MAX])
+
+    def _below(self, start: str) -> Any:
+        """Every object whose path begins so: its path, when it was stored, and more."""
+        return self._call(
+            lambda store, at: self._library.list(store, at.rstrip("/")).collect(), start
+        )
 
     def _put(self, path: str, content: Any, **options: Any) -> None:
         try:
-            self._call(obstore.put, self._place + path, content, **options)
+            self._call(self._library.put, self._place + path, content, **options)
         except (
             FileNotFoundError
         ) as missing:  # a directory, such as that of a disk that is not mounted
@@ -209,9 +211,9 @@ class ObjectStore:
     def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
         try:
             return verb(self._store, path, *arguments, **options)
-        except (AlreadyExistsError, FileNotFoundError):
+        except (self._library.exceptions.AlreadyExistsError, FileNotFoundError):
             raise
-        except (BaseError, OSError) as failed:
+        except (self._library.exceptions.BaseError, OSError) as failed:
             raise ObjectStoreFailed(f"{self.url}: {_sentence(failed)}") from failed
 
     def _sync(self, path: str) -> None:
@@ -238,6 +240,23 @@ class ObjectStore:
                 folder = folder.parent
         except OSError as failed:
             raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
+
+
+def _library() -> Any:
+    """`obstore`, imported by who has an object store. Raises ObjectStoreFailed where it, or what
+    packs the log, is not installed.
+    """
+    try:
+        import obstore
+        import obstore.exceptions
+        import obstore.store
+        import zstandard  # noqa: F401
+    except ImportError:
+        raise ObjectStoreFailed(
+            "Object storage needs packages that are not installed. Run pip install "
+            "'mneme[cluster]', or leave object_store.url out."
+        ) from None
+    return obstore
 
 
 @contextlib.contextmanager

@@ -17,11 +17,12 @@ import struct
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-
-import zstandard
+from typing import TYPE_CHECKING, BinaryIO
 
 from storage.store import StoreDamaged, geometry
+
+if TYPE_CHECKING:
+    import zstandard  # an extra: imported by who ships or restores
 
 DIGEST_BYTES = 16
 PAGES_MAX = 1 << 15  # of one object: 128 MiB where a page has 4 KiB
@@ -91,6 +92,8 @@ def pack(data_file: Path, now: Pages, numbers: array[int], start: Path) -> list[
     """Write objects with these pages of the file -> their files, which are called `start` and a
     number.
     """
+    import zstandard
+
     made = []
     with data_file.open("rb") as file:
         for first in range(0, len(numbers) or 1, PAGES_MAX):
@@ -108,6 +111,8 @@ def pack(data_file: Path, now: Pages, numbers: array[int], start: Path) -> list[
 
 def unpack(source: BinaryIO, data_file: Path) -> None:
     """Put an object's pages into the file, which gets the length it had. Raises StoreDamaged."""
+    import zstandard
+
     with (
         zstandard.ZstdDecompressor().stream_reader(source) as stream,
         data_file.open("r+b" if data_file.exists() else "w+b") as file,

@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
-import zstandard
 
 from storage.store import StoreError
 
@@ -61,6 +60,8 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
 
     def packed(self) -> tuple[bytes, bytes]:
         """-> (the object's bytes, its hash)"""
+        import zstandard  # an extra: imported by who ships or restores
+
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(self))
         digest = hashlib.sha256(content).digest()
         return _MAGIC + digest + content, digest
@@ -94,6 +95,8 @@ def is_torn(content: bytes) -> bool:
     begun = content[: sectors * _SECTOR_BYTES]
     if len(begun) <= _HEAD_BYTES:
         return begun.startswith(_MAGIC) or _MAGIC.startswith(begun)
+    import zstandard
+
     stream = zstandard.ZstdDecompressor().decompressobj()
     try:
         stream.decompress(begun[_HEAD_BYTES:])
@@ -109,6 +112,8 @@ def unpacked(content: bytes, number: int, previous: bytes) -> tuple[Segment, byt
     digest, packed = content[len(_MAGIC) : _HEAD_BYTES], content[_HEAD_BYTES:]
     if content[: len(_MAGIC)] != _MAGIC or hashlib.sha256(packed).digest() != digest:
         raise SegmentDamaged(f"segment {number} of the log is damaged: checksum.")
+    import zstandard
+
     segment = _decode_segment(zstandard.ZstdDecompressor().decompress(packed))
     if segment.number != number:
         raise SegmentDamaged(

@@ -39,7 +39,6 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
-import zstandard
 
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
 from storage.replication.pages import Pages, changed, pack, pages_of, remember, remembered
@@ -327,6 +326,8 @@ def _scratch(folder: Path) -> Iterator[Path]:
 
 
 def unpack_file(source: BinaryIO, target: BinaryIO) -> None:
+    import zstandard
+
     zstandard.ZstdDecompressor().copy_stream(source, target)
 
 

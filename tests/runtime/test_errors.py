@@ -29,6 +29,7 @@ def every_error() -> list[errors.ApiError]:
         errors.RateLimited("m", limit=60, retry_after_seconds=3),
         errors.HeadersTooLarge("m"),
         errors.InternalError("m"),
+        errors.NotInstalled("m"),
         errors.UpstreamFailed("m"),
         errors.Unavailable("m"),
         errors.UpstreamTimeout("m"),

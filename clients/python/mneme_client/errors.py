@@ -29,6 +29,7 @@ MnemeError
     ├── HeadersTooLarge        431
     └── ServerError            5xx
         ├── InternalError          500 internal_error
+        ├── NotInstalled           501
         ├── UpstreamFailed         502
         ├── Unavailable            503
         └── UpstreamTimeout        504
@@ -243,6 +244,14 @@ class ServerError(ApiError):
 
 class InternalError(ServerError):
     statuses, codes = (500,), ("internal_error",)
+
+
+class NotInstalled(ServerError):
+    """The service lacks packages that the operation needs; the message has the line that installs
+    them.
+    """
+
+    statuses = (501,)
 
 
 class UpstreamFailed(ServerError):

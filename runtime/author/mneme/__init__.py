@@ -64,6 +64,7 @@ from runtime.errors import (
     Conflict,
     FeatureNotAvailable,
     NotFound,
+    NotInstalled,
     PayloadTooLarge,
     PermissionDenied,
     PreconditionFailed,
@@ -74,6 +75,7 @@ from runtime.errors import (
     UpstreamTimeout,
     ValidationFailed,
 )
+from runtime.extras import Extra
 from runtime.inference import InferenceUnavailable, Models
 from runtime.settings import Section, Settings
 from runtime.timestamps import Timestamp, iso
@@ -94,6 +96,7 @@ __all__ = [
     "Counter",
     "Derived",
     "Event",
+    "Extra",
     "Feature",
     "FeatureNotAvailable",
     "Finding",
@@ -110,6 +113,7 @@ __all__ = [
     "Models",
     "Mount",
     "NotFound",
+    "NotInstalled",
     "Offer",
     "Operation",
     "Origin",

@@ -32,6 +32,7 @@ from runtime.api.plugin import (
 )
 from runtime.api.tiers import NO_OFFER, Feature
 from runtime.api.tools import Tool
+from runtime.extras import Extra
 from runtime.settings import Section
 from serve_app import PLUGINS
 from storage.indexes import BitmapIndex
@@ -174,6 +175,10 @@ def test_plugins_come_after_what_they_require() -> None:
         (
             [Plugin(name, retrievers=(Retriever("near", print),)) for name in "ab"],
             "retriever 'near' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [Plugin("a", operations=(operation(extra=Extra("x", ("nothing",), "")),))],
+            "operation 'a.get' needs the extra 'x', which plugin 'a' does not declare",
         ),
         (
             [Plugin(name, models={"m": print}) for name in "ab"],

@@ -73,6 +73,10 @@ class Note(View):
     id: str
 
 
+class NewNote(mneme.Body):
+    text: str
+
+
 NOTES = Table("notes.rows", key=("n",), row=bytes)
 NOTE_ID = "nte_01hzx3v6k8c9qj2m4n5p7r8s9t0v1w2x"
 
@@ -111,6 +115,21 @@ def read(**fields):
     base = {"name": "notes.read", "method": "GET", "path": "/v1/notes", "handler": crash}
     base |= {"summary": "Read", "response": Note, "example_reply": {"id": "x"}}
     return replace(NOTES_PLUGIN, operations=(MAKE, Read(**{**base, **fields})))
+
+
+def test_what_needs_an_extra_of_the_package_names_its_line(tmp_path: Path) -> None:
+    """Where only some requests need it, the others go on."""
+    ink = mneme.Extra("ink", ("no_such_package",), "writing in ink", package="mneme-plugin-notes")
+    one = replace(MAKE, extra=lambda body: ink if body.text == "in ink" else None, body=NewNote)
+    plugin = replace(NOTES_PLUGIN, operations=(one,), extras=(ink,))
+    with Harness(tmp_path / "data", plugin) as service:
+        me = service.register()
+        assert service.request("POST", "/v1/notes", {"text": "x"}, who=me).status_code == 200
+        answer = service.request("POST", "/v1/notes", {"text": "in ink"}, who=me)
+    assert answer.status_code == 501
+    said = answer.json()["error"]["message"]
+    assert "what writing in ink needs" in said
+    assert said.endswith("pip install 'mneme-plugin-notes[ink]'")
 
 
 @pytest.mark.parametrize(

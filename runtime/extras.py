@@ -1,0 +1,61 @@
+"""Extras: packages that a service can do without, as long as nobody asks for what needs them.
+
+pyproject.toml says which packages are of an extra. Whoever uses them declares it: a plugin in its
+`extras`, an operation in its `extra`. What is asked for and not installed is NotInstalled, 501,
+with the line that installs it; `mneme doctor` names what is missing beforehand. Settings that ask
+for one that is missing are refused at the start, with the same line.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import cache
+
+from runtime.errors import NotInstalled
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Packages that only some of what a package offers needs.
+
+    name     what is installed is `package[name]`
+    modules  what its packages are imported as
+    purpose  what cannot be done without, such as "reading PDF files"
+    package  whose extra it is
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    purpose: str
+    package: str = "mneme"
+
+    @property
+    def command(self) -> str:
+        """The line that installs it."""
+        return f"pip install '{self.package}[{self.name}]'"
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether any of its modules is not there. What is installed while the service runs is seen
+        after the next start.
+        """
+        return not all(_is_there(module) for module in self.modules)
+
+    def require(self) -> None:
+        """Raises NotInstalled where it is missing."""
+        if self.is_missing:
+            raise NotInstalled(
+                f"This service is installed without what {self.purpose} needs. Whoever runs it "
+                f"installs that with: {self.command}"
+            )
+
+
+LLM = Extra("llm", ("httpx2", "openai"), "asking a language model")
+MCP = Extra("mcp", ("httpx2", "mcp"), "serving agents over MCP")
+CLUSTER = Extra("cluster", ("obstore", "zstandard"), "shipping the log to object storage")
+
+
+@cache
+def _is_there(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
