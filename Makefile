@@ -17,12 +17,15 @@ FAST := -m "not ray and not slow" tests/test_house.py tests/test_glossary.py tes
 	$(addprefix --ignore tests/,storage/replication storage/indexes/vectors plugins/accounts/test_erasure.py \
 	plugins/billing plugins/chat plugins/documents plugins/ingestion/test_language_model.py plugins/learning plugins/mcp)
 
+# What clients/typescript is made and tested with, once it is called for.
+NODE_MODULES := { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent; }
+
 # Each process that a test starts would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: build run test test-fast test-long test-browser test-integrations check audit pins types docs client graph clean
+.PHONY: build run test test-fast test-long test-browser test-clients test-integrations check audit pins types docs client graph clean
 
 build: $(STAMP)
 
@@ -62,6 +65,11 @@ test-browser: build
 # clients/integrations, each with its framework in an environment of its own: make test-integrations ARGS="langgraph"
 test-integrations: build
 	@$(BIN)/python -m tests.clients.run_integrations $(ARGS)
+
+# The TypeScript client against a service of its own, and its package in an empty project. Node 20 or newer, and npm.
+test-clients: build
+	@command -v npm >/dev/null || { echo "The tests of clients/typescript need Node 20 or newer, and npm." >&2; exit 1; }
+	@cd clients/typescript && $(NODE_MODULES) && npm run --silent typecheck && npm test --silent -- $(ARGS)
 
 check: build audit
 	@$(BIN)/ruff format --check .
@@ -105,10 +113,12 @@ docs: build
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "The site is in build/site: open build/site/index.html."
 
-# The operations and models of clients/python, from the OpenAPI document.
+# The operations and models of clients/python and clients/typescript, from the OpenAPI document.
 client: build
 	@$(BIN)/python -m runtime.cli.export_openapi > openapi.json.new
 	@$(BIN)/python clients/python/generate.py < openapi.json.new
+	@if command -v npm >/dev/null; then cd clients/typescript && $(NODE_MODULES) && node generate.mjs < ../../openapi.json.new; else \
+		echo "npm is not here: clients/typescript stays as it was." >&2; fi
 	@head -c -1 openapi.json.new | sha256sum | cut -d' ' -f1 > tests/contract/openapi.sha256 && rm openapi.json.new
 
 # Which package imports which, and whether any two import each other.

@@ -28,6 +28,7 @@ PAGES = {
     "PLUGINS.md": "plugins.md",
     "SECURITY.md": "security.md",
     "clients/python/README.md": "python-client.md",
+    "clients/typescript/README.md": "typescript.md",
     "loadtests/RESULTS.md": "measurements.md",
     "tests/PROMISES.md": "promises.md",
 }

@@ -50,7 +50,12 @@ NOT_RUN = {
     "the package mem0ai is not among what is installed here": 1,
 }
 READ = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OTHERS = [*ROOT.glob("*.md"), ROOT / "clients/python/README.md", ROOT / "loadtests/RESULTS.md"]
+OTHERS = [
+    *ROOT.glob("*.md"),
+    ROOT / "clients/python/README.md",
+    ROOT / "clients/typescript/README.md",
+    ROOT / "loadtests/RESULTS.md",
+]
 LINKING = sorted({*READ, *OTHERS, ROOT / "tests/PROMISES.md"})
 FENCED = re.compile(
     r"(?:^<!-- not run: ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE
