@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 09756ed756ba41ff407c4c27fc24d7309bb32eb743b504bae7a34e8165430e6f
+// SHA-256 of the document: 6323bbcff95f9b2d23855fceb9db9303231595b7949150827e9f219784136f92
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 09756ed756ba41ff407c4c27fc24d7309bb32eb743b504bae7a34e8165430e6f
+// SHA-256 of the document: 6323bbcff95f9b2d23855fceb9db9303231595b7949150827e9f219784136f92
 
 export interface paths {
     "/docs": {
@@ -5949,6 +5949,16 @@ export interface components {
             /** @description A promoted version, or 0 for the defaults. */
             version: number;
         };
+        Room: {
+            /** @description Memories; -1 is unlimited. */
+            memories: number;
+            /** @description Documents; -1 is unlimited. */
+            documents: number;
+            /** @description Entities; -1 is unlimited. */
+            entities: number;
+            /** @description Bytes of the documents' files; -1 is unlimited. */
+            file_bytes: number;
+        };
         RotatedWebhook: {
             /** @description The webhook's id. */
             id: string;
@@ -6271,8 +6281,14 @@ export interface components {
             memories: number;
             /** @description Documents. */
             documents: number;
+            /** @description Entities of the knowledge graph. */
+            entities: number;
+            /** @description Bytes of the documents' files, each content once. */
+            file_bytes: number;
             /** @description Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many. */
             bytes: number;
+            /** @description What the tier has room for; a write beyond it is refused, and reads go on. */
+            limits: components["schemas"]["Room"];
         };
         StudentParameters: {
             /** @constant */
@@ -6370,6 +6386,12 @@ export interface components {
             requests_per_minute: number;
             /** @description Bytes of stored files; -1 is unlimited. */
             file_bytes: number;
+            /** @description Memories that may be kept; -1 is unlimited. */
+            memories: number;
+            /** @description Documents that may be kept; -1 is unlimited. */
+            documents: number;
+            /** @description Entities that may be asked for; -1 is unlimited. */
+            entities: number;
         };
         TierChanged: {
             /** @description The memory's id. */
