@@ -4,14 +4,15 @@ group.
 A job without a group runs in the shard's own, which has room for `own_at_once`. A job that waits
 for somebody else's server names a group, such as the receiver it calls: GROUP_JOBS_AT_ONCE of a
 group run at once, GROUPS_JOBS_MAX of all named groups together. Groups take turns, so a group whose
-jobs hang holds up its own and nobody else's.
+jobs hang holds up its own and nobody else's. Within a group the accounts take turns: one that has
+thousands waiting delays the one job of another by a single job.
 
 Invariant: a named group is in `_turns` exactly when it has a waiting job and room for it.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -19,9 +20,45 @@ from runtime.api.call import Due
 from runtime.limits import GROUP_JOBS_AT_ONCE, GROUPS_JOBS_MAX
 
 
+class _Waiting:
+    """Jobs in the order they will run: each account's in the order they came, one of each account
+    after the other.
+    """
+
+    def __init__(self) -> None:
+        self._of_account: OrderedDict[tuple[int, int], deque[Due]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, due: Due) -> None:
+        self._of_account.setdefault((due.slot, due.tenant), deque()).append(due)
+        self._count += 1
+
+    def popleft(self) -> Due:
+        account, own = self._of_account.popitem(last=False)
+        due = own.popleft()
+        self._count -= 1
+        if own:
+            self._of_account[account] = own  # behind all others
+        return due
+
+    def remove(self, slots: Collection[int]) -> list[Due]:
+        """Take out the jobs of these slots; -> them."""
+        gone = [account for account in self._of_account if account[0] in slots]
+        removed = [due for account in gone for due in self._of_account.pop(account)]
+        self._count -= len(removed)
+        return removed
+
+    def oldest(self) -> int:
+        """When the first of some account was due that has waited longest. Not for none."""
+        return min(own[0].run_at for own in self._of_account.values())
+
+
 @dataclass(slots=True, eq=False)
 class _Group:
-    waiting: deque[Due] = field(default_factory=deque)
+    waiting: _Waiting = field(default_factory=_Waiting)
     running: int = 0
 
 
@@ -86,12 +123,9 @@ class ConcurrencyGroups:
         """Take out what waits of these slots; -> it."""
         removed = []
         for name, group in [("", self._own), *self._groups.items()]:
-            gone = [due for due in group.waiting if due.slot in slots]
-            if not gone:
-                continue
+            gone = group.waiting.remove(slots)
             removed += gone
-            group.waiting = deque(due for due in group.waiting if due.slot not in slots)
-            if name and not group.waiting:
+            if gone and name and not group.waiting:
                 if group in self._turns:
                     self._turns.remove(group)
                 if not group.running:
@@ -106,7 +140,7 @@ class ConcurrencyGroups:
         """When the longest waiting of them was due."""
         return min(
             (
-                group.waiting[0].run_at
+                group.waiting.oldest()
                 for group in (self._own, *self._groups.values())
                 if group.waiting
             ),
@@ -115,7 +149,7 @@ class ConcurrencyGroups:
 
     def stats(self, now_ms: int) -> dict[str, int]:
         """Figures of the named groups, for metrics."""
-        held = [group.waiting[0].run_at for group in self._groups.values() if group.waiting]
+        held = [group.waiting.oldest() for group in self._groups.values() if group.waiting]
         return {
             "open": len(self._groups),
             "running": self._running,

@@ -124,11 +124,14 @@ class JobLoop:
         anything.
         """
         soon = self._parts.now_ms() + JOBS_WAITING_SECONDS * 1000
-        return (
-            sum(due.run_at <= soon for due in self._heap)
-            + self._groups.waiting()
-            + len(self._running)
-        )
+        # Below one that is due later all are, so what is set for later costs nothing here.
+        places, due_soon = [0], 0
+        while places:
+            place = places.pop()
+            if place < len(self._heap) and self._heap[place].run_at <= soon:
+                due_soon += 1
+                places += (2 * place + 1, 2 * place + 2)
+        return due_soon + self._groups.waiting() + len(self._running)
 
     def oldest_age_ms(self) -> int:
         """How long the most overdue queued job has waited, in milliseconds."""

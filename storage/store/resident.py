@@ -1,12 +1,16 @@
 """Derived per-tenant state kept in memory: vector matrices, graphs, columns; bounded by bytes,
-evicted by least use.
+evicted by least use, an account at a time.
 
 It owns which states are resident and how many bytes they take together. It does not know what a
 state is, only its `nbytes`, and it is never the truth: whatever is dropped here is built again from
 the store on next use.
 
-Invariant: after each call the states' bytes sum to at most `bytes_max`, unless one state alone is
-larger; that one stays until another is used, since a search in progress needs it anyway.
+A search needs all states of its account. So an account leaves as a whole, and never a part of the
+one in use: where states of one account drove out each other, every search would load all of them.
+
+Invariant: after each call the states' bytes sum to at most `bytes_max`, unless the account used
+last is larger by itself; it stays whole until another is used, and `stats` tells how much it is
+over.
 """
 
 from __future__ import annotations
@@ -25,11 +29,11 @@ class Resident(Protocol):
 
 
 State = TypeVar("State", bound=Resident)
-Key = tuple[str, Hashable]  # (index name, scope)
+Key = tuple[str, Hashable]  # (index name, scope); an account is a scope
 
 
 class ResidentCache:
-    """Thread-safe LRU from (index name, scope) to state.
+    """Thread-safe map from (index name, scope) to state; the scope used longest ago leaves first.
 
     bytes_max  how many bytes may stay; may be assigned later and counts from the next call on
     """
@@ -37,7 +41,8 @@ class ResidentCache:
     def __init__(self, bytes_max: int):
         self.bytes_max = bytes_max
         self._lock = threading.Lock()
-        self._states: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
+        # scope -> index name -> (state, its bytes), the scope used last at the end
+        self._accounts: OrderedDict[Hashable, dict[str, tuple[Any, int]]] = OrderedDict()
         self._loading: dict[Key, threading.Lock] = {}
         self._bytes = 0
         self._hits = self._misses = self._evictions = 0
@@ -73,7 +78,7 @@ class ResidentCache:
     def peek(self, key: Key) -> Any | None:
         """The state if it is resident, without counting as a use."""
         with self._lock:
-            entry = self._states.get(key)
+            entry = self._entry(key)
             return None if entry is None else entry[0]
 
     def put(self, key: Key, state: Resident) -> None:
@@ -86,50 +91,63 @@ class ResidentCache:
         resident.
         """
         with self._lock:
-            entry = self._states.get(key)
+            entry = self._entry(key)
             if entry is not None:
                 self._store(key, entry[0])
 
     def drop(self, key: Key) -> None:
         """Forget one state, if it is there."""
+        name, scope = key
         with self._lock:
-            entry = self._states.pop(key, None)
+            entry = self._entry(key)
             if entry is not None:
                 self._bytes -= entry[1]
+                del self._accounts[scope][name]
+                if not self._accounts[scope]:
+                    del self._accounts[scope]
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._states.clear()
+            self._accounts.clear()
             self._bytes = 0
 
     def stats(self) -> dict[str, int]:
-        """states, bytes, bytes_max, hits, misses, evictions."""
+        """accounts, states, bytes, bytes_max, bytes_over (of one account that alone is larger),
+        hits, misses, evictions (of accounts).
+        """
         with self._lock:
             return {
-                "states": len(self._states),
+                "accounts": len(self._accounts),
+                "states": sum(map(len, self._accounts.values())),
                 "bytes": self._bytes,
                 "bytes_max": self.bytes_max,
+                "bytes_over": max(0, self._bytes - self.bytes_max),
                 "hits": self._hits,
                 "misses": self._misses,
                 "evictions": self._evictions,
             }
 
+    def _entry(self, key: Key) -> tuple[Any, int] | None:
+        name, scope = key
+        return self._accounts.get(scope, {}).get(name)
+
     def _touch(self, key: Key) -> Any | None:
-        entry = self._states.get(key)
+        entry = self._entry(key)
         if entry is None:
             return None
-        self._states.move_to_end(key)
+        self._accounts.move_to_end(key[1])
         return entry[0]
 
     def _store(self, key: Key, state: Resident) -> None:
+        name, scope = key
+        account = self._accounts.setdefault(scope, {})
+        self._accounts.move_to_end(scope)
         size = state.nbytes
-        before = self._states.pop(key, None)
-        if before is not None:
-            self._bytes -= before[1]
-        self._states[key] = (state, size)
-        self._bytes += size
-        while self._bytes > self.bytes_max and len(self._states) > 1:
-            _, (_, freed) = self._states.popitem(last=False)
-            self._bytes -= freed
+        _, before = account.get(name, (None, 0))
+        account[name] = (state, size)
+        self._bytes += size - before
+        while self._bytes > self.bytes_max and len(self._accounts) > 1:
+            _, gone = self._accounts.popitem(last=False)
+            self._bytes -= sum(freed for _, freed in gone.values())
             self._evictions += 1

@@ -32,6 +32,24 @@ def test_a_group_has_so_many_and_the_rest_waits_its_turn() -> None:
     assert groups.stats(now_ms=10) == {"open": 2, "running": 3, "waiting": 2, "oldest_age_ms": 7}
 
 
+def test_accounts_take_turns_within_a_group() -> None:
+    for group in ("", "a"):
+        groups = ConcurrencyGroups(own_at_once=1, group_at_once=1)
+        for n in range(1000):
+            groups.put(due(f"many{n}", group)._replace(tenant=1))
+        groups.put(due("one", group, run_at=5)._replace(tenant=2))
+        ran = []
+        for _ in range(4):
+            (job_id,) = taken(groups)
+            groups.done(due(job_id, group))
+            ran.append(job_id)
+        assert ran == ["many0", "one", "many1", "many2"]
+        assert (groups.waiting(), groups.oldest()) == (997, 0)
+        groups.put(due("elsewhere", group)._replace(slot=3))
+        assert [job.job_id for job in groups.remove({3})] == ["elsewhere"]
+        assert groups.waiting() == 997
+
+
 def test_all_lanes_together_have_so_many_and_still_take_turns() -> None:
     groups = ConcurrencyGroups(own_at_once=1, group_at_once=2, groups_max=3)
     for group in "abc":

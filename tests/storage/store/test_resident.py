@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -13,18 +14,21 @@ class State:
     nbytes: int
 
 
-def test_least_used_goes_first():
-    residents = ResidentCache(bytes_max=30)
-    for name in "abc":
-        residents.put((name, 1), State(10))
-    residents.get(("a", 1), lambda: pytest.fail("a is resident"))
-    residents.put(("d", 1), State(10))
-    assert residents.peek(("b", 1)) is None
-    assert all(residents.peek((name, 1)) for name in "acd")
+def test_the_account_least_used_goes_first_and_whole():
+    residents = ResidentCache(bytes_max=40)
+    for account in (1, 2, 3):
+        residents.put(("a", account), State(6))
+        residents.put(("b", account), State(6))
+    residents.get(("a", 1), lambda: pytest.fail("account 1 is resident"))
+    residents.put(("a", 4), State(10))
+    assert residents.peek(("a", 2)) is None and residents.peek(("b", 2)) is None
+    assert all(residents.peek((name, account)) for name in "ab" for account in (1, 3))
     assert residents.stats() == {
-        "states": 3,
-        "bytes": 30,
-        "bytes_max": 30,
+        "accounts": 3,
+        "states": 5,
+        "bytes": 34,
+        "bytes_max": 40,
+        "bytes_over": 0,
         "hits": 1,
         "misses": 0,
         "evictions": 1,
@@ -35,20 +39,33 @@ def test_growth_counts_when_announced():
     residents = ResidentCache(bytes_max=30)
     first, second = State(10), State(10)
     residents.put(("a", 1), first)
-    residents.put(("b", 1), second)
+    residents.put(("a", 2), second)
     second.nbytes = 25
-    residents.resize(("b", 1))
+    residents.resize(("a", 2))
     assert residents.peek(("a", 1)) is None
     assert residents.stats()["bytes"] == 25
     residents.resize(("gone", 1))
 
 
-def test_a_state_larger_than_the_bound_stays_until_the_next():
+def test_an_account_larger_than_the_bound_is_loaded_once_and_stays_until_another_is_used():
     residents = ResidentCache(bytes_max=10)
-    residents.get(("a", 1), lambda: State(100))
-    assert residents.peek(("a", 1)) is not None
-    residents.put(("b", 1), State(1))
-    assert residents.peek(("a", 1)) is None
+    loads = []
+
+    def load(name: str, size: int) -> State:
+        loads.append(name)
+        return State(size)
+
+    def search(account: int, size: int) -> None:
+        for name in "abcd":
+            residents.get((name, account), partial(load, name, size))
+
+    for _ in range(20):
+        search(1, 100)
+    assert loads == ["a", "b", "c", "d"]
+    assert residents.stats()["bytes_over"] == 390
+    search(2, 1)
+    assert all(residents.peek((name, 1)) is None for name in "abcd")
+    assert residents.stats()["bytes_over"] == 0
 
 
 def test_drop_and_clear_give_bytes_back():
