@@ -16,8 +16,8 @@ The rows are the truth. Everything else is derived from them and may be lost at 
   of the last change known of each ordinal. It is read from the first search's snapshot and fed by
   `apply` after commits;
 - the graph, above `exact_max` vectors. It only proposes candidates: scores never come from it.
-  Vectors it has not taken up yet are *pending* and are scanned, so an answer never depends on how
-  far the graph has come;
+  It grows on a thread of its own (storage/indexes/vectors/builder.py). Vectors it has not taken up
+  yet are *pending* and are scanned, so an answer never depends on how far the graph has come;
 - a checkpoint of the graph under `indexes/`, with the sequence it covers and digests. What changed
   since is replayed from the stamps; a checkpoint that is damaged, foreign or from the future is
   ignored, and the graph grows again.

@@ -18,8 +18,8 @@ Invariants
 - A head is written after the file it names, both synced and renamed into place, so a crash leaves
   the former checkpoint or the new one. Nothing is used whose digest does not match: hnswlib trusts
   its file and would crash on a damaged one.
-- `members` are in the graph and not marked deleted; `pending` should be in it but are absent, or
-  there in an older form.
+- `members` are in the graph and were not dropped since; `pending` should be in it but are absent,
+  or there in an older form.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,19 +56,27 @@ Vectors = NDArray[np.float32]
 
 
 class Graph:
-    """HNSW by dot product; labels are ordinals. Not thread-safe: a search must not meet a
-    change.
+    """HNSW by dot product; labels are ordinals.
+
+    Its sets belong to whoever holds the lock of its space, who so decides what is to be taken up;
+    the index itself has a lock of its own. So a commit never waits for an insertion, and a search
+    for one call of `take` at most, since hnswlib lets no search meet a change.
     """
 
-    def __init__(self, width: int, index: hnswlib.Index | None = None):
+    def __init__(
+        self, width: int, index: hnswlib.Index | None = None, members: BitMap | None = None
+    ):
         if index is None:
             index = hnswlib.Index("ip", width)
             index.init_index(_ELEMENTS_MIN, M=LINKS, ef_construction=BUILD_BREADTH)
         self.width = width
-        self.members = BitMap()
+        self.members = BitMap() if members is None else members
         self.pending = BitMap()
+        self._gone = BitMap()  # what the index may still find
         self._index = index
-        self._changed = True
+        self._turn = threading.Lock()
+        self._unmarked = BitMap(self.members)  # labels of the index that it finds
+        self._changed = members is None
 
     @property
     def nbytes(self) -> int:
@@ -81,34 +90,57 @@ class Graph:
         """Whether deleted vectors have come to weigh too much."""
         return self._index.get_current_count() > WASTE_MAX * len(self.members)
 
-    def take(self, ordinals: NDArray[np.int64], vectors: Vectors) -> None:
-        """Add vectors, or replace those of ordinals already in; they are pending no longer."""
-        needed = self._index.get_current_count() + len(ordinals)
-        if needed > self._index.get_max_elements():
-            self._index.resize_index(needed * 3 // 2)
-        self._index.add_items(vectors, ordinals)
-        taken = BitMap(ordinals.astype(np.uint32))
-        self.members |= taken
-        self.pending -= taken
-        self._changed = True
+    @property
+    def is_behind(self) -> bool:
+        """Whether `take` has anything to do."""
+        return bool(self.pending or self._gone)
 
     def drop(self, ordinal: int) -> None:
         """Let the ordinal be found no more."""
         self.pending.discard(ordinal)
-        if ordinal in self.members:
+        self.members.discard(ordinal)
+        self._gone.add(ordinal)
+
+    def handed_over(self) -> BitMap:
+        """What was dropped since the last call, for `take`."""
+        gone, self._gone = self._gone, BitMap()
+        return gone
+
+    def took(self, ordinals: BitMap) -> None:
+        """Count what was given to `take` as taken up."""
+        self.members |= ordinals
+        self.pending -= ordinals
+
+    def take(self, ordinals: NDArray[np.int64], vectors: Vectors, gone: BitMap) -> None:
+        """Add vectors, or replace those of ordinals already in; find no more what is `gone`. Calls
+        come one after the other.
+        """
+        with self._turn:
+            self._mark(gone)
+            if len(ordinals):
+                needed = self._index.get_current_count() + len(ordinals)
+                if needed > self._index.get_max_elements():
+                    self._index.resize_index(needed * 3 // 2)
+                self._index.add_items(vectors, ordinals, num_threads=1)
+                self._unmarked |= BitMap(ordinals.astype(np.uint32))
+                self._changed = True
+
+    def _mark(self, gone: BitMap) -> None:
+        for ordinal in gone & self._unmarked:
             self._index.mark_deleted(ordinal)
-            self.members.remove(ordinal)
             self._changed = True
+        self._unmarked -= gone
 
     def near(self, queries: Vectors, fetch: int) -> NDArray[np.uint64] | None:
         """(queries, fetch) ordinals, nearest first, or None when the walk through the graph reached
-        fewer.
+        fewer. Some may have been dropped meanwhile.
         """
-        self._index.set_ef(max(SEARCH_BREADTH, 2 * fetch))
-        try:
-            return self._index.knn_query(queries, k=fetch)[0]
-        except RuntimeError:  # hnswlib's way to say so
-            return None
+        with self._turn:
+            self._index.set_ef(max(SEARCH_BREADTH, 2 * fetch))
+            try:
+                return self._index.knn_query(queries, k=fetch, num_threads=1)[0]
+            except RuntimeError:  # hnswlib's way to say so
+                return None
 
     def vectors(self, ordinals: NDArray[np.int64]) -> Vectors:
         """The members' vectors, aligned with `ordinals`."""
@@ -118,14 +150,17 @@ class Graph:
 
     def save(self, place: CheckpointPlace, sequence: int) -> bool:
         """Write the checkpoint unless the one there is of this very state. -> whether it was
-        written.
+        written. Nothing is taken up meanwhile.
         """
+        with self._turn:
+            self._mark(self.handed_over())
         if not self._changed:
             return False
         place.head.parent.mkdir(exist_ok=True)
         partial = place.head.with_suffix(".partial")
         with _memory() as file:
-            self._index.save_index(_path(file))
+            with self._turn:
+                self._index.save_index(_path(file))
             place.put(file, partial)
         digest = _file_digest(partial)
         publish(partial, place.graph(digest))
@@ -242,10 +277,7 @@ def read_checkpoint(
             index.load_index(_path(opened))
     except (StoreDamaged, KeyShredded):  # of another history of this store
         return None
-    graph = Graph(width, index)
-    graph.members = BitMap.deserialize(head.members)
-    graph._changed = False
-    return graph, head.sequence
+    return Graph(width, index, BitMap.deserialize(head.members)), head.sequence
 
 
 def sweep_checkpoints(

@@ -19,8 +19,7 @@ GATHERED_MAX = 4_000  # a filter that leaves no more than this is always scanned
 # neighbours asked of the graph for one query; a filter that would need more is scanned exactly
 FETCH_MAX = 1_024
 PENDING_MAX = 1_000  # a graph with more vectors still to take up is not used
-# of those, how many one apply takes up beside its own, and one step of a checkpoint: about 15 ms
-GRAPH_STEP = 128
+GRAPH_STEP = 32  # of those, how many are taken up at once: about 15 ms, for which a search may wait
 SAMPLE = 16
 
 
@@ -33,6 +32,7 @@ class Space:
         self.width = width
         self._exact_max = exact_max
         self._lock = lock
+        self._building = threading.Lock()  # held by the one who lets the graph take up vectors
         self._floor = floor
         self._codes = Codes.empty(0, width)
         self._used = self._live = 0
@@ -176,15 +176,18 @@ class Space:
                 return None
             share = 1.0 if allowed is None else max(1.0, self._live / len(allowed))
             fetch = int(1.3 * k * share) + 10
-            neighbours = (
-                graph.near(queries, fetch) if fetch <= min(FETCH_MAX, len(graph.members)) else None
-            )
-            if neighbours is None:
+            if fetch > min(FETCH_MAX, len(graph.members)):
+                return None
+        neighbours = graph.near(queries, fetch)
+        if neighbours is None:
+            return None
+        with self._lock:
+            if self.graph is not graph:
                 return None
             codes = self._codes
             answers: list[tuple[Ordinals, NDArray[np.int32]]] = []
             for row in neighbours:
-                candidates = BitMap(row.astype(np.uint32))
+                candidates = BitMap(row.astype(np.uint32)) & graph.members
                 if allowed is not None:
                     candidates &= allowed
                 if len(candidates) < k:
@@ -204,25 +207,42 @@ class Space:
 
     # --- graph ------------------------------------------------------------------------------------
 
-    def advance(self, limit: int = GRAPH_STEP) -> bool:
-        """Start or drop the graph as the number of vectors asks; let it take up pending ones. ->
-        whether more are pending.
-        """
+    @property
+    def is_behind(self) -> bool:
+        """Whether `advance` has anything to do."""
         with self._lock:
-            if self._live <= self._exact_max // 2 or (
-                self.graph is None and self._live <= self._exact_max
-            ):
-                self.graph = None
-                return False
             if self.graph is None:
-                self.graph = Graph(self.width)
-                self.graph.pending = BitMap(
-                    np.flatnonzero(self._row_of != ABSENT).astype(np.uint32)
-                )
-            ordinals = np.array(self.graph.pending[:limit].to_array(), np.int64)
-            if len(ordinals):
-                self.graph.take(ordinals, self._codes.decoded(self._row_of[ordinals]))
-            return bool(self.graph.pending)
+                return self._live > self._exact_max
+            return self.graph.is_behind or self._live <= self._exact_max // 2
+
+    def advance(self) -> bool:
+        """Start or drop the graph as the number of vectors asks; let it take up GRAPH_STEP pending
+        ones. -> whether more are pending. No commit waits for it.
+        """
+        with self._building:
+            with self._lock:
+                if self._live <= self._exact_max // 2 or (
+                    self.graph is None and self._live <= self._exact_max
+                ):
+                    self.graph = None
+                    return False
+                if self.graph is None:
+                    self.graph = Graph(self.width)
+                    self.graph.pending = BitMap(
+                        np.flatnonzero(self._row_of != ABSENT).astype(np.uint32)
+                    )
+                graph = self.graph
+                ordinals = np.array(graph.pending[:GRAPH_STEP].to_array(), np.int64)
+                stamps = self._stamps[ordinals]
+                vectors = self._codes.decoded(self._row_of[ordinals])
+                gone = graph.handed_over()
+            graph.take(ordinals, vectors, gone)
+            with self._lock:
+                # What changed meanwhile is in the graph as it was, and stays pending or dropped.
+                is_same = (self._stamps[ordinals] == stamps) & (self._row_of[ordinals] != ABSENT)
+                unchanged = ordinals[is_same]
+                graph.took(BitMap(unchanged.astype(np.uint32)))
+                return self.graph is graph and graph.is_behind
 
     def save(self, place: CheckpointPlace) -> bool:
         """Finish the graph, rebuilding it when it is mostly deleted vectors, and write its
@@ -233,7 +253,7 @@ class Space:
                 self.graph = None
         while self.advance():
             pass  # others get the lock between two steps
-        with self._lock:
+        with self._building, self._lock:
             if self.graph is None:
                 place.delete()
                 return False

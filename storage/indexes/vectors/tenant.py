@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.indexes.vectors.hnsw import CheckpointPlace
-from storage.indexes.vectors.space import GRAPH_STEP, Space
+from storage.indexes.vectors.space import Space
 from storage.store import OpenStore, Reader, Scope, Table
 
 LOAD_CHUNK = 4_096
@@ -75,8 +75,8 @@ class TenantVectors:
         with self._lock:
             return list(self._spaces.items())
 
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Take over committed changes, in their order."""
+    def apply(self, changes: Sequence[Change]) -> bool:
+        """Take over committed changes, in their order. -> whether some graph is behind them."""
         with self._lock:
             for change in changes:
                 if change.space is None:
@@ -91,8 +91,12 @@ class TenantVectors:
                     self._made(change.space, len(vector)).put_one(
                         change.ordinal, change.sequence, vector
                     )
-            for name in {change.space for change in changes if change.space in self._spaces}:
-                self._spaces[name].advance(GRAPH_STEP + len(changes))
+            return any(space.is_behind for space in self._spaces.values())
+
+    def advance(self) -> bool:
+        """Let each graph that is behind take a step. -> whether one still is."""
+        behind = [space for _, space in self.each_space() if space.is_behind]
+        return any([space.advance() for space in behind])
 
     def settle(self, reader: Reader) -> None:
         """Read in what apply may have missed, as far as this reader sees it."""

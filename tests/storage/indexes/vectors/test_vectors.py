@@ -8,6 +8,7 @@ import itertools
 import random
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from pyroaring import BitMap
 
 from storage.indexes.vectors import BoundVectors, VectorIndex
 from storage.indexes.vectors import space as vectors_space
-from storage.indexes.vectors.hnsw import DIRECTORY
+from storage.indexes.vectors.hnsw import DIRECTORY, Graph
 from storage.store import Identity, Scope, Store
 
 SPACE, WIDTH = "model:16", 16
@@ -26,6 +27,7 @@ GRAPHED = VectorIndex("graphed", exact_max=200)
 IDENTITY = Identity("", 0, 1, 4096, 1)
 ALICE = Scope(2, 1)
 TENANTS = itertools.count(10)
+WAIT_SECONDS_MAX = 60
 CODED = 0.01  # how far a cosine by eight-bit codes of such narrow vectors may be off
 
 
@@ -431,7 +433,16 @@ def large(store: Store) -> dict[int, np.ndarray]:
     found(store, GRAPHED, vectors[0])
     for first in range(1_000, 2_000, 100):
         change(store, GRAPHED, put_all(vectors[first : first + 100], first=first))
+    caught_up(store)
     return dict(enumerate(vectors))
+
+
+def caught_up(store: Store) -> None:
+    """Wait until the graph holds what the commits brought."""
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while store.residents.peek(("graphed", ALICE)).space(SPACE).is_behind:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def graph_of(store: Store) -> object:
@@ -457,6 +468,39 @@ def test_the_graph_recalls_what_the_scan_finds(store: Store, large: dict[int, np
         assert len(found(store, GRAPHED, query, 5_000)) == 2_000
 
 
+def test_no_commit_waits_for_the_graph(
+    store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    take = Graph.take
+
+    def held_up(self: Graph, *given: object) -> None:
+        began.set()
+        assert go_on.wait(WAIT_SECONDS_MAX)
+        take(self, *given)
+
+    monkeypatch.setattr(Graph, "take", held_up)
+    vectors = clustered(40, seed=21)
+    change(store, GRAPHED, put_all(vectors, first=2_000))
+    assert began.wait(WAIT_SECONDS_MAX)
+
+    def meanwhile(bound: BoundVectors) -> None:
+        for number in range(0, 20):
+            assert bound.delete(SPACE, 2_000 + number)
+        for number in range(20, 40):
+            bound.put(SPACE, 2_000 + number, vectors[39 - number])
+
+    change(store, GRAPHED, meanwhile)
+    after = large | {2_000 + number: vectors[39 - number] for number in range(20, 40)}
+    for _ in range(2):
+        assert recall(store, GRAPHED, after, vectors) >= 0.98
+        for vector in vectors:
+            assert not set(found(store, GRAPHED, vector, 500)) & set(range(2_000, 2_020))
+        go_on.set()
+        caught_up(store)
+    assert len(graph_of(store).members) == 2_020
+
+
 def test_the_graph_forgets_and_relearns(store: Store, large: dict[int, np.ndarray]) -> None:
     GRAPHED.checkpoint(store)
     vectors = clustered(2_000, seed=3)
@@ -473,6 +517,8 @@ def test_the_graph_forgets_and_relearns(store: Store, large: dict[int, np.ndarra
 
     change(store, GRAPHED, work)
     queries = clustered(40, seed=6)
+    assert recall(store, GRAPHED, large, queries) >= 0.98, "before the graph knows of it"
+    caught_up(store)
     assert recall(store, GRAPHED, large, queries) >= 0.98
     GRAPHED.checkpoint(store)
     assert recall(store, GRAPHED, large, queries) >= 0.98

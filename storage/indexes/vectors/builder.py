@@ -1,0 +1,56 @@
+"""The thread on which graphs take up vectors, so that no commit waits for one.
+
+It owns whose turn it is. A graph that is behind is no less right: what it has not taken up is
+scanned.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+from storage.indexes.vectors.tenant import TenantVectors
+
+log = logging.getLogger("mneme.vectors")
+
+
+class GraphBuilder:
+    """Lets tenants take steps, one of each after the other, until none is due. The thread ends
+    then, and begins anew with the next that is behind.
+
+    advance  takes one step of a tenant; -> whether another is due
+    """
+
+    def __init__(self, advance: Callable[[TenantVectors], bool]):
+        self._advance = advance
+        self._lock = threading.Lock()
+        self._behind: OrderedDict[TenantVectors, None] = OrderedDict()
+        self._runs = False
+
+    def want(self, tenant: TenantVectors) -> None:
+        """Let the tenant catch up soon."""
+        with self._lock:
+            self._behind[tenant] = None
+            if self._runs:
+                return
+            self._runs = True
+        # Nothing it does has to be finished: what it made is gone with the process.
+        threading.Thread(target=self._run, name="graphs", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._behind:
+                    self._runs = False
+                    return
+                tenant, _ = self._behind.popitem(last=False)
+            try:
+                is_behind = self._advance(tenant)
+            except Exception:
+                log.exception("a graph could not take up its vectors; they are scanned")
+                continue
+            if is_behind:
+                with self._lock:
+                    self._behind.setdefault(tenant)
