@@ -213,6 +213,7 @@ SLOT_CONTEXTS_IN = (
         "plugins/accounts/tickets.py",
         "plugins/accounts/operations.py",
         "plugins/billing/operations.py",
+        "plugins/billing/retained.py",
         "plugins/usage.py",
     ),
 )

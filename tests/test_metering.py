@@ -5,6 +5,7 @@ invoice and ledger agree.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 
 from runtime.api.metering import period_end, period_of
 from tests.support.commands import admin
+from tests.support.log_world import until
 from tests.support.served import Served, served
 
 CONNECTIONS = 32
@@ -156,6 +158,23 @@ def test_events_counters_and_invoice_agree_after_kills_under_load(
         )
 
 
+def billed_and_erased(service: Served, data_dir: Path) -> tuple[str, int]:
+    """Number and cents of the invoice of an account that was erased."""
+    bob = "bob@example.com"
+    headers = {"Authorization": f"Bearer {service.register(bob)}"}
+    admin("set-tier", data_dir, "--email", bob, "--tier", "free", service=service)
+    upgraded = service.http.post("/v1/billing/upgrade", json={"tier": "pro"}, headers=headers)
+    invoice = upgraded.json()["invoice"]
+    erased = service.http.delete("/v1/account?confirm=erase-account", headers=headers).json()
+    asked = {"receipt": erased["receipt"]}
+    until(
+        lambda: (
+            service.http.post("/v1/account/receipts", json=asked).json()["status"] == "completed"
+        )
+    )
+    return invoice["number"], invoice["total_cents"]
+
+
 @pytest.mark.slow
 def test_the_operators_commands_work_on_a_service_and_on_its_files(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
@@ -172,7 +191,14 @@ def test_the_operators_commands_work_on_a_service_and_on_its_files(tmp_path: Pat
             "set-tier", data_dir, "--email", "nobody@example.com", "--tier", "pro", service=service
         )
         assert status == 1 and said.count("\n") == 1 and "no account" in said
+        kept = billed_and_erased(service, data_dir)
         assert service.stop() == 0
+    status, told, said = admin("financial-records", data_dir)
+    (document,) = [
+        record for record in map(json.loads, told.splitlines()) if record["record"] == "document"
+    ]
+    assert (status, document["number"], document["total_cents"]) == (0, *kept), said
+    assert "bob" not in told.lower()
     status, told, said = admin(
         "mark-paid", data_dir, "--email", EMAIL, "--invoice", number, "--reference", "transfer 7"
     )

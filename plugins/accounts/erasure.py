@@ -11,7 +11,8 @@ tenant is gone. It takes away, in bounded steps,
     rows      what may be many and tells of nothing else: indexes, jobs, events, and the tables that
               plugins name in `swept`
     hooks     what each plugin's own `erase` finds: its other tables, rows of the slot, files,
-              resident indexes, checkpoints
+              resident indexes, checkpoints; before it, what its `retain` keeps in tables of the
+              slot, such as invoices without a person
     rest      any row of the tenant that is left in any table, whatever plugin it is of
     key       the tenant's data key, by overwriting it: copies of rows in freed pages, in crashes
               and in backups become noise
@@ -286,6 +287,8 @@ def _run_hooks(ctx: SlotWriteContext, number: int, erased: dict[str, int]) -> No
         raise LookupError(f"slot {ctx.scope.slot} has no closed tenant {number}")
     of_tenant = ctx.within(*tenants.identity(ctx.scope.slot, account))
     for plugin in reversed(ctx.registry.plugins):
+        if plugin.retain is not None:
+            plugin.retain(ctx, of_tenant)
         if plugin.erase is not None:
             for store, count in plugin.erase(of_tenant).items():
                 erased[store] = erased.get(store, 0) + count

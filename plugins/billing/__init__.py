@@ -6,6 +6,7 @@
     collecting.py    the jobs that hand an invoice to it, and take one back
     upgrades.py      upgrades that wait for their payment
     arrears.py       what follows when an invoice stays open
+    retained.py      what is kept of the bills of erased accounts
     invoice_page.py  an invoice as a page
     operations.py    what of that can be asked for over HTTP
 
@@ -15,7 +16,7 @@ admin` calls them (runtime/cli/admin.py).
 
 from __future__ import annotations
 
-from plugins.billing import periods
+from plugins.billing import periods, retained
 from plugins.billing.arrears import EVENTS, REVIEW
 from plugins.billing.collecting import JOBS
 from plugins.billing.ledger import CHECKS
@@ -30,11 +31,12 @@ __all__ = ["plugin"]
 plugin = Plugin(
     name="billing",
     id_prefixes=("inv", "sub"),
-    operations=(*FOR_CUSTOMERS, *FOR_THE_OPERATOR),
-    tables=TABLES,
+    operations=(*FOR_CUSTOMERS, *FOR_THE_OPERATOR, *retained.OPERATIONS),
+    tables=(*TABLES, *retained.TABLES),
     events=EVENTS,
     subscribe={metering.PERIOD_STARTED.kind: periods.period_started},
     jobs=(Job(periods.CLOSE_JOB, periods.close_job), REVIEW, *JOBS),
+    retain=retained.retain,
     erase=erase,
     export=export,
     kept_elsewhere=kept_elsewhere,

@@ -12,6 +12,11 @@ from pydantic import Field, SecretStr, model_validator
 from runtime.api.tiers import Offer
 from runtime.settings import Section, Settings
 
+RETAINED = (
+    "Numbers, amounts, dates and the payment provider's ids of invoices and of the ledger stay, "
+    "for accounting; no name, no address and no text."
+)
+
 
 class BillingSettings(Section, frozen=True):
     follows = "tiers"
@@ -77,12 +82,13 @@ def offer(settings: Settings) -> Offer:
 
 
 def kept_elsewhere(settings: Settings, erased: Mapping[str, int]) -> dict[str, str]:
-    """Where bills of an erased account may still be known."""
-    if BillingSettings.of(settings).provider != "stripe":
-        return {}
-    return {
-        "payment provider": (
+    """Where bills of an erased account may still be known, and what is kept of them here."""
+    found = {}
+    if erased.get("invoices"):
+        found["financial records"] = RETAINED
+    if BillingSettings.of(settings).provider == "stripe":
+        found["payment provider"] = (
             "Stripe keeps the customer and the invoices that were handed to it; whoever runs this "
             "service can have the customer deleted there."
         )
-    }
+    return found

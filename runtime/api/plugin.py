@@ -175,6 +175,9 @@ class Plugin:
     jobs            background work
     retrievers      search extensions
     tools           what agents may do with its operations (runtime/api/tools.py)
+    retain          (of_slot: SlotWriteContext, of_account: ReadContext) -> None: writes what has to
+                    outlive an erasure, nothing of a person in it, into tables of the slot; called
+                    before `erase`
     erase, export   (ctx: WriteContext) -> counts by store; (ctx: ReadContext) -> iterator of (kind,
                     record), or of (kind, record, place) where it can go on behind a place
                     (`ctx.after`) without walking there again
@@ -221,6 +224,7 @@ class Plugin:
     jobs: tuple[Job, ...] = ()
     retrievers: tuple[Retriever, ...] = ()
     tools: tuple[Tool, ...] = ()
+    retain: Callable[[SlotWriteContext, ReadContext], None] | None = None
     erase: Callable[[WriteContext], Mapping[str, int]] | None = None
     export: Callable[[ReadContext], Iterable[tuple[Any, ...]]] | None = None
     kept_elsewhere: KeptElsewhere | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
@@ -128,13 +129,19 @@ def accounts(caller: Caller, settings: Settings, email: str | None) -> Iterator[
     if email is not None:
         yield {"email": email}
         return
+    for page in _pages(caller, settings, "/v1/internal/accounts"):
+        yield from page["accounts"]
+
+
+def _pages(caller: Caller, settings: Settings, path: str) -> Iterator[dict[str, Any]]:
+    """The pages of a list that each shard has of its own, shard by shard."""
     placement = PlacementTable.of(settings).load()
     for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
         page: dict[str, Any] = {"next": None}
         while True:
             after = {} if page["next"] is None else {"after": page["next"]}
-            page = caller.call("POST", "/v1/internal/accounts", {"slot": slots[0], **after})
-            yield from page["accounts"]
+            page = caller.call("POST", path, {"slot": slots[0], **after})
+            yield page
             if page["next"] is None:
                 break
 
@@ -282,6 +289,15 @@ def audit_usage(parsed: Namespace, settings: Settings) -> int:
     return INCONSISTENT if wrong else OK
 
 
+def financial_records(parsed: Namespace, settings: Settings) -> int:
+    """Print the financial records of erased accounts, a JSON object a line."""
+    with operator_client(parsed, settings) as caller:
+        for page in _pages(caller, settings, "/v1/internal/billing/retained"):
+            for record in page["records"]:
+                print(json.dumps(record, ensure_ascii=False))
+    return OK
+
+
 def _verdict(checked: Mapping[str, Any]) -> str:
     return "ok" if checked["consistent"] else "DIFFERS"
 
@@ -362,6 +378,12 @@ COMMANDS: tuple[Command, ...] = (
         "check usage, invoices and ledger against each other",
         _of_some_accounts,
         audit_usage,
+    ),
+    Command(
+        "financial-records",
+        "print the financial records of erased accounts, a JSON object a line",
+        lambda parser: None,
+        financial_records,
     ),
     Command(
         "re-embed",

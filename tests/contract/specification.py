@@ -75,6 +75,7 @@ PARTS = {
     "graph.timeline": "part 4, Knowledge graph",
     "internal.accounts.list": "part 1, internal routes",
     "internal.billing.audit": "part 1, internal routes",
+    "internal.billing.retained": "part 1, internal routes",
     "internal.billing.close": "part 1, internal routes",
     "internal.billing.credit_note": "part 1, internal routes",
     "internal.billing.mark_paid": "part 1, internal routes",

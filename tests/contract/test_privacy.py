@@ -52,6 +52,8 @@ OPEN_ROWS = {
     "delivery_resources": "nothing but their keys: ids and ordinals",
     "delivery_fields.bitmaps": "ordinals",
     "invoice_ids": "ordinals by id",
+    "retained_documents": "numbers, amounts and times of bills, without a person",
+    "retained_postings": "numbers, amounts and times of bills, without a person",
     "profile_pending": "nothing but their keys: ids",
     "profile_alarm": "nothing",
     "profile_sources": "nothing but their keys: ids, kinds of facts and keyed digests",

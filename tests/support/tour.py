@@ -613,6 +613,7 @@ def usage_and_billing(call: Tour) -> None:
     assert call("internal.usage.audit", of_ada, who=operator)["consistent"]
     assert call("internal.billing.audit", of_ada, who=operator)["consistent"]
     call("internal.accounts.list", {"slot": 0}, who=operator)
+    call("internal.billing.retained", {"slot": 0}, who=operator)
     call("internal.cluster.report", who=operator)
     call("internal.cluster.move", {"slots": [0], "shard": 0}, who=operator)
     call("internal.cluster.rebalance", {}, who=operator)
