@@ -79,7 +79,9 @@ def test_a_package_is_built_on_the_client_and_its_framework_alone(folder: Path) 
 
 
 FRAMEWORKS = {
+    "google-adk": {"google"},
     "langchain": {"langchain_core", "pydantic"},
     "langgraph": {"langgraph"},
+    "llama-index": {"llama_index"},
     "openai-agents": {"agents"},
 }
