@@ -17,15 +17,17 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import Engine, Fact, Said, key_words
 from plugins.ingestion.language_model import ModelEngine
-from plugins.ingestion.rules import RuleEngine
+from runtime.inference import MiniLmEmbedder
 from runtime.inference.openai_chat import OpenAiLanguageModel
 from runtime.timestamps import iso, parse
 
@@ -104,9 +106,16 @@ async def evaluate(engine: Engine, conversations: list[dict[str, Any]]) -> Score
 
 
 async def judge(options: argparse.Namespace, conversations: list[dict[str, Any]]) -> Score:
-    """By the rules, or by the language model that the options name."""
-    if options.llm_base_url is None:
+    """By the rules, with or without trees, or by the language model that the options name."""
+    if options.llm_base_url is None and options.patterns:
         return await evaluate(RuleEngine(), conversations)
+    if options.llm_base_url is None:
+        with tempfile.TemporaryDirectory() as directory:
+            embedder = MiniLmEmbedder(Path(directory), timeout_seconds=60)
+            try:
+                return await evaluate(RuleEngine(embedder.read_language), conversations)
+            finally:
+                await embedder.close()
     key = os.environ.get("LLM_API_KEY")
     model = OpenAiLanguageModel(
         options.llm_base_url, key, options.llm_model, timeout_seconds=options.llm_timeout_seconds
@@ -123,6 +132,9 @@ def main() -> int:
         "--verbose", action="store_true", help="name what was missed and what was wrong"
     )
     parser.add_argument("--set", choices=SETS, action="append", help="only this set")
+    parser.add_argument(
+        "--patterns", action="store_true", help="by patterns alone, no trees being read"
+    )
     parser.add_argument(
         "--llm-base-url",
         help="ask this OpenAI-compatible endpoint instead of the rules; its key is $LLM_API_KEY",

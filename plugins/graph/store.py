@@ -142,13 +142,14 @@ def refreshed(ctx: ReadContext, row: RelationshipRow) -> RelationshipRow:
     return ctx[RELATIONSHIPS].row(row.ordinal)
 
 
-def claims_of(ctx: ReadContext, source: int, kind: str) -> list[RelationshipRow]:
-    """The claims of one subject and predicate that stand, by target and valid_from; at most
-    CLAIMS_COMPARED_MAX.
+def claims_of(ctx: ReadContext, source: int, kind: str | None) -> list[RelationshipRow]:
+    """The claims of one subject and predicate that stand, by target and valid_from; of all its
+    predicates where that is None. At most CLAIMS_COMPARED_MAX.
     """
+    prefix = (source,) if kind is None else (source, ctx.digest("type", kind))
     keys = [
         (int.from_bytes(raw, "big"),)
-        for _, raw in ctx[CLAIMS].scan(source, ctx.digest("type", kind), limit=CLAIMS_COMPARED_MAX)
+        for _, raw in ctx[CLAIMS].scan(*prefix, limit=CLAIMS_COMPARED_MAX)
     ]
     sight = Sight.of(ctx)
     rows = [row for row in ctx[RELATIONSHIPS].get_many(keys) if row is not None]

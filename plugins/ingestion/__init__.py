@@ -1,8 +1,10 @@
 """Smart ingestion: a conversation goes in; what was said and what can be learned from it come out.
 
     sentences.py, salience.py             where sentences end; which turns have something to say
-    facts.py, rules/, language_model.py   what a fact is, and the two engines that find them: rules,
-                                          or a language model
+    facts.py                              what a fact is
+    engine.py, language_model.py          the two engines that find them: rules, or a language model
+    clauses/, rules/                      what the rules read: the trees of English sentences; the
+                                          patterns of other languages
     statements.py, classification.py      turns and facts as they are compared with what is known,
                                           and how they stand to that
     resolution.py, successors.py          doing what follows: ADD, UPDATE, DELETE, NOOP; and what

@@ -17,7 +17,7 @@ from plugins.graph import (
     get_entities,
     named,
 )
-from plugins.ingestion.facts import PREDICATES, Fact
+from plugins.ingestion.facts import PREDICATES, RELATIVES, Fact
 from plugins.ingestion.statements import Target
 from plugins.memories import find_row, find_rows_at
 from runtime.api.context import ReadContext
@@ -25,8 +25,17 @@ from storage.text import analyze
 
 OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 ROLES = frozenset(  # whose holder somebody has one of at a time
-    ("boss", "dentist", "doctor", "landlord", "therapist", "accountant", "hairdresser")
+    (
+        *("boss", "dentist", "doctor", "landlord", "therapist", "accountant", "hairdresser"),
+        *("advisor", "physio", "tailor", "coach", "tutor", "reports_to"),
+        *("takes_place", "measures"),  # when a thing is, and how much
+    )
 )
+# What somebody thinks of a thing, and who is who, outlasts that the thing is gone or is replaced.
+OUTLASTING = RELATIVES | {
+    *("likes", "dislikes", "prefers", "favorite", "knows", "speaks", "born_in", "born_on", "named"),
+    *("comes_from", "is", "habit", "grew_up_in", "fears", "allergic_to", "has_condition"),
+}
 UNRELATED = frozenset(
     {"plans", "did", "named", "age", "born_on"}
 )  # their objects are no things one could meet again
@@ -68,7 +77,7 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     kind = claim_type(fact)
     verdict = Verdict(kind)
     subject = subject_of(ctx, fact)
-    if subject is None or kind in UNRELATED - FUNCTIONAL:
+    if subject is None or kind in UNRELATED - FUNCTIONAL or not fact.relates:
         return verdict
     standing = [
         row for row in claims_of(ctx, subject.ordinal, kind) if _is_of_scope(ctx, row, target)
@@ -79,6 +88,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
         verdict.ends = [row for row in same if row.valid_to is None]
         if not verdict.ends and fact.polarity == "ended":
             verdict.ends = _meant(ctx, standing, fact)
+            if not verdict.ends and fact.also:
+                verdict.ends = _elsewhere(ctx, subject, fact, target)
         verdict.known = same[0] if same and not verdict.ends else None
         return verdict
     verdict.returns = any(row.valid_from is None for row in same)
@@ -87,7 +98,10 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
         if covers and (fact.valid_from is None or row.begins in (None, fact.valid_from)):
             verdict.known = row
             return verdict
-    others = [row for row in standing if is_functional(kind) and row not in same]
+    others = [row for row in standing if row not in same]
+    if not is_functional(kind):
+        held = [row for row in others if row.valid_to is None]
+        others = held if fact.instead and kind not in OUTLASTING and len(held) == 1 else []
     opposite = OPPOSITES.get(kind)
     if opposite is not None:
         others += [
@@ -151,6 +165,27 @@ def _meant(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[
         if wanted and thing is not None and wanted <= set(analyze(thing.name))
     ]
     return found if len(found) == 1 else []
+
+
+def _elsewhere(
+    ctx: ReadContext, subject: EntityRow, fact: Fact, target: Target
+) -> list[RelationshipRow]:
+    """The one standing claim about the thing that was said under another predicate."""
+    anything = "*" in fact.also
+    claims = [
+        row
+        for kind in ((None,) if anything else fact.also)
+        for row in claims_of(ctx, subject.ordinal, kind)
+        if row.valid_to is None
+        and not (anything and (row.type in OUTLASTING or row.type.startswith("favorite")))
+        and _is_of_scope(ctx, row, target)
+    ]
+    if fact.predicate == "habit":  # "quit smoking", after "I smoke a pack a day"
+        done = analyze(fact.object)
+        found = [row for row in claims if analyze(row.type.replace("_", " ")) == done]
+        return found if len(found) == 1 else []
+    same = _about(ctx, claims, fact)
+    return same if len(same) == 1 else _meant(ctx, claims, fact)
 
 
 def _is_of_scope(ctx: ReadContext, row: RelationshipRow, target: Target) -> bool:

@@ -201,8 +201,9 @@ def adds_words(ctx: ReadContext, statement: Statement, kept: MemoryRow) -> bool:
 
 
 def words_beside(memory: MemoryRow, facts: Sequence[FactRow]) -> int:
-    """How many content words a memory has beside what its claims are about."""
-    said = {word for fact in facts for word in (*analyze(fact.subject), *analyze(fact.object))}
+    """How many content words a memory has beside the clauses that make its claims."""
+    told = [(fact.subject, fact.object, fact.evidence.quote) for fact in facts]
+    said = {word for texts in told for text in texts for word in analyze(text)}
     return len(set(analyze(memory.content)) - said - _LITTLE)
 
 

@@ -1,7 +1,7 @@
 """Facts: what can be said once a conversation is over, and the check that it was really said.
 
 A fact is one claim about one subject with the words that support it: a message and a span of code
-points in it. Two engines find facts, the rules (plugins/ingestion/rules/__init__.py) and a language
+points in it. Two engines find facts, the rules (plugins/ingestion/engine.py) and a language
 model (plugins/ingestion/language_model.py); both hand in the same thing, and `supported` drops what
 a span does not bear out: a quotation that is not in the message, or one that lacks the claim's
 words.
@@ -33,7 +33,10 @@ PREDICATES: dict[str, str] = {
     "mother": "person", "father": "person", "daughter": "person", "son": "person",
     "friend": "person", "colleague": "person", "boss": "person", "neighbor": "person",
     "grandmother": "person", "grandfather": "person", "aunt": "person", "uncle": "person",
-    "cousin": "person", "roommate": "person", "knows": "person", "dentist": "person",
+    "cousin": "person", "roommate": "person", "niece": "person", "nephew": "person",
+    "granddaughter": "person", "grandson": "person", "child": "person", "tutor": "person",
+    "coach": "person", "physio": "person", "tailor": "person", "advisor": "person",
+    "reports_to": "person", "grew_up_in": "place", "knows": "person", "dentist": "person",
     "doctor": "person", "landlord": "person", "therapist": "person", "accountant": "person",
     "hairdresser": "person", "habit": "activity", "plans": "plan", "did": "event",
 }  # fmt: skip
@@ -69,6 +72,9 @@ class Fact:
     source     index of the message; start, end: code points in it, end exclusive
     detail     what kind of object, where that adds something ("dog" of has_pet, "colour" of
                favorite)
+    instead    whether it is told as what is so now, in the place of something else
+    relates    whether its object is something that could be met again, a thing of the graph
+    also       of what is ended, the predicates it may have been said under; "*" for any of a thing
     """
 
     subject: str
@@ -86,6 +92,9 @@ class Fact:
     owner: str | None = None
     detail: str | None = None
     confidence: float = 0.8
+    also: tuple[str, ...] = ()
+    relates: bool = True
+    instead: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ from typing import Any
 import msgspec
 
 from plugins.collections import CollectionNotFound, require_collection
+from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import Extraction, Said
 from plugins.ingestion.language_model import ModelEngine
 from plugins.ingestion.resolution import settle
-from plugins.ingestion.rules import RuleEngine
 from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.statements import Count, Outcome, Statement, Target, statements
 from plugins.ingestion.store import FACTS, facts_of_turn
@@ -109,7 +109,9 @@ async def extract(conversation: Conversation, models: Models, salience_min: floa
     """Find the facts, and index what is kept. Without an embedder the memories become searchable
     later.
     """
-    engine = RuleEngine() if models.language_model is None else ModelEngine(models.language_model)
+    engine = RuleEngine(models.read_language)
+    if models.language_model is not None:
+        engine = ModelEngine(models.language_model, engine)
     found = await engine.extract(
         conversation.said, conversation.occurred_at, conversation.instructions
     )

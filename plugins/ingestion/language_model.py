@@ -24,6 +24,7 @@ from typing import Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from plugins.ingestion.engine import RuleEngine
 from plugins.ingestion.facts import PREDICATES, Extraction, Fact, Said, located, moved, supported
 from plugins.ingestion.limits import (
     CHUNK_CHARS_MAX,
@@ -33,7 +34,7 @@ from plugins.ingestion.limits import (
     MESSAGES_PER_CHUNK_MAX,
     MODEL_SECONDS_MAX,
 )
-from plugins.ingestion.rules import find_facts, without_recalled
+from plugins.ingestion.rules import without_recalled
 from runtime.inference import CompletionFailed, LanguageModel
 from runtime.timestamps import iso, parse
 
@@ -97,8 +98,8 @@ class FoundFacts(BaseModel):
 class ModelEngine:
     """The Engine that asks a language model, and the rules where it fails."""
 
-    def __init__(self, model: LanguageModel):
-        self._model = model
+    def __init__(self, model: LanguageModel, rules: RuleEngine | None = None):
+        self._model, self._rules = model, rules or RuleEngine()
 
     async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
         places = asyncio.Semaphore(CHUNKS_AT_ONCE_MAX)
@@ -113,9 +114,8 @@ class ModelEngine:
                     reason = str(failed)
                 except TimeoutError:
                     reason = "the conversation took it too long"
-                return [
-                    moved(fact, first) for fact in find_facts(chunk, at)
-                ], f"language model: {reason}"
+                found = (await self._rules.extract(chunk, at, None)).facts
+                return [moved(fact, first) for fact in found], f"language model: {reason}"
 
         results = await asyncio.gather(*(read(first, chunk) for first, chunk in _chunks(said)))
         facts = [fact for found, _ in results for fact in found][:FACTS_PER_JOB_MAX]

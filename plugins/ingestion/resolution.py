@@ -365,12 +365,12 @@ def _claim(
     subject = subject_of(ctx, fact)
     name = fact.subject if subject is None else subject.name
     subject, _ = ensure_entity(
-        ctx, name, subject.type if subject is not None else fact.subject_type, memory=memory
+        ctx, name, subject.type if subject is not None else fact.subject_type or None, memory=memory
     )
     one.outcome.entities.add(subject.id)
     if fact.predicate == "named":
         ensure_entity(ctx, subject.name, subject.type, aliases=[fact.object], memory=memory)
-    if fact.predicate in UNRELATED:
+    if fact.predicate in UNRELATED or not fact.relates:
         return None
     thing, _ = ensure_entity(ctx, fact.object, PREDICATES.get(fact.predicate), memory=memory)
     one.outcome.entities.add(thing.id)

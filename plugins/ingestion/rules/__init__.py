@@ -1,4 +1,4 @@
-"""The rules engine: facts from conversations without a language model.
+"""Patterns: facts of conversations by what sentences look like, for what no trees are read of.
 
 A message is cut into sentences and clauses, quotations and questions left out. Each clause is held
 against the patterns of its language (english.py, german.py and the others beside this), which say
@@ -16,15 +16,12 @@ recalled is not said anew.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex as re
 
-from plugins.ingestion.facts import PREDICATES, RELATIVES, Extraction, Fact, Said, supported
-from plugins.ingestion.limits import FACTS_PER_JOB_MAX, RULES_CHARS_MAX, RULES_SECONDS_MAX
+from plugins.ingestion.facts import PREDICATES, RELATIVES, Fact, Said
 from plugins.ingestion.rules.dates import resolve
 from plugins.ingestion.rules.dutch import DUTCH
 from plugins.ingestion.rules.english import ENGLISH
@@ -53,7 +50,7 @@ _WORD = re.compile(r"[\p{L}']+")
 
 
 @dataclass(slots=True)
-class _Talk:
+class Talk:
     """What one conversation has established so far: who "my sister" is, and whom a pronoun
     means.
     """
@@ -66,48 +63,11 @@ class _Talk:
     subject: str = ""  # of the clause before
 
 
-class RuleEngine:
-    """The Engine that needs no model."""
-
-    async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
-        """instructions are for a language model; rules know what they look for."""
-        if sum(len(one.content) for one in said) > RULES_CHARS_MAX:
-            facts, whole = await asyncio.to_thread(_find, said, at)
-        else:
-            facts, whole = _find(said, at)
-        return Extraction(
-            facts,
-            "rules",
-            () if whole else ("the conversation was too long to be read to its end",),
-        )
-
-
-def find_facts(said: Sequence[Said], at: int) -> list[Fact]:
-    """The facts the rules find, in the order of the conversation, each with a span that bears it
-    out.
-    """
-    return _find(said, at)[0]
-
-
-def _find(said: Sequence[Said], at: int) -> tuple[list[Fact], bool]:
-    """(facts, whether everything was read): at most FACTS_PER_JOB_MAX, and for at most
-    RULES_SECONDS_MAX.
-    """
-    deadline = time.monotonic() + RULES_SECONDS_MAX
-    talk, found = _Talk(at), []
-    for index, one in enumerate(said):
-        if not one.told:
-            continue
-        language = LANGUAGES[language_of(one.content)]
-        for start, end in clauses(one.content, language):
-            found += _read(one, index, start, end, language, talk)
-            if len(found) >= FACTS_PER_JOB_MAX or time.monotonic() > deadline:
-                return _finished(found, said), False
-    return _finished(found, said), True
-
-
-def _finished(found: list[Fact], said: Sequence[Said]) -> list[Fact]:
-    return in_whole_sentences(supported(_without_repeats(found), said), said)
+def read_patterns(one: Said, index: int, talk: Talk) -> Iterator[list[Fact]]:
+    """What the patterns of its language find in a message, clause by clause."""
+    language = LANGUAGES[language_of(one.content)]
+    for start, end in clauses(one.content, language):
+        yield _read(one, index, start, end, language, talk)
 
 
 def in_whole_sentences(facts: Sequence[Fact], said: Sequence[Said]) -> list[Fact]:
@@ -121,15 +81,23 @@ def in_whole_sentences(facts: Sequence[Fact], said: Sequence[Said]) -> list[Fact
         clause = said[fact.source].content[fact.start : fact.end]
         # A clause without a subject of its own was read with one; nobody said it.
         if not fact.text.endswith(clause):
-            named.setdefault(place, {})[(fact.start, fact.end)] = fact.text
+            kept = _ending_alike(fact.text, clause)
+            pronoun = (fact.start, fact.end - kept)
+            named.setdefault(place, {})[pronoun] = fact.text[: len(fact.text) - kept]
     texts = {}
     for source, low, high in places:
         text = said[source].content
-        for (start, end), clause in sorted(named.get((source, low, high), {}).items())[::-1]:
-            text = text[:start] + clause + text[end:]
+        for (start, end), name in sorted(named.get((source, low, high), {}).items())[::-1]:
+            text = text[:start] + name + text[end:]
         grown = len(text) - len(said[source].content)
         texts[(source, low, high)] = text[low : high + grown]
     return [replace(fact, text=texts[place]) for fact, place in zip(facts, places, strict=True)]
+
+
+def _ending_alike(one: str, other: str) -> int:
+    """How many characters at their ends two texts have in common."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def language_of(text: str) -> str:
@@ -200,7 +168,7 @@ def without_recalled(text: str) -> str:
 
 
 def _read(
-    one: Said, index: int, start: int, end: int, language: Language, talk: _Talk
+    one: Said, index: int, start: int, end: int, language: Language, talk: Talk
 ) -> list[Fact]:
     clause = one.content[start:end]
     _note_relatives(clause, one.speaker, language, talk)
@@ -219,7 +187,7 @@ def _read(
     return found
 
 
-def _with_subject(clause: str, one: Said, start: int, language: Language, talk: _Talk) -> str:
+def _with_subject(clause: str, one: Said, start: int, language: Language, talk: Talk) -> str:
     """A clause that begins with its verb ("… and work at Acme") gets the subject of the clause
     before it.
     """
@@ -233,7 +201,7 @@ def _with_subject(clause: str, one: Said, start: int, language: Language, talk: 
 
 
 def _facts(
-    rule: Rule, match: re.Match[str], clause: str, one: Said, language: Language, talk: _Talk
+    rule: Rule, match: re.Match[str], clause: str, one: Said, language: Language, talk: Talk
 ) -> Iterator[Fact]:
     """The facts of one match in a clause; where they stand is for the caller to say."""
     groups = match.groupdict()
@@ -291,7 +259,7 @@ def _facts(
 
 
 def _subject(
-    groups: dict[str, str | None], speaker: str, language: Language, talk: _Talk
+    groups: dict[str, str | None], speaker: str, language: Language, talk: Talk
 ) -> tuple[str | None, str | None]:
     """(name, relation by which alone the subject is known); (None, None) when it is unclear who is
     meant.
@@ -321,7 +289,7 @@ def _subject(
     return name, None
 
 
-def _note_relatives(clause: str, speaker: str, language: Language, talk: _Talk) -> None:
+def _note_relatives(clause: str, speaker: str, language: Language, talk: Talk) -> None:
     """ "my sister Clara": from now on, "my sister" is Clara."""
     for match in language.introduction.finditer(clause):
         relation = language.relatives.get(match["rel"].casefold(), "")
@@ -354,13 +322,3 @@ def _objects(rule: Rule, text: str, language: Language) -> list[str]:
         if part and part.casefold() not in language.no_objects and len(part) <= 120:
             things.append(part)
     return things
-
-
-def _without_repeats(found: list[Fact]) -> list[Fact]:
-    """Each claim once; the first mention counts, unless a later one says more about when."""
-    kept: dict[tuple[str, str, str, str], Fact] = {}
-    for fact in found:
-        key = (fact.subject.casefold(), fact.predicate, fact.object.casefold(), fact.polarity)
-        if key not in kept or (kept[key].valid_from is None and fact.valid_from is not None):
-            kept[key] = fact
-    return list(kept.values())

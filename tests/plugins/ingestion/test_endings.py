@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runtime.inference import MiniLmEmbedder, Models
 from tests.support.ingestion_harness import JUNE, IngestionHarness, kinds
 
 pytestmark = pytest.mark.usefixtures("without_delay")
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniLmEmbedder]:
+    model = MiniLmEmbedder(tmp_path_factory.mktemp("models"), timeout_seconds=120)
+    yield model
+    asyncio.run(model.close())
+
+
+@pytest.fixture(params=["patterns", "trees"])
+def ingestion(
+    request: pytest.FixtureRequest, tmp_path: Path, model: MiniLmEmbedder
+) -> Iterator[IngestionHarness]:
+    listening = IngestionHarness(tmp_path, Models(model) if request.param == "trees" else None)
+    yield listening
+    listening.harness.close()
+
+
 @pytest.fixture
-def ingestion(tmp_path: Path) -> Iterator[IngestionHarness]:
-    listening = IngestionHarness(tmp_path)
+def reading(tmp_path: Path, model: MiniLmEmbedder) -> Iterator[IngestionHarness]:
+    listening = IngestionHarness(tmp_path, Models(model))
     yield listening
     listening.harness.close()
 
@@ -66,3 +84,43 @@ def test_likeness_alone_ends_nothing(ingestion: IngestionHarness, first: str, th
     before = ingestion.contents()
     assert set(kinds(ingestion.hear(then, at=JUNE))) == {"ADD"}
     assert set(before) <= set(ingestion.contents())
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kind"),
+    [
+        ("I get a veg box from a farm every Friday.", "Cancelled the veg box.", "DELETE"),
+        ("I'm learning Urdu.", "Gave up on the Urdu in the end.", "DELETE"),
+        ("I ride a green bike.", "Sold the bike to a lad off Gumtree.", "DELETE"),
+        ("The coverage gate is 82%.", "The coverage gate is 85% now.", "UPDATE"),
+        ("The standup is at 9:45.", "The standup is at 10 from tomorrow on.", "UPDATE"),
+        ("The offsite is in Asheville.", "The offsite is in Chattanooga now.", "UPDATE"),
+        ("I drive a Volvo.", "I drive a Tesla now.", "UPDATE"),
+        ("I report to Folasade.", "I report to Gintaras these days.", "UPDATE"),
+    ],
+)
+def test_clauses_end_what_they_say_is_over(
+    reading: IngestionHarness, first: str, then: str, kind: str
+) -> None:
+    kept = reading.hear(first)["events"][0]["memory_id"]
+    event = reading.hear(then, at=JUNE)["events"][0]
+    assert (event["event"], event["previous_memory_id"]) == (kind, kept)
+    reading("memories.delete", id=event["memory_id"])
+    assert reading.contents() == [first], "and it holds again once that is taken back"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("I love my bike.", "Sold the bike."),
+        ("I drive a Volvo.", "I drive a Tesla too."),
+        ("The standup is at 9:45.", "The standup is in the blue room."),
+        ("I smoke a pack a day.", "I quit drinking."),
+        ("I get a veg box.", "Yasmin cancelled the veg box."),
+        ("I get a veg box.", "I might cancel the veg box."),
+        ("We have a car and a boat.", "We sold the house."),
+    ],
+)
+def test_clauses_end_nothing_else(reading: IngestionHarness, first: str, then: str) -> None:
+    reading.hear(first)
+    assert set(kinds(reading.hear(then, at=JUNE))) == {"ADD"}

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from plugins.ingestion.engine import RuleEngine, find_facts
 from plugins.ingestion.facts import Said, supported
-from plugins.ingestion.rules import SENTENCE_CHARS_MAX, RuleEngine, find_facts, language_of
+from plugins.ingestion.rules import SENTENCE_CHARS_MAX, language_of
 from plugins.ingestion.rules.dates import resolve
 from runtime.timestamps import iso, parse
 from tests.support import ROOT

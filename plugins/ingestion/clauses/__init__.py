@@ -1,0 +1,18 @@
+"""Facts of English from the trees of its sentences.
+
+    tree.py        a sentence with its words and what depends on them
+    clauses.py     clauses: who is said to do, be or have what, and whether that is stated
+    people.py      who is meant, by a name, a relation or a pronoun
+    predicates.py  what verbs say under the names of facts.PREDICATES, and which end what
+    claims.py      clauses as facts
+
+A clause is read where it is stated: no question, command, wish, condition or quotation. Its subject
+is the speaker, somebody named, somebody's relative or thing; "he" and "she" are the one person of
+late whom they agree with; "it", "they" and "you" are nobody, and a clause about them makes no fact.
+A fact is as sure as the least sure arc that it was read by, and dropped below CERTAINTY_MIN.
+"""
+
+from plugins.ingestion.clauses.claims import CERTAINTY_MIN, read_facts
+from plugins.ingestion.clauses.people import Talk
+
+__all__ = ["CERTAINTY_MIN", "Talk", "read_facts"]

@@ -1,0 +1,201 @@
+"""What a clause says that somebody or something is, or is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plugins.ingestion.clauses.clauses import SUBJECT, Clause
+from plugins.ingestion.clauses.people import (
+    GENDERS,
+    RELATIVES,
+    Subject,
+    Talk,
+    owner_of,
+    thing_of,
+)
+from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, polarity_of
+from plugins.ingestion.clauses.predicates import (
+    ANIMALS,
+    CONDITIONS,
+    MUCH,
+    OWNED,
+    STATES,
+    WHEN,
+    WHERE,
+    is_work,
+)
+from plugins.ingestion.clauses.tree import ASIDES, Tree
+from plugins.ingestion.facts import Polarity
+from storage.text import word_set
+
+_MOODS = word_set("so really very super too pretty quite totally absolutely just")
+
+
+def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tuple[Subject, Claim]]:
+    """ "my favourite colour is orange", "my dentist is Dr. Okafor", "Ana is my sister"."""
+    head, subject = clause.head, clause.subject
+    if subject is None or clause.past:
+        return
+    token, polarity = tree.tokens[subject], polarity_of(clause)
+    owner = owner_of(tree, subject, speaker, talk) if token.tag == "NOUN" else None
+    if owner is not None:
+        lemma, about = token.lemma, Subject(owner)
+        if any(tree.tokens[each].lemma in ("favourite", "favorite")
+               for each in tree.of(subject, "amod", "compound")):  # fmt: skip
+            if tree.tokens[head].tag in NOMINAL or tree.tokens[head].tag in ("ADJ", "VERB"):
+                yield about, Claim("favorite", head, thing_of(tree, head), polarity, lemma)
+                for other in tree.of(head, "conj"):  # "orange, not green any more"
+                    if any(tree.tokens[each].lemma == "not" for each in tree.children[other]):
+                        gone = thing_of(tree, other)
+                        yield about, Claim("favorite", other, gone, "ended", lemma)
+        elif tree.first(head, "case") is not None:
+            return
+        elif tree.tokens[head].tag == "PROPN" and (relation := RELATIVES.get(lemma)):
+            name = tree.name(head)
+            talk.relatives[(owner, relation)] = name
+            talk.note(Subject(name), GENDERS.get(relation), head)
+            yield about, Claim(relation, head, name, polarity)
+        elif lemma == "name" and (whose := tree.first(subject, "nmod:poss")) is not None and (
+            tree.tokens[whose].tag == "NOUN"
+        ):  # fmt: skip
+            yield from name_of(tree, whose, tree.name(head), head, speaker, talk)
+        elif lemma in OWNED:
+            yield about, Claim(OWNED[lemma], head, thing_of(tree, head), polarity)
+    elif token.tag == "PROPN" and tree.tokens[head].tag == "NOUN":
+        owner = owner_of(tree, head, speaker, talk)
+        relation = RELATIVES.get(tree.tokens[head].lemma)
+        name = tree.name(subject)
+        if owner is None:
+            return
+        if relation is not None:
+            talk.relatives[(owner, relation)] = name
+            yield Subject(owner), Claim(relation, subject, name, polarity)
+        elif any(tree.tokens[each].lemma in ("favourite", "favorite")
+                 for each in tree.of(head, "amod", "compound")):  # fmt: skip
+            kind = tree.tokens[head].lemma
+            yield Subject(owner), Claim("favorite", subject, name, polarity, kind)
+
+
+def name_of(
+    tree: Tree, whose: int, name: str, place: int, speaker: str, talk: Talk
+) -> Iterator[tuple[Subject, Claim]]:
+    """That "my dog", "my sister" has this name."""
+    lemma, owner = tree.tokens[whose].lemma, owner_of(tree, whose, speaker, talk)
+    if owner is None:
+        return
+    if relation := RELATIVES.get(lemma):
+        talk.relatives[(owner, relation)] = name
+        yield Subject(owner), Claim(relation, place, name)
+    elif lemma in ANIMALS:
+        yield Subject(owner), Claim("has_pet", place, name, detail=lemma)
+    else:
+        yield Subject(f"{owner}'s {lemma}", kind=""), Claim("named", place, name)
+
+
+def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
+    """ "I'm allergic to nuts", "Ana is a nurse", "the standup is at ten"."""
+    head, token = clause.head, tree.tokens[clause.head]
+    polarity, thing = polarity_of(clause), thing_of(tree, head)
+    is_owned = clause.subject is not None and any(
+        tree.tokens[each].lemma in ("favourite", "favorite")
+        for each in tree.of(clause.subject, "amod", "compound")
+    )
+    about = "" if clause.subject is None else tree.tokens[clause.subject].lemma
+    is_owned = is_owned or about in OWNED or (about in RELATIVES and token.tag == "PROPN")
+    if is_owned and tree.first(head, "case") is None:
+        return
+    case = tree.first(head, "case")
+    preposition = "" if case is None else tree.tokens[case].lemma
+    is_person = subject.kind in ("person", "animal")
+    if token.tag == "ADJ" or (token.tag == "VERB" and not preposition) or _is_state(tree, head):
+        yield from state(tree, clause, polarity)
+    elif preposition:
+        if token.tag in NOMINAL and not clause.past:
+            if not is_person and (tree.is_time(head) or token.tag == "NUM"):
+                yield Claim(WHEN, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+            elif not tree.is_time(head):
+                away = (
+                    {"from": "comes_from", "into": "likes"}
+                    if is_person
+                    else {"in": WHERE, "at": WHERE}
+                )
+                yield Claim(away.get(preposition, f"is_{preposition}"), head, thing, polarity)
+        elif clause.past:
+            yield from happened(tree, clause)
+    elif token.tag in NOMINAL:
+        if clause.past:
+            yield from happened(tree, clause)
+        elif token.tag == "NUM" and is_person:
+            yield Claim("age", head, tree.word(head), polarity)
+        elif (tree.is_time(head) and not is_person) or (
+            not is_person
+            and tree.word(head)[0].isdigit()
+            and any(mark in tree.word(head) for mark in "/:")
+        ):
+            yield Claim(WHEN, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+        elif not is_person and tree.text_of(amount := tree.phrase(head, _AMOUNT))[:1].isdigit():
+            yield Claim(MUCH, head, tree.text_of(amount), polarity)
+        elif (
+            token.tag == "NOUN"
+            and is_person
+            and is_work(token.lemma)
+            and not tree.of(head, "nmod:poss")
+        ):
+            yield Claim("works_as", head, thing_of(tree, head, frozenset({"nmod"})), polarity)
+            yield from workplace(tree, head, polarity)
+        else:
+            yield Claim("is", head, thing, polarity)
+
+
+def _lasts(tree: Tree, place: int) -> bool:
+    """Whether an adjective tells of more than the moment: "vegetarian", "Irish"."""
+    return tree.tokens[place].lemma.casefold() in CONDITIONS or tree.word(place)[0].isupper()
+
+
+_AMOUNT = ASIDES | {*SUBJECT, "cop", "aux", "mark", "advmod", "case", "obl", "obl:unmarked", "nmod"}
+_FRAME = frozenset({*SUBJECT, "cop", "aux", "aux:pass", "mark", "expl", "advmod", "case"})
+
+
+def workplace(tree: Tree, head: int, polarity: Polarity) -> Iterator[Claim]:
+    """Where somebody who "is a nurse at St James's" works."""
+    for place in tree.of(head, "nmod", "obl"):
+        case = tree.first(place, "case")
+        if case is not None and tree.tokens[case].lemma in ("at", "for") and (
+            tree.tokens[place].tag == "PROPN" and not tree.is_time(place)
+        ):  # fmt: skip
+            yield Claim("works_at", place, tree.name(place), polarity)
+
+
+def _is_state(tree: Tree, head: int) -> bool:
+    """Whether it is one of STATES, as "allergic to nuts" is, whatever its tag."""
+    return any(name == tree.tokens[head].lemma for name, _ in STATES)
+
+
+def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
+    """An adjective with what it is towards, or alone."""
+    head = clause.head
+    lemma = tree.tokens[head].lemma
+    for place in tree.of(head, "obl:unmarked", "nmod:unmarked"):
+        count = tree.first(place, "nummod")
+        if lemma == "old" and count is not None and tree.tokens[place].lemma == "year":
+            yield Claim("age", count, tree.word(count), polarity)
+            return
+    for place in tree.of(head, "obl", "nmod"):
+        case = tree.first(place, "case")
+        if case is None or tree.is_time(place) or tree.tokens[place].tag == "PRON":
+            continue
+        key = (lemma, tree.tokens[case].lemma)
+        if key in STATES:
+            for each in listed(tree, place):
+                yield Claim(STATES[key], each, thing_of(tree, each), polarity)
+            return
+    if (
+        clause.subject is None
+        or clause.past
+        or tree.first(head, "ccomp", "xcomp", "advcl", "csubj", "expl") is not None
+    ):
+        return
+    if {tree.tokens[each].lemma for each in tree.of(head, "advmod")} & _MOODS:
+        return
+    thing = tree.text_of(tree.phrase(head, ASIDES | _FRAME | {"obl:unmarked"}))
+    yield Claim("is", head, thing, polarity, relates=_lasts(tree, head))

@@ -1,0 +1,133 @@
+"""Clauses as facts: who is meant, under which predicate, since when, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plugins.ingestion.clauses.being import being, name_of, owned
+from plugins.ingestion.clauses.clauses import Clause, clauses
+from plugins.ingestion.clauses.doing import doing
+from plugins.ingestion.clauses.people import Subject, Talk, note_people, subject_of
+from plugins.ingestion.clauses.phrases import NOMINAL, Claim
+from plugins.ingestion.clauses.predicates import WHEN
+from plugins.ingestion.clauses.tree import Tree
+from plugins.ingestion.facts import Fact
+from plugins.ingestion.rules.dates import resolve
+from plugins.ingestion.rules.english import ENGLISH
+from runtime.inference import language
+from storage.text import word_set
+
+CERTAINTY_MIN = 0.4
+OBJECT_CHARS_MAX = 120
+PREDICATE_CHARS_MAX = 40
+_NO_THINGS = word_set(
+    """it that this these those them him her me us you they he she we i one ones there what which
+    who something anything everything nothing someone anyone everyone thing things stuff lot lots
+    bit time way here so"""
+)
+_DATED = ("did", "plans", WHEN)
+_BESIDE = frozenset({"conj", "parataxis", "advcl", "punct", "discourse", "cc"})
+
+
+def read_facts(
+    text: str, reading: language.Reading, speaker: str, source: int, talk: Talk
+) -> Iterator[list[Fact]]:
+    """The facts of a message, sentence by sentence, each with the words of its clause for a
+    text.
+    """
+    for sentence in reading.sentences:
+        if not sentence.tokens:
+            continue
+        tree, found = Tree(text, sentence), []
+        talk.sentence += 1
+        for place, owner, relation, name in note_people(tree, speaker, talk):
+            found += _related(tree, place, owner, relation, name, source)
+        for clause in clauses(tree):
+            subject = subject_of(tree, clause, speaker, talk)
+            if subject is not None:
+                found += _facts(tree, clause, subject, speaker, source, talk)
+        yield found
+
+
+def _related(
+    tree: Tree, place: int, owner: str, relation: str, name: str, source: int
+) -> Iterator[Fact]:
+    """ "my sister Ana": that Ana is her."""
+    start, end = tree.tokens[0].start, tree.tokens[-1].end
+    text, certainty = tree.text[start:end], tree.certainty(place)
+    if not text.rstrip().endswith("?"):
+        yield Fact(owner, relation, name, text, source, start, end, confidence=certainty)
+
+
+def _facts(
+    tree: Tree, clause: Clause, subject: Subject, speaker: str, source: int, talk: Talk
+) -> Iterator[Fact]:
+    phrase = tree.phrase(clause.head, _BESIDE)
+    if clause.subject is not None:
+        phrase += [clause.subject]
+    start, end = tree.tokens[min(phrase)].start, tree.tokens[max(phrase)].end
+    told = tree.text[start:end]
+    at = resolve(told, talk.at, ENGLISH.code, ahead=clause.planned)
+    arcs = [*clause.link, *([] if clause.subject is None else [clause.subject])]
+    if clause.verb != clause.head:
+        arcs.append(clause.verb)
+    since = "since" in told.casefold().split()
+    for about, claim in _claims(tree, clause, subject, speaker, talk):
+        thing = claim.thing.strip(" ,.;:!-–—'\"")
+        if claim.place not in (clause.verb, clause.head) and (
+            tree.tokens[claim.place].tag not in (*NOMINAL, "VERB", "ADJ")
+        ):  # fmt: skip
+            continue
+        if not thing or len(thing) > OBJECT_CHARS_MAX or thing.casefold() in _NO_THINGS:
+            continue
+        places = arcs if claim.place == clause.head else [*arcs, claim.place]
+        certainty = min([1.0, *(tree.tokens[each].certainty for each in places)])
+        if certainty < CERTAINTY_MIN:
+            continue
+        polarity = claim.polarity
+        if polarity == "holds" and any(
+            tree.tokens[each].lemma == "no" for each in tree.of(claim.place, "det")
+        ):
+            polarity = "denied"  # "Pro has no limit"
+        holds = polarity == "holds"
+        dated = claim.changes or since or clause.begins or claim.predicate in _DATED
+        yield Fact(
+            about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,
+            _told(tree, clause, about, start, end), source, start, end, polarity,
+            valid_from=at if dated and holds else None,
+            valid_to=at if polarity == "ended" else None,
+            subject_type=about.kind, relative=about.relative, owner=about.owner,
+            detail=claim.detail, confidence=round(certainty, 3), also=claim.also,
+            relates=claim.relates, instead=holds and clause.instead,
+        )  # fmt: skip
+
+
+def _told(tree: Tree, clause: Clause, subject: Subject, start: int, end: int) -> str:
+    """The words of the clause, with the name in the place of a pronoun that leads it."""
+    place = clause.subject
+    if place is not None and tree.word(place).casefold() in ("he", "she"):
+        token = tree.tokens[place]
+        if token.start == start:
+            return subject.name + tree.text[token.end : end]
+    return tree.text[start:end]
+
+
+def _claims(
+    tree: Tree, clause: Clause, subject: Subject, speaker: str, talk: Talk
+) -> Iterator[tuple[Subject, Claim]]:
+    if clause.is_copular:
+        for claim in being(tree, clause, subject):
+            yield subject, claim
+        yield from owned(tree, clause, speaker, talk)
+        return
+    name = tree.first(clause.verb, "xcomp", "obj")
+    if clause.passive and tree.tokens[clause.verb].lemma in ("call", "name") and name is not None:
+        if clause.subject is not None and tree.tokens[name].tag == "PROPN" and not clause.denied:
+            told = tree.name(name)
+            if tree.tokens[clause.subject].tag == "NOUN":
+                yield from name_of(tree, clause.subject, told, name, speaker, talk)
+            else:
+                yield subject, Claim("named", name, told)
+        return
+    for claim in doing(tree, clause, subject):
+        yield subject, claim

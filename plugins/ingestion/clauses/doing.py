@@ -1,0 +1,238 @@
+"""What a clause says that somebody or something does, did, will do, or does no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from plugins.ingestion.clauses.being import workplace
+from plugins.ingestion.clauses.clauses import SUPPOSING, Clause
+from plugins.ingestion.clauses.people import RELATIVES, Subject, called, thing_of
+from plugins.ingestion.clauses.phrases import (
+    NOMINAL,
+    Claim,
+    happened,
+    is_perfect,
+    is_place,
+    is_to_come,
+    listed,
+    objects,
+    polarity_of,
+    verb_name,
+    whole,
+)
+from plugins.ingestion.clauses.predicates import (
+    ANIMALS,
+    BECOMING,
+    CHANGING,
+    ENDING,
+    GETTING,
+    JOBS,
+    LASTING,
+    SOLD,
+    is_work,
+)
+from plugins.ingestion.clauses.tree import Tree
+from plugins.ingestion.facts import Polarity
+from storage.text import word_set
+
+# Verbs that tell nothing of a habit where they stand alone.
+_LIGHT = word_set(
+    """know mean see understand agree care try wait go come look be do have get sound matter happen
+    thank apologize hurry work help joke kid think start rock deserve count"""
+)
+# Verbs of how something strikes somebody.
+_SEEMING = word_set("look sound seem feel taste smell appear remain matter")
+_THANKING = word_set("appreciate realize mean remember forget know see hear guess")
+# Verbs that relate to nothing by themselves: what is "made", a difference or a cake, tells more.
+_VAGUE = word_set("do make give find need bring keep put hit push say miss feel let")
+
+
+def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
+    verb, name, polarity = clause.verb, verb_name(tree, clause.verb), polarity_of(clause)
+    if tree.first(verb, "csubj") is not None:
+        return
+    if clause.planned:
+        yield Claim("plans", verb, whole(tree, verb), polarity)
+        return
+    if clause.head != clause.verb and clause.ended and tree.tokens[clause.head].lemma != "use":
+        yield from _stopped(tree, clause, subject)
+        return
+    places = objects(tree, verb)
+    ending = [(each, (name, case)) for each, case in places if (name, case) in ENDING]
+    keys = [(each, (name, case)) for each, case in places]
+    changing = [(each, CHANGING[key]) for each, key in keys if key in CHANGING]
+    if ending and polarity == "holds" and not changing:
+        yield from _ended(tree, clause, subject, ending)
+        return
+    if changing and not clause.ability:
+        yield from _changed(tree, clause, subject, changing, polarity)
+        return
+    become = tree.first(verb, "xcomp")
+    if name in BECOMING and become is not None and tree.tokens[become].tag in ("ADJ", "NOUN"):
+        kind = "works_as" if is_work(tree.tokens[become].lemma) else "is"
+        yield Claim(kind, become, thing_of(tree, become), polarity, changes=True)
+        return
+    if name == "get" and is_perfect(tree, clause):  # "we've got two cats"
+        keys = [
+            (each, ("have", case) if not case else key) for each, key in keys for case in [key[1]]
+        ]
+    if clause.ability and clause.denied and name in ("stand", "bear", "abide") and places:
+        for each in listed(tree, places[0][0]):  # "can't stand karaoke"
+            yield Claim("dislikes", each, thing_of(tree, each))
+        return
+    works = workplace(tree, places[0][0], polarity) if places and name in GETTING | {"have"} and (
+        tree.tokens[places[0][0]].lemma in JOBS
+    ) else ()  # fmt: skip
+    for claim in works:  # "got a job at Spotify"
+        yield replace(claim, changes=name != "have")
+        return
+    lasting = [(each, LASTING[key]) for each, key in keys if key in LASTING]
+    is_past = clause.past and not clause.ended and not clause.begins
+    if lasting and not is_past and not clause.ability:
+        for place, predicate in lasting:
+            yield from _lasting(tree, place, predicate, polarity)
+        return
+    yield from _other(tree, clause, subject, places, polarity)
+
+
+def _other(
+    tree: Tree,
+    clause: Clause,
+    subject: Subject,
+    places: list[tuple[int, str]],
+    polarity: Polarity,
+) -> Iterator[Claim]:
+    """What has no name of its own: what happened as a whole, a habit by its verb."""
+    verb, name = clause.verb, verb_name(tree, clause.verb)
+    if name in _SEEMING:
+        return
+    if clause.ability:
+        if name not in _LIGHT:
+            yield Claim("can", verb, whole(tree, verb), polarity, relates=False)
+    elif (clause.past and not clause.ended) or is_perfect(tree, clause):
+        yield from happened(tree, clause)
+    elif clause.passive:
+        yield Claim("is", verb, whole(tree, verb), polarity, relates=False)
+    elif name in _THANKING:
+        return
+    elif places and tree.first(verb, "xcomp", "ccomp") is None:
+        place, preposition = places[0]
+        predicate = "_".join([*name.split(), *([preposition] if preposition else [])])
+        for each in listed(tree, place):
+            relates = name not in _VAGUE and tree.tokens[each].tag != "NUM"
+            yield Claim(predicate, each, thing_of(tree, each), polarity, relates=relates)
+    elif name == "learn" and (inner := tree.first(verb, "xcomp")) is not None and (
+        tree.first(inner, "obj") is not None
+    ):  # fmt: skip
+        for each, _ in objects(tree, inner)[:1]:  # "learning to play the cello"
+            yield Claim("learns", each, thing_of(tree, each), polarity)
+    elif (inner := tree.first(verb, "xcomp")) is not None:
+        if tree.has(inner, "VerbForm=Ger") and (name, "") in LASTING:  # "I love swimming in lakes"
+            yield Claim(LASTING[(name, "")], inner, whole(tree, inner), polarity)
+        else:
+            yield Claim("does", verb, whole(tree, verb), polarity, relates=False)
+    elif tree.first(verb, "ccomp", "obj") is None and not places and name not in SUPPOSING | _LIGHT:
+        is_habit = subject.kind == "person" and not tree.has(verb, "VerbForm=Ger")
+        predicate = "habit" if is_habit else name.replace(" ", "_")
+        yield Claim(predicate, verb, whole(tree, verb), polarity, relates=is_habit)
+
+
+def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iterator[Claim]:
+    if predicate == "works_as":
+        yield Claim(predicate, place, thing_of(tree, place, frozenset({"nmod"})), polarity)
+        yield from workplace(tree, place, polarity)
+        return
+    if predicate == "likes" and polarity == "denied":
+        predicate, polarity = "dislikes", "holds"
+    for each in listed(tree, place):
+        token = tree.tokens[each]
+        named = called(tree, each)
+        relation = RELATIVES.get(token.lemma)
+        if predicate == "has" and token.lemma.casefold() in ANIMALS:
+            yield _pet(tree, each, polarity)
+        elif predicate == "has" and relation is not None and named is not None:
+            yield Claim(relation, each, tree.name(named), polarity)
+        else:
+            yield Claim(predicate, each, thing_of(tree, each), polarity)
+
+
+def _pet(tree: Tree, place: int, polarity: Polarity, *, changes: bool = False) -> Claim:
+    named = called(tree, place)
+    thing = thing_of(tree, place) if named is None else tree.name(named)
+    return Claim("has_pet", place, thing, polarity, tree.tokens[place].lemma, changes=changes)
+
+
+def _changed(
+    tree: Tree, clause: Clause, subject: Subject, found: list[tuple[int, str]], polarity: Polarity
+) -> Iterator[Claim]:
+    place, predicate = found[0]
+    name = tree.tokens[clause.verb].lemma
+    if predicate == "lives_in" and (
+        subject.kind != "person" or tree.first(clause.verb, "obj") is not None
+        or tree.tokens[place].tag != "PROPN" or not is_place(tree, place)
+    ):  # fmt: skip
+        yield from happened(tree, clause)
+        return
+    if predicate == "works_at" and name == "join" and tree.kind(place) != "organization":
+        yield from happened(tree, clause)
+        return
+    if predicate == "age" and tree.tokens[place].tag != "NUM":
+        return
+    if clause.planned or is_to_come(tree, clause):
+        yield Claim("plans", clause.verb, whole(tree, clause.verb), polarity)
+        return
+    if tree.tokens[place].lemma.casefold() in ANIMALS and predicate in ("owns", "has_pet"):
+        yield _pet(tree, place, polarity, changes=True)
+        return
+    if predicate == "has_pet":
+        yield from happened(tree, clause)
+        return
+    yield Claim(predicate, place, thing_of(tree, place), polarity, changes=True)
+    if name == "move" and polarity == "holds":
+        for origin in tree.of(clause.verb, "obl"):
+            case = tree.first(origin, "case")
+            if case is not None and tree.tokens[case].lemma == "from":
+                yield Claim("lives_in", origin, thing_of(tree, origin), "ended")
+
+
+def _ended(
+    tree: Tree, clause: Clause, subject: Subject, found: list[tuple[int, tuple[str, str]]]
+) -> Iterator[Claim]:
+    """ "we sold the car", "I quit Acme": what is over, whatever it was said to be."""
+    if is_to_come(tree, clause):
+        yield Claim("plans", clause.verb, whole(tree, clause.verb), "holds")
+        return
+    place, key = found[0]
+    if tree.first(place, "cop") is not None:  # "stopped being a vegetarian"
+        yield Claim("is", place, thing_of(tree, place), "ended", also=("works_as",))
+        return
+    if tree.tokens[place].tag not in NOMINAL or not (clause.past or is_perfect(tree, clause)):
+        yield from happened(tree, clause)
+        return
+    predicates = ENDING[key]
+    if key[0] in ("leave", "move") and tree.tokens[place].tag != "PROPN":
+        yield from happened(tree, clause)
+        return
+    first = predicates[0] if predicates else "owns" if key[0] in SOLD else "has"
+    thing = thing_of(tree, place)
+    yield Claim(first, place, thing, "ended", also=predicates or ("*",))
+
+
+def _stopped(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
+    """ "I stopped playing the cello", "I quit smoking", "he is done being vegetarian"."""
+    verb = clause.verb
+    if tree.tokens[verb].tag != "VERB":
+        yield Claim("is", verb, thing_of(tree, verb), "ended", also=("works_as",))
+        return
+    places, name = objects(tree, verb), verb_name(tree, verb)
+    if tree.first(verb, "cop") is not None:
+        yield Claim("is", verb, thing_of(tree, verb), "ended", also=("works_as",))
+    elif places:
+        place, case = places[0]
+        predicate = LASTING.get((name, case)) or CHANGING.get((name, case))
+        predicate = predicate or "_".join([*name.split(), *([case] if case else [])])
+        for each in listed(tree, place):
+            yield Claim(predicate, each, thing_of(tree, each), "ended")
+    else:
+        yield Claim("habit", verb, tree.word(verb), "ended", also=("*",))

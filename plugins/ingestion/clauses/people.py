@@ -1,0 +1,252 @@
+"""Who is meant: the speaker, somebody named, somebody's relative or thing, a pronoun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from plugins.ingestion.clauses.clauses import Clause
+from plugins.ingestion.clauses.predicates import ANIMALS
+from plugins.ingestion.clauses.tree import ASIDES, Tree
+from plugins.ingestion.rules.english import ENGLISH
+from storage.text import word_set
+
+RELATIVES = ENGLISH.relatives | {
+    "nan": "grandmother", "nana": "grandmother", "gran": "grandmother", "granny": "grandmother",
+    "nanna": "grandmother", "grandad": "grandfather", "granddad": "grandfather",
+    "mommy": "mother", "mummy": "mother", "mam": "mother", "daddy": "father", "pa": "father",
+    "auntie": "aunt", "aunty": "aunt", "niece": "niece", "nephew": "nephew", "mate": "friend",
+    "housemate": "roommate", "granddaughter": "granddaughter", "grandson": "grandson",
+    "hubby": "married_to", "fiancee": "engaged_to", "kid": "child", "tutor": "tutor",
+    "coach": "coach", "physio": "physio", "tailor": "tailor", "advisor": "advisor",
+}  # fmt: skip
+GENDERS = ENGLISH.genders | {
+    "niece": "f", "nephew": "m", "granddaughter": "f", "grandson": "m",
+}  # fmt: skip
+# Who has no name for the family but this one.
+_PARENTS = word_set("mother father grandmother grandfather")
+
+FIRST = word_set("i me my mine we us our ours")
+PRONOUNS = {"he": "m", "him": "m", "his": "m", "she": "f", "her": "f", "hers": "f"}
+RECENT_SENTENCES = 3  # for so long a pronoun may mean who was spoken of
+# Nouns that name nobody and nothing in particular.
+VAGUE = word_set(
+    """people person someone somebody anyone everyone everybody nobody one something anything
+    everything nothing thing things stuff lot bit kind sort way part time times day days life rest
+    guy guys folk folks other others some all most many fact point reason idea feeling moment
+    place moments memory memories"""
+)
+
+
+_POINTING = word_set("this that these those no any every each some what such")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """relative: by which relation alone it is known, to `owner`. kind: of entity, "" unknown."""
+
+    name: str
+    relative: str | None = None
+    owner: str | None = None
+    kind: str = "person"
+
+
+@dataclass(slots=True)
+class _Mention:
+    """place: of the token where it was first named in that sentence."""
+
+    subject: Subject
+    gender: str | None
+    sentence: int
+    place: int
+
+
+@dataclass(slots=True)
+class Talk:
+    """What one conversation has established so far. at: Unix milliseconds; sentence: how many were
+    read.
+    """
+
+    at: int
+    sentence: int = 0
+    relatives: dict[tuple[str, str], str] = field(default_factory=dict)
+    mentions: list[_Mention] = field(default_factory=list)
+
+    def note(self, subject: Subject, gender: str | None, place: int) -> None:
+        """That somebody was spoken of; the latest mention counts."""
+        known = next((each for each in self.mentions if each.subject.name == subject.name), None)
+        if known is not None:
+            self.mentions.remove(known)
+            gender = gender or known.gender
+            if known.sentence == self.sentence:
+                place = min(place, known.place)
+        self.mentions.append(_Mention(subject, gender, self.sentence, place))
+
+    def meant(self, word: str, speaker: str, place: int) -> Subject | None:
+        """Whom "he" or "she" at this place means: the only one of late who agrees with it."""
+        gender = PRONOUNS[word]
+        agree = [
+            each
+            for each in self.mentions
+            if each.gender in (gender, None)
+            and (each.sentence, each.place) < (self.sentence, place)
+            and self.sentence - each.sentence <= RECENT_SENTENCES
+            and each.subject.name != speaker
+        ]
+        sure = [each for each in agree if each.gender == gender] or agree
+        if len(sure) != 1 or any(
+            each is not sure[0] and each.sentence >= sure[0].sentence for each in agree
+        ):
+            return None
+        sure[0].gender, sure[0].sentence, sure[0].place = gender, self.sentence, -1
+        return sure[0].subject
+
+
+def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject | None:
+    """Whom or what a clause is about; None where that is open."""
+    if clause.subject is None:
+        return Subject(speaker)
+    opens = not any(each.tag != "PUNCT" for each in tree.tokens[: clause.subject])
+    if clause.is_copular and opens and tree.tokens[clause.subject].tag == "PROPN" and (
+        tree.kind(clause.subject) is None and len(tree.phrase(clause.subject)) == 1
+    ):  # fmt: skip
+        return None  # "Garlic", which is written large for its place alone
+    return meant(tree, clause.subject, speaker, talk)
+
+
+def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
+    """Whom or what a noun or pronoun names."""
+    token, word = tree.tokens[place], tree.word(place).casefold()
+    if word in FIRST:
+        return Subject(speaker)
+    if token.tag == "PRON":
+        return talk.meant(word, speaker, place) if word in ("he", "she") else None
+    before = place - 1
+    if token.tag == "PROPN" and before >= 0 and RELATIVES.get(tree.tokens[before].lemma) and (
+        tree.kind(place) == "person"
+    ):  # fmt: skip
+        return Subject(tree.name(place, without=before))
+    if token.tag == "PROPN" or (token.tag in ("NUM", "SYM", "X") and len(word) > 1):
+        return Subject(tree.name(place), kind=tree.kind(place) or "")
+    if token.tag != "NOUN" or token.lemma in VAGUE:
+        return None
+    owner = owner_of(tree, place, speaker, talk)
+    if owner is not None:
+        relation = RELATIVES.get(token.lemma)
+        if relation is None:
+            named = called(tree, place)
+            own = f"{owner}'s {thing_of(tree, place, frozenset({'nmod:poss'}))}"
+            thing = own if named is None else tree.name(named, without=place)
+            return Subject(thing, kind=tree.kind(place) or "")
+        named = talk.relatives.get((owner, relation))
+        if named is not None:
+            return Subject(named)
+        return Subject(f"{owner}'s {relation_name(relation)}", relation, owner)
+    if tree.of(place, "nmod:poss"):
+        return None
+    pointing = {tree.tokens[each].lemma for each in tree.of(place, "det")} & _POINTING
+    if pointing or tree.first(place, "det", "compound", "nummod", "nmod") is None:
+        return None  # "dogs", "good food": of all there are
+    return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
+
+
+def relation_name(relation: str) -> str:
+    return {"married_to": "spouse", "partner_of": "partner", "engaged_to": "fiancé"}.get(
+        relation, relation
+    )
+
+
+def owner_of(tree: Tree, place: int, speaker: str, talk: Talk) -> str | None:
+    """Whose it is said to be: "my sister", "Tariq's gran", "her house"."""
+    for each in tree.of(place, "nmod:poss"):
+        word, token = tree.word(each).casefold(), tree.tokens[each]
+        if word in FIRST:
+            return speaker
+        if word in PRONOUNS:
+            found = talk.meant(word, speaker, each)
+            return None if found is None else found.name
+        if token.tag == "PROPN":
+            return tree.name(each)
+        if token.tag == "NOUN" and (owner := owner_of(tree, each, speaker, talk)) is not None:
+            relation = RELATIVES.get(token.lemma)
+            known = talk.relatives.get((owner, relation or ""))
+            return known or f"{owner}'s {relation_name(relation) if relation else token.lemma}"
+    relation = RELATIVES.get(tree.tokens[place].lemma)
+    if relation in _PARENTS and not tree.of(place, "det", "nmod:poss", "amod"):
+        return speaker  # "Dad was a bus driver"
+    return None
+
+
+def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, str, str]]:
+    """Note who "my sister" is from now on, and whom a pronoun may mean; -> (place, owner, relation,
+    name) of the relatives whose name is said.
+    """
+    found = []
+    for place, token in enumerate(tree.tokens):
+        relation = RELATIVES.get(token.lemma) if token.tag == "NOUN" else None
+        if relation is None and token.tag == "NOUN" and token.lemma in ANIMALS:
+            named = called(tree, place)
+            owner = owner_of(tree, place, speaker, talk)
+            if named is not None and owner is not None:
+                found.append((named, owner, "has_pet", tree.name(named, without=place)))
+            continue
+        if relation is None or (owner := owner_of(tree, place, speaker, talk)) is None:
+            continue
+        gender = GENDERS.get(relation) or _BY_WORD.get(token.lemma)
+        named = called(tree, place)
+        if named is not None:
+            name = tree.name(named, without=place)
+            talk.relatives[(owner, relation)] = name
+            found.append((named, owner, relation, name))
+            talk.note(Subject(name), gender, place)
+        elif (owner, relation) in talk.relatives:
+            talk.note(Subject(talk.relatives[(owner, relation)]), gender, place)
+        else:
+            about = Subject(f"{owner}'s {relation_name(relation)}", relation, owner)
+            talk.note(about, gender, place)
+    for span in tree.sentence.spans:
+        if span.kind == "person" and tree.tokens[span.first].tag == "PROPN":
+            name = tree.name(span.first)
+            if name != speaker and not any(name == each[3] for each in found):
+                talk.note(Subject(name), None, span.first)
+    return found
+
+
+def called(tree: Tree, place: int) -> int | None:
+    """The token with the name of "my sister Ana", "our rabbit, Hops", "a dog called Rex"."""
+    for clause in tree.of(place, "acl"):
+        if tree.tokens[clause].lemma in ("call", "name"):
+            named = tree.first(clause, "xcomp", "obj", "obl")
+            if named is not None and tree.tokens[named].tag == "PROPN":
+                return named
+    after = place + 1
+    if after < len(tree.tokens) and tree.tokens[after].tag in ("PROPN", "NOUN") and (
+        tree.word(after)[0].isupper()
+    ):  # fmt: skip
+        return after
+    named = tree.first(place, "appos", "flat")
+    if named is None or tree.tokens[named].tag != "PROPN":
+        return None
+    return named if tree.tokens[named].certainty >= NAMED_CERTAINTY_MIN else None
+
+
+NAMED_CERTAINTY_MIN = 0.5
+_BY_WORD = {
+    "wife": "f", "girlfriend": "f", "husband": "m", "boyfriend": "m", "landlady": "f",
+    "fiancée": "f",
+}  # fmt: skip
+
+
+def thing_of(tree: Tree, place: int, without: frozenset[str] = frozenset()) -> str:
+    """What a phrase names, without its article, its preposition and who has it."""
+    kept = tree.phrase(place, ASIDES | _AROUND | without)
+    while len(kept) > 1 and (
+        tree.tokens[kept[0]].tag in ("DET", "PRON", "ADP", "PUNCT", "CCONJ", "SCONJ", "PART")
+        or tree.word(kept[0]).casefold() in ("very", "really", "just", "so")
+        or (tree.tokens[kept[0]].relation == "nmod:poss" and tree.tokens[kept[0]].tag == "PRON")
+    ):
+        kept = kept[1:]
+    return tree.text_of(kept)
+
+
+_AROUND = frozenset({"cop", "aux", "aux:pass", "mark", "nsubj", "nsubj:pass", "case", "expl",
+                     "advmod", "obl:unmarked", "obl"})  # fmt: skip

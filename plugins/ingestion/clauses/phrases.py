@@ -1,0 +1,115 @@
+"""Claims, and the parts of a clause that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plugins.ingestion.clauses.clauses import NOT, SUBJECT, Clause
+from plugins.ingestion.clauses.tree import ASIDES, Tree
+from plugins.ingestion.facts import Polarity
+
+NOMINAL = ("NOUN", "PROPN", "NUM", "SYM", "X")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a clause says of its subject. place: the token its object hangs on; also: further
+    predicates under which it ends what it names, ("*",) for all; relates: to something that could
+    be met again.
+    """
+
+    predicate: str
+    place: int
+    thing: str
+    polarity: Polarity = "holds"
+    detail: str | None = None
+    also: tuple[str, ...] = ()
+    changes: bool = False
+    relates: bool = True
+
+
+def polarity_of(clause: Clause) -> Polarity:
+    return "ended" if clause.ended else "denied" if clause.denied else "holds"
+
+
+def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
+    """What was or happened, as it was told."""
+    verb = clause.head
+    told = whole(tree, verb)
+    if len(told.split()) > 1:
+        yield Claim("did", verb, told, "denied" if clause.denied else "holds")
+
+
+def verb_name(tree: Tree, verb: int) -> str:
+    particle = tree.first(verb, "compound:prt")
+    lemma = tree.tokens[verb].lemma.casefold()
+    if lemma == "rid":
+        return "get rid"
+    return lemma if particle is None else f"{lemma} {tree.tokens[particle].lemma}"
+
+
+def objects(tree: Tree, verb: int) -> list[tuple[int, str]]:
+    """(place, preposition) of what a verb is done to, the direct object first."""
+    direct = [each for each in tree.of(verb, "obj") if is_thing(tree, each)]
+    found = [(max(direct, key=tree.certainty), "")] if direct else []
+    for place in tree.of(verb, "obl", "obl:agent", "obl:unmarked"):
+        if tree.is_time(place) or tree.tokens[place].tag not in NOMINAL:
+            continue
+        case = tree.first(place, "case")
+        if case is not None:
+            found.append((place, tree.tokens[case].lemma))
+        elif not found and place > verb and tree.tokens[place].tag in NOMINAL:
+            found.append((place, ""))
+    return found
+
+
+def is_thing(tree: Tree, place: int) -> bool:
+    """Whether a token names something, as "Finnish" does where it is what one speaks."""
+    tag = tree.tokens[place].tag
+    return tag in NOMINAL or (tag == "ADJ" and tree.word(place)[0].isupper())
+
+
+def listed(tree: Tree, place: int) -> list[int]:
+    """The members of a list, the first of which is named."""
+    return [place, *(each for each in tree.of(place, "conj") if is_thing(tree, each))]
+
+
+def whole(tree: Tree, verb: int) -> str:
+    """The verb with all that belongs to it, but for its subject."""
+    kept = [
+        each
+        for each in tree.phrase(verb, _AROUND_VERB)
+        if each == verb or not _leads(tree, each, verb)
+    ]
+    lead = [each for each in tree.of(verb, "cop") if tree.tokens[verb].tag not in ("VERB", "AUX")]
+    return tree.text_of(sorted([*kept, *lead]))
+
+
+def _leads(tree: Tree, place: int, verb: int) -> bool:
+    """Whether a token belongs to what leads up to a verb: "not", "yesterday", "by the way"."""
+    while tree.tokens[place].head != verb:
+        place = tree.tokens[place].head
+    token = tree.tokens[place]
+    return token.lemma in NOT or (
+        place < verb and token.relation in ("advmod", "obl", "obl:unmarked", "nmod", "dep")
+    )
+
+
+_AROUND_VERB = ASIDES | {*SUBJECT, "aux", "aux:pass", "mark", "expl", "cop", "csubj"}
+
+
+def is_place(tree: Tree, place: int) -> bool:
+    return tree.kind(place) in ("place", "organization", None)
+
+
+def is_perfect(tree: Tree, clause: Clause) -> bool:
+    """ "have seen"."""
+    return any(tree.tokens[each].lemma == "have" for each in tree.of(clause.head, "aux"))
+
+
+def is_to_come(tree: Tree, clause: Clause) -> bool:
+    """ "is moving to Porto": in progress, of what happens at once."""
+    return tree.has(clause.head, "VerbForm=Ger") and any(
+        tree.tokens[each].lemma == "be" for each in tree.of(clause.head, "aux")
+    )

@@ -1,0 +1,114 @@
+"""A sentence with its words and what depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from runtime.inference import language
+
+# What a phrase has beside what it names: clauses about it, asides, further members of a list.
+ASIDES = frozenset(
+    {
+        "acl:relcl", "acl", "advcl", "appos", "cc", "conj", "dep", "discourse", "dislocated",
+        "parataxis", "punct", "vocative",
+    }
+)  # fmt: skip
+
+
+# The same of what depends on such a phrase: lists belong to it.
+INNER_ASIDES = frozenset(
+    {"acl:relcl", "advcl", "dep", "discourse", "dislocated", "parataxis", "vocative", "punct"}
+)
+
+
+class Tree:
+    """A sentence of a text. Tokens are named by their places in it."""
+
+    def __init__(self, text: str, sentence: language.Sentence):
+        self.text, self.sentence = text, sentence
+        self.tokens: tuple[language.Token, ...] = sentence.tokens
+        self.children: list[list[int]] = [[] for _ in self.tokens]
+        for place, token in enumerate(self.tokens):
+            if token.head >= 0:
+                self.children[token.head].append(place)
+
+    def word(self, place: int) -> str:
+        token = self.tokens[place]
+        return self.text[token.start : token.end]
+
+    def of(self, place: int, *relations: str) -> list[int]:
+        """What depends on a token by one of these relations."""
+        return [each for each in self.children[place] if self.tokens[each].relation in relations]
+
+    def first(self, place: int, *relations: str) -> int | None:
+        found = self.of(place, *relations)
+        return found[0] if found else None
+
+    def phrase(
+        self,
+        place: int,
+        without: Container[str] = ASIDES,
+        inside: Container[str] = INNER_ASIDES,
+    ) -> list[int]:
+        """A token with all that depends on it, in order, but for what these relations lead to.
+
+        without: from the token itself; inside: from what depends on it
+        """
+        found = [place]
+        for each in found:
+            left_out = without if each == place else inside
+            found += [
+                child
+                for child in self.children[each]
+                if self.tokens[child].relation not in left_out
+            ]
+        return sorted(found)
+
+    def text_of(self, places: list[int]) -> str:
+        """The words of these tokens, as they stand in the text where nothing but marks is between
+        them.
+        """
+        if not places:
+            return ""
+        parts, start = [], places[0]
+        for before, after in zip(places, [*places[1:], None], strict=True):
+            if after is None or any(
+                self.tokens[each].tag not in ("PUNCT", "SYM") for each in range(before + 1, after)
+            ):
+                parts.append(self.text[self.tokens[start].start : self.tokens[before].end])
+                start = after if after is not None else start
+        return " ".join(" ".join(parts).split())
+
+    def name(self, place: int, without: int | None = None) -> str:
+        """The name that a token is part of, but for the token `without`."""
+        for span in self.sentence.spans:
+            if span.first <= place < span.last and span.kind != "time" and (
+                without is None or not span.first <= without < span.last
+            ):  # fmt: skip
+                kept = list(range(span.first, span.last))
+                while len(kept) > 1 and self.tokens[kept[-1]].tag in ("PART", "AUX", "PUNCT"):
+                    kept.pop()
+                return self.text_of(kept)
+        kept, after = {place, *self.of(place, "flat", "compound", "nummod")}, place + 1
+        while after < len(self.tokens) and self.tokens[place].tag == "PROPN" and (
+            self.tokens[after].tag == "PROPN"
+        ):  # fmt: skip
+            kept.add(after)
+            after += 1
+        return self.text_of(sorted(kept - {without}))
+
+    def kind(self, place: int) -> str | None:
+        """What kind of thing a token is said to be, by the span it lies in."""
+        return next(
+            (span.kind for span in self.sentence.spans if span.first <= place < span.last), None
+        )
+
+    def is_time(self, place: int) -> bool:
+        return self.kind(place) == "time"
+
+    def certainty(self, *places: int | None) -> float:
+        """How sure the arcs of these tokens are: as the least sure of them."""
+        return min(self.tokens[place].certainty for place in places if place is not None)
+
+    def has(self, place: int, feature: str) -> bool:
+        return feature in self.tokens[place].features
