@@ -104,7 +104,10 @@ def same_meaning(
     if (
         not facts
         or indexed is None
-        or any(fact.predicate in DATED and fact.valid_from is None for fact in facts)
+        or any(
+            not fact.relates or (fact.predicate in DATED and fact.valid_from is None)
+            for fact in facts
+        )
     ):
         return None
     for row, cosine in _nearest(ctx, indexed, scope, fresh):

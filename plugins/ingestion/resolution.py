@@ -114,7 +114,8 @@ class Settlement:
         claims what lasts.
         """
         statement, target = self.statement, self.target
-        if statement.turn is not None or any(f.predicate not in DATED for f in statement.facts):
+        lasting = any(f.relates and f.predicate not in DATED for f in statement.facts)
+        if statement.turn is not None or lasting:
             return ""
         return target.fields.get("session_id") or f"\0{target.at // DAY_MS}"
 

@@ -53,7 +53,7 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     if tree.first(verb, "csubj") is not None:
         return
     if clause.planned:
-        yield Claim("plans", verb, whole(tree, verb), polarity)
+        yield Claim("plans", verb, whole(tree, verb), polarity, relates=False)
         return
     if clause.head != clause.verb and clause.ended and tree.tokens[clause.head].lemma != "use":
         yield from _stopped(tree, clause, subject)
@@ -180,7 +180,7 @@ def _changed(
     if predicate == "age" and tree.tokens[place].tag != "NUM":
         return
     if clause.planned or is_to_come(tree, clause):
-        yield Claim("plans", clause.verb, whole(tree, clause.verb), polarity)
+        yield Claim("plans", clause.verb, whole(tree, clause.verb), polarity, relates=False)
         return
     if tree.tokens[place].lemma.casefold() in ANIMALS and predicate in ("owns", "has_pet"):
         yield _pet(tree, place, polarity, changes=True)
@@ -201,7 +201,7 @@ def _ended(
 ) -> Iterator[Claim]:
     """ "we sold the car", "I quit Acme": what is over, whatever it was said to be."""
     if is_to_come(tree, clause):
-        yield Claim("plans", clause.verb, whole(tree, clause.verb), "holds")
+        yield Claim("plans", clause.verb, whole(tree, clause.verb), relates=False)
         return
     place, key = found[0]
     if tree.first(place, "cop") is not None:  # "stopped being a vegetarian"

@@ -38,7 +38,8 @@ def happened(tree: Tree, clause: Clause) -> Iterator[Claim]:
     verb = clause.head
     told = whole(tree, verb)
     if len(told.split()) > 1:
-        yield Claim("did", verb, told, "denied" if clause.denied else "holds")
+        polarity = "denied" if clause.denied else "holds"
+        yield Claim("did", verb, told, polarity, relates=False)
 
 
 def verb_name(tree: Tree, verb: int) -> str:

@@ -124,3 +124,12 @@ def test_clauses_end_what_they_say_is_over(
 def test_clauses_end_nothing_else(reading: IngestionHarness, first: str, then: str) -> None:
     reading.hear(first)
     assert set(kinds(reading.hear(then, at=JUNE))) == {"ADD"}
+
+
+def test_what_happened_stays_in_its_turn(reading: IngestionHarness) -> None:
+    """What relates to nothing that lasts is a fact of the turn, and no memory beside it."""
+    said = "I went to Rome last week. I live in Oslo."
+    result = reading.hear(said)
+    assert (result["facts_extracted"], result["statements"]["facts"]) == (2, 2)
+    assert reading.contents() == ["I live in Oslo.", said]
+    assert reading.hear(said, at=JUNE)["memories_created"] == 1, "another time it happened anew"
