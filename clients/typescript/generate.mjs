@@ -156,7 +156,7 @@ function callOf(path, verb, operation, events) {
     given.push("file: FileContent", "fields: UploadFields = {}");
     body = "formOf(file, fields)";
   } else if (shape && !isSaid) {
-    const type = events ? `Omit<${typeOf(schema)}, "stream">` : typeOf(schema);
+    const type = `${typeOf(schema)}${events ? " & { stream?: never }" : ""}`;
     const isNeeded = shape.required?.length || shape.oneOf || shape.anyOf;
     given.push(`body: ${type}${isNeeded ? "" : " = {}"}`);
     body = "body";

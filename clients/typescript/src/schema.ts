@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 6323bbcff95f9b2d23855fceb9db9303231595b7949150827e9f219784136f92
+// SHA-256 of the document: d604592fbf94155e13f651aa5666415569930d09fcbdea479daa9121d81b8699
 
 export interface paths {
     "/docs": {

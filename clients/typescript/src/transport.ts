@@ -235,7 +235,8 @@ function newKey(): string {
 }
 
 /** Resolves after so many milliseconds. Throws the signal's reason as soon as it is aborted. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const leave = () => {
       clearTimeout(timer);

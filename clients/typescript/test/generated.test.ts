@@ -1,4 +1,4 @@
-/** The generated part is what the OpenAPI document says, and the whole needs nothing but the web. */
+/** What is generated is what the document says, and the whole needs nothing but the web. */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,12 +9,17 @@ import { createContext, runInContext } from "node:vm";
 import { build } from "vite";
 import { expect, expectTypeOf, inject, test } from "vitest";
 
-import type { Listing, Mneme, Schemas, Stream } from "../src/index.js";
-import type { CompletionChunk } from "../src/index.js";
-import { verifyWebhook } from "../src/index.js";
+import {
+  verifyWebhook,
+  type CompletionChunk,
+  type Listing,
+  type Mneme,
+  type Schemas,
+  type Stream,
+} from "../src/index.js";
+import { ROOT } from "./served.js";
 
 const HERE = fileURLToPath(new URL("..", import.meta.url));
-const ROOT = join(HERE, "../..");
 const LICENCES = ["MIT", "Apache-2.0"];
 
 test("the generated files are what the generator writes", async () => {
@@ -39,7 +44,9 @@ test("the generated files are what the generator writes", async () => {
 test("types say what is sent and answered", async () => {
   type Client = Mneme;
   expectTypeOf<ReturnType<Client["memories"]["get"]>>().resolves.toEqualTypeOf<Schemas["Memory"]>();
-  expectTypeOf<ReturnType<Client["memories"]["list"]>>().toEqualTypeOf<Listing<Schemas["Memory"]>>();
+  expectTypeOf<ReturnType<Client["memories"]["list"]>>().toEqualTypeOf<
+    Listing<Schemas["Memory"]>
+  >();
   expectTypeOf<ReturnType<Client["chat"]["streamCompletions"]>>().toEqualTypeOf<
     Stream<CompletionChunk>
   >();
@@ -56,6 +63,10 @@ test("types say what is sent and answered", async () => {
     await client.memories.create({ content: "x", contents: "y" });
     // @ts-expect-error: a number is wanted
     await client.search({ query: "tea", limit: "ten" });
+    // @ts-expect-error: the conversation is wanted
+    await client.chat.completions({ user: "ada" });
+    // @ts-expect-error: streamCompletions does that
+    await client.chat.completions({ messages: [], stream: true });
     const event = await verifyWebhook("{}", {}, "whsec_1");
     if (event.event_type === "memory.created") {
       expectTypeOf(event.data).toEqualTypeOf<Schemas["MemoryCreated"]>();

@@ -6,17 +6,14 @@
  * themselves, `inject("key")`, an API key of one account that tests share, each with end users of
  * its own, and `inject("readersKey")`, one of whoever follows the README.
  */
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 
 import type { TestProject } from "vitest/node";
 
 import { languageModel } from "./model.js";
+import { newKey, serve } from "./served.js";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -27,73 +24,20 @@ declare module "vitest" {
   }
 }
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const SETTINGS = {
-  "billing.default_tier": "enterprise",
-  "limits.requests_per_minute": 0,
-  "limits.endpoint_caps": false,
-  "webhooks.allow_private_networks": true,
-};
-
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const model = await languageModel();
   const directory = mkdtempSync(join(tmpdir(), "mneme-typescript-"));
-  const settings = { ...SETTINGS, "llm.base_url": model.url };
-  const given = Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`);
-  const where = ["--config", "configs/test.yaml", "--data-dir", join(directory, "data")];
-  const service = spawn(
-    join(ROOT, ".venv/bin/mneme"),
-    ["serve", "--engine", "local", "--port", "0", ...where, ...given],
-    { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] },
-  );
-  try {
-    const url = await announced(service);
-    project.provide("url", url);
-    project.provide("model", model.url);
-    project.provide("key", await newKey(url, "ada@example.com"));
-    project.provide("readersKey", await newKey(url, "reader@example.com"));
-  } catch (error) {
-    service.kill();
-    throw error;
-  }
+  const model = await languageModel();
+  const service = await serve(join(directory, "data"), {
+    "llm.base_url": model.url,
+    "webhooks.allow_private_networks": true,
+  });
+  project.provide("url", service.url);
+  project.provide("model", model.url);
+  project.provide("key", await newKey(service.url, "ada@example.com"));
+  project.provide("readersKey", await newKey(service.url, "reader@example.com"));
   return async () => {
-    service.kill();
-    await once(service, "exit");
+    await service.end("SIGTERM");
     model.close();
     rmSync(directory, { recursive: true });
   };
-}
-
-async function announced(service: ChildProcess): Promise<string> {
-  for await (const line of createInterface({ input: service.stdout! })) {
-    const address = / at (http\S+)/.exec(line);
-    if (address) {
-      service.stdout!.resume();
-      return address[1]!;
-    }
-  }
-  throw new Error("The service did not start; what it says is above.");
-}
-
-async function newKey(url: string, email: string): Promise<string> {
-  const post = async (path: string, body: object, token?: string) => {
-    const answer = await fetch(url + path, {
-      method: "POST",
-      headers: {
-        "Content-Type": "application/json",
-        ...(token ? { Authorization: `Bearer ${token}` } : {}),
-      },
-      body: JSON.stringify(body),
-    });
-    return (await answer.json()) as Record<string, string>;
-  };
-  const account = await post("/v1/auth/register", {
-    email,
-    password: "correct horse battery staple",
-    full_name: "Ada Lovelace",
-  });
-  const scopes = ["read", "write", "admin"];
-  const asked = { name: "tests", scopes };
-  const minted = await post("/v1/auth/api-keys", asked, account["access_token"]);
-  return minted["key"]!;
 }
