@@ -172,8 +172,9 @@ def _text(letter: Letter) -> str:
     else:
         way = f"{link}#purpose={letter.purpose}&ticket={letter.ticket}"
     hours = _LIFETIMES[letter.purpose] // 3600
+    lifetime = "an hour" if hours == 1 else f"{hours} hours"
     return (
-        f"{_REASONS[letter.purpose]}\n\n{way}\n\nIt works once, for {hours} hours. If it was not "
+        f"{_REASONS[letter.purpose]}\n\n{way}\n\nIt works once, for {lifetime}. If it was not "
         "you, ignore this mail: nothing has changed.\n"
     )
 

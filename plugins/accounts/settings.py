@@ -34,8 +34,9 @@ class MailSettings(Section, frozen=True):
         default=None,
         pattern=r"^https?://",
         description=(
-            "Page of yours that mails lead to, with #purpose=…&ticket=… behind it; null mails the "
-            "ticket alone."
+            "Page that mails lead to, with #purpose=…&ticket=… behind it: the dashboard's, such as "
+            "`https://memory.example.com/dashboard/mailed`, or one of yours; null mails the ticket "
+            "alone."
         ),
     )
     timeout_seconds: float = Field(

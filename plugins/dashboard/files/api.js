@@ -131,6 +131,14 @@ export class Api {
   }
 }
 
+// A request of the API's that asks for no credential, such as one that a ticket opens. -> the body. Raises ApiError.
+export async function post(path, body, { signal } = {}) {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await reach(path, { method: "POST", headers, signal, body: JSON.stringify(body) });
+  if (!answer.ok) throw await refusal(answer);
+  return answer.json();
+}
+
 // The operator's own requests. The token is in this object and nowhere else: it goes with the view.
 export class Operator {
   #token;

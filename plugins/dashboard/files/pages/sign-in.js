@@ -1,5 +1,6 @@
-// Signing in, and signing up.
+// Signing in, signing up, and asking for a link that sets another password.
 
+import { post } from "../api.js";
 import { form, h, replace } from "../kit.js";
 
 export const title = "Sign in";
@@ -15,7 +16,7 @@ const CODE = {
 };
 const PASSWORD = { name: "password", label: "Password", type: "password", required: true };
 
-export async function render(root, { session, route }) {
+export async function render(root, { session, route, signal }) {
   const askForCode = (onsubmit) => {
     replace(
       root,
@@ -24,6 +25,27 @@ export async function render(root, { session, route }) {
         { class: "card entry-card" },
         h("h1", { tabindex: "-1" }, "Your second factor"),
         form([CODE], { submit: "Sign in", onsubmit }),
+      ),
+    );
+    root.querySelector("input").focus();
+  };
+  const askForLink = () => {
+    replace(
+      root,
+      h(
+        "section",
+        { class: "card entry-card" },
+        h("h1", { tabindex: "-1" }, "A new password"),
+        form([EMAIL], {
+          submit: "Send me a link",
+          onsubmit: async (values) => {
+            await post("/v1/auth/password-reset", values, { signal });
+            const sent = "If the address has an account, a mail is on its way. Its link works once, for an hour.";
+            replace(root, h("section", { class: "card entry-card" }, h("h1", { tabindex: "-1" }, "Look into your mailbox"), h("p", null, sent)));
+            root.querySelector("h1").focus();
+          },
+        }),
+        h("p", { class: "note" }, h("button", { type: "button", class: "as-link", onclick: () => show(false) }, "Sign in")),
       ),
     );
     root.querySelector("input").focus();
@@ -62,9 +84,11 @@ export async function render(root, { session, route }) {
           signingUp ? "You have an account? " : "No account yet? ",
           h("button", { type: "button", class: "as-link", onclick: () => show(!signingUp) }, signingUp ? "Sign in" : "Sign up"),
         ),
+        !signingUp &&
+          h("p", { class: "note" }, h("button", { type: "button", class: "as-link", onclick: askForLink }, "Forgot your password?")),
       ),
     );
     root.querySelector("input").focus();
   };
-  show(route.query.has("new"));
+  route.query.has("forgotten") ? askForLink() : show(route.query.has("new"));
 }
