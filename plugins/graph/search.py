@@ -42,7 +42,7 @@ from plugins.graph.queries import ends_of, entity_view, relationship_view, walk
 from plugins.graph.rows import MENTIONS, EntityRow, RelationshipRow
 from plugins.graph.statistics import figure
 from plugins.graph.store import get_entity, named
-from plugins.memories import MEMORY_FIELDS, MEMORY_TEXT, readable
+from plugins.memories import MEMORY_TEXT, readable
 from plugins.search import (
     EXAMPLE_REPLY,
     QUERY_CHARS_MAX,
@@ -190,9 +190,7 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     ]
     reached = reach(ctx, starts, body.depth, ctx.now if body.as_of is None else body.as_of)
     past = body.as_of is not None
-    allowed = readable(ctx, body, include_superseded=past) - ctx.index(MEMORY_FIELDS).of(
-        "pending", 1
-    )
+    allowed = readable(ctx, body, include_superseded=past, include_pending=False)
     ordinals = np.array(
         sorted(memory for memory in reached.memories if memory in allowed), np.uint32
     )

@@ -241,7 +241,7 @@ def relevant_corrections(
     )
     if not len(ordinals):
         return [], 0
-    rarity = np.array([text.idf(term) for term in terms])
+    rarity = np.array(text.idfs(terms))
     shares = rarity @ (text.frequencies(terms, ordinals) > 0) / rarity.sum()
     order = np.argsort(-shares, kind="stable")[:limit]
     return [(float(shares[place]), int(ordinals[place])) for place in order], len(ordinals)

@@ -128,22 +128,31 @@ def is_readable(ctx: ReadContext, row: MemoryRow) -> bool:
 
 def unreadable(ctx: ReadContext) -> BitMap:
     """Ordinals of memories that are stored and can be read no more: expired, or hidden."""
-    gone = [BitMap.deserialize(hidden.ordinals) for _, hidden in ctx[MEMORIES_HIDDEN].scan()]
-    gone.append(BitMap(ordinal for _, ordinal in ctx[MEMORY_EXPIRY].keys(before=(ctx.now + 1,))))
-    return BitMap.union(*gone)
+    gone = BitMap(ordinal for _, ordinal in ctx[MEMORY_EXPIRY].keys(before=(ctx.now + 1,)))
+    for _, hidden in ctx[MEMORIES_HIDDEN].scan():
+        gone |= BitMap.deserialize(hidden.ordinals)
+    return gone
 
 
-def readable(ctx: ReadContext, asked: Any = None, *, include_superseded: bool = False) -> BitMap:
-    """Ordinals of the memories that can be read now, the superseded ones only when asked for, and
-    that pass the scope fields of `asked`: its collection_id and those of SCOPES that it has and
-    sets.
+def readable(
+    ctx: ReadContext,
+    asked: Any = None,
+    *,
+    include_superseded: bool = False,
+    include_pending: bool = True,
+) -> BitMap:
+    """Ordinals of the memories that can be read now, the superseded ones only when asked for, those
+    that are still to be indexed unless it is told not to, and that pass the scope fields of
+    `asked`: its collection_id and those of SCOPES that it has and sets.
 
     Raises CollectionNotFound or PermissionDenied for a collection that is not the caller's.
     """
     fields = ctx.index(MEMORY_FIELDS)
-    found = fields.of("live", 1) - unreadable(ctx)
-    if not include_superseded:
-        found -= fields.of("superseded", 1)
+    left_out = [("superseded", 1)] * (not include_superseded)
+    left_out += [("pending", 1)] * (not include_pending)
+    found, *others = fields.of_pairs([("live", 1), *left_out])
+    for some in (unreadable(ctx), *others):
+        found -= some
     collection_id = getattr(asked, "collection_id", None)
     if collection_id is not None:
         found &= fields.of("collection", require_collection(ctx, collection_id).number)

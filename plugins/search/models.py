@@ -293,6 +293,7 @@ def hit(
     `highlights` has it. evidence: where the facts that it is shown for stand in it, if there are
     any.
     """
+    created_at = iso(row.created_at)
     view = {
         "id": row.id,
         "memory_id": row.id,
@@ -307,9 +308,9 @@ def hit(
         "agent_id": row.agent_id,
         "run_id": row.run_id,
         "app_id": row.app_id,
-        "occurred_at": iso(row.occurred_at),
-        "created_at": iso(row.created_at),
-        "updated_at": iso(row.updated_at),
+        "occurred_at": created_at if row.occurred_at == row.created_at else iso(row.occurred_at),
+        "created_at": created_at,
+        "updated_at": created_at if row.updated_at == row.created_at else iso(row.updated_at),
         "tier": row.tier,
         "low_confidence": not is_relevant,
     }

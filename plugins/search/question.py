@@ -98,7 +98,7 @@ def rarity(ctx: ReadContext, terms: list[str], members: np.ndarray) -> np.ndarra
     if not len(members):
         return np.zeros(len(terms), np.float32)
     if len(members) >= text.stats().documents:
-        return np.array([text.idf(term) for term in terms], np.float32)
+        return np.array(text.idfs(terms), np.float32)
     held = np.zeros(int(members[-1]) + 1, bool)
     held[members] = True
     inside = [

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,8 @@ from runtime.api.operation import Call, Read
 from runtime.inference import InferenceUnavailable, Models
 from storage.indexes import OCCURRENCES_SCORED_MAX, Scan, among, ascending, ordinals_of
 from storage.text import ContentWord, Matcher, analyze, read_query
+
+SPEAKERS_READ_MAX = 4_096  # kept with their terms: they are shown again and again
 
 
 @dataclass(slots=True)
@@ -479,10 +482,15 @@ def hydrate(
                 occurrences=found,
                 explanation=explanation,
                 compact=compact,
-                evidence=evidence(ctx, row, ranked.facts),
+                evidence=evidence(ctx, row, ranked.facts) if ranked.facts else None,
             )
         )
     return hits
+
+
+@lru_cache(SPEAKERS_READ_MAX)
+def _terms_of_speaker(name: str | None) -> tuple[str, ...]:
+    return () if name is None else tuple(analyze(name))
 
 
 def occurrences(
@@ -495,7 +503,7 @@ def occurrences(
         terms, np.array([row.ordinal for row in rows], np.uint32)
     )
     # A memory is indexed with its speaker's name, which is no part of the content.
-    spoken = {name: [] if name is None else analyze(name) for name in {row.speaker for row in rows}}
+    spoken = {name: _terms_of_speaker(name) for name in {row.speaker for row in rows}}
     found: list[dict[str, int] | None] = []
     for row, counts in zip(rows, counted.T.astype(int).tolist(), strict=True):
         of_name = spoken[row.speaker]

@@ -22,9 +22,8 @@ def is_heavy(call: Call) -> bool:
 def universe(ctx: ReadContext, body: Any) -> BitMap:
     """Everything a search may return: live, indexed, in scope, inside the filters."""
     past = body.as_of is not None
-    found = readable(ctx, body, include_superseded=body.include_superseded or past) - ctx.index(
-        MEMORY_FIELDS
-    ).of("pending", 1)
+    superseded = body.include_superseded or past
+    found = readable(ctx, body, include_superseded=superseded, include_pending=False)
     if past:
         found = known_at(ctx, found, body.as_of, include_superseded=body.include_superseded)
     if body.filters:

@@ -88,7 +88,7 @@ class Attempt:
 
 def is_awaited(ctx: ReadContext, kind: str) -> bool:
     """Whether a webhook of this account listens to events of this kind."""
-    return next(ctx[SUBSCRIPTIONS].keys(kind, limit=1), None) is not None
+    return ctx[SUBSCRIPTIONS].have_any([(kind,)])[0]
 
 
 def hear(

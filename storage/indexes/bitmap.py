@@ -135,8 +135,13 @@ class BoundBitmaps:
         """As of, for several values, aligned with them. Reading them at once costs little more than
         reading one.
         """
-        self._checked(field)
-        found = self._table.raw_under_each([(field, self._stored(field, each)) for each in values])
+        return self.of_pairs([(field, value) for value in values])
+
+    def of_pairs(self, pairs: Iterable[tuple[str, Value]]) -> list[BitMap]:
+        """As of_each, for values of several fields."""
+        found = self._table.raw_under_each(
+            [(self._checked(field), self._stored(field, value)) for field, value in pairs]
+        )
         return [_union([raw for _, raw in chunks]) if chunks else BitMap() for chunks in found]
 
     def starting_with(self, field: str, prefix: str) -> BitMap:

@@ -292,18 +292,18 @@ class BoundLexical:
             self._lengths_read = table
         return table
 
-    def idf(self, term: str) -> float:
-        """ln(1 + (N − df + ½) / (df + ½)); for a term that no document has, ln(1 + N / ½)."""
-        return _idf(self.stats().documents, len(self.postings(term).ordinals))
+    def idfs(self, terms: Iterable[str]) -> list[float]:
+        """ln(1 + (N − df + ½) / (df + ½)) of each term; ln(1 + N / ½) of one that no document
+        has.
+        """
+        documents = self.stats().documents
+        return [_idf(documents, len(each.ordinals)) for each in self.postings_of(terms)]
 
     def ceiling(self, terms: Iterable[str]) -> float:
         """What no score exceeds: (k1 + 1)·Σ idf over the distinct terms. Dividing by it makes
         scores of different queries comparable.
         """
-        documents = self.stats().documents
-        return (self._k1 + 1) * math.fsum(
-            _idf(documents, len(self.postings(term).ordinals)) for term in dict.fromkeys(terms)
-        )
+        return (self._k1 + 1) * math.fsum(self.idfs(dict.fromkeys(terms)))
 
     def frequencies(
         self, terms: Sequence[str], ordinals: NDArray[np.integer]
@@ -323,10 +323,7 @@ class BoundLexical:
         distinct = list(dict.fromkeys(terms))
         stats = self.stats()
         occurrences = self.frequencies(distinct, ordinals)
-        weights = np.array(
-            [_idf(stats.documents, len(self.postings(term).ordinals)) for term in distinct],
-            np.float64,
-        )
+        weights = np.array(self.idfs(distinct), np.float64)
         base, slope = self._norm(stats)
         saturated = (
             occurrences * (self._k1 + 1) / (occurrences + base + slope * self.lengths(ordinals))
@@ -349,9 +346,7 @@ class BoundLexical:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
         reach = max(int(postings.ordinals[-1]) for postings in found) + 1
         totals = np.zeros(reach, np.float32)
-        weights = [
-            (self._k1 + 1) * _idf(stats.documents, len(postings.ordinals)) for postings in found
-        ]
+        weights = [(self._k1 + 1) * _idf(stats.documents, len(each.ordinals)) for each in found]
         _add_scores(
             *_end_to_end(found),
             np.array(weights, np.float32),

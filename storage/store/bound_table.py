@@ -226,6 +226,21 @@ class BoundTable(Generic[Row]):
             raise self._source.fault(error) from error
         return found
 
+    def first_parts(self) -> list[Any]:
+        """The distinct first parts of the keys, in order: one look each, however many keys share
+        it.
+        """
+        found: list[Any] = []
+        low, high = self._prefix, range_end(self._prefix)
+        try:
+            with self._lmdb.cursor() as cursor:
+                while cursor.set_range(low) and cursor.key() < high:
+                    found.append(decode_key(cursor.key()[PREFIX_BYTES:])[0])
+                    low = range_end(self._prefix + encode_key((found[-1],)))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return found
+
     def keys(
         self,
         *prefix: Any,

@@ -44,6 +44,8 @@ QUESTION_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }  # fmt: skip
 
+_LATIN = ("german", "spanish", "french", "portuguese", "italian", "dutch")
+_ASKING_IN_LATIN = frozenset().union(*(QUESTION_WORDS[language] for language in _LATIN))
 _CHINESE_KEPT = "目的|的士|了解|是非|几何|在线|存在|现在|多少年"
 _CHINESE = (
     "为什么|為什麼|什么时候|什麼時候|什么时间|什么样|什么|什麼|甚麼|怎么样|怎么|怎麼|怎样|为何|為何|"
@@ -90,11 +92,9 @@ def is_asking(word: str, language: str) -> bool:
 
 def asking_language(words: list[str]) -> str | None:
     """The language in Latin script whose question words are among these, where it is one."""
-    found = {
-        language
-        for language in ("german", "spanish", "french", "portuguese", "italian", "dutch")
-        if not QUESTION_WORDS[language].isdisjoint(words)
-    }
+    if _ASKING_IN_LATIN.isdisjoint(words):
+        return None
+    found = {language for language in _LATIN if not QUESTION_WORDS[language].isdisjoint(words)}
     return found.pop() if len(found) == 1 else None
 
 

@@ -220,12 +220,7 @@ class BoundVectors:
 
     def spaces(self) -> list[str]:
         """The spaces that hold vectors, in order; it reads keys alone."""
-        found: list[str] = []
-        key = next(self._rows.keys(limit=1), None)
-        while key is not None:
-            found.append(key[0])
-            key = next(self._rows.keys(after=(found[-1],), limit=1), None)
-        return found
+        return self._rows.first_parts()
 
     def count(self, space: str) -> int:
         """How many vectors a space holds; it walks their keys."""
