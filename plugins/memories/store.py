@@ -128,9 +128,12 @@ def is_readable(ctx: ReadContext, row: MemoryRow) -> bool:
 
 def unreadable(ctx: ReadContext) -> BitMap:
     """Ordinals of memories that are stored and can be read no more: expired, or hidden."""
-    gone = BitMap(ordinal for _, ordinal in ctx[MEMORY_EXPIRY].keys(before=(ctx.now + 1,)))
-    for _, hidden in ctx[MEMORIES_HIDDEN].scan():
-        gone |= BitMap.deserialize(hidden.ordinals)
+    gone = BitMap()
+    if not ctx[MEMORY_EXPIRY].is_empty():
+        gone.update(ordinal for _, ordinal in ctx[MEMORY_EXPIRY].keys(before=(ctx.now + 1,)))
+    if not ctx[MEMORIES_HIDDEN].is_empty():
+        for _, hidden in ctx[MEMORIES_HIDDEN].scan():
+            gone |= BitMap.deserialize(hidden.ordinals)
     return gone
 
 

@@ -121,15 +121,13 @@ def stands(ctx: ReadContext, found: ranking.Features, *, strange: bool) -> np.nd
     strange  whether the embedder never met any of the query's words. It gives random letters a
              meaning too: what stands there has to come much nearer
     """
-    settings, words = SearchSettings.of(ctx.settings), found["words"]
-    near = settings.strange_cosine_min if strange else settings.cosine_min
-    standing = (found["lexical"] > 0) | (found["exact"] >= near)
-    if not standing.all():
-        standing |= words >= settings.words_min
-        best = int(words.argmax())
-        if not strange and words[best] >= settings.clear_words_min:
-            standing[best] |= ranking.is_clear_best(words, best)
-    return standing
+    settings = SearchSettings.of(ctx.settings)
+    return ranking.standing(
+        found,
+        near=settings.strange_cosine_min if strange else settings.cosine_min,
+        words_min=settings.words_min,
+        clear_words_min=None if strange else settings.clear_words_min,
+    )
 
 
 def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.ndarray:

@@ -165,7 +165,9 @@ def said_by(
     if len(named.people) != 1:
         return np.zeros(len(candidates), np.float32)
     theirs = among(ordinals_of(named.people[0]), candidates)
-    return np.where(speakers == 0, 0, np.where(theirs, 1, -1)).astype(np.float32)
+    found = np.where(theirs, np.float32(1), np.float32(-1))
+    found[speakers == 0] = 0
+    return found
 
 
 def common_names(ctx: ReadContext, body: SearchBody) -> list[str]:

@@ -17,19 +17,17 @@ from storage.indexes import (
     INT32,
     INT64,
     UINT32,
-    among,
     ascending,
     in_array,
+    inline,
     kernel,
     out_array,
     records,
 )
 
 NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
-STORED = MEMORY_FEATURES.dtype[
-    [name for name in MEMORY_FEATURES.dtype.names or () if name != "unused"]
-]  # the records as compiled loops see them
-_ABSENT = np.array([MEMORY_FEATURES.absent], MEMORY_FEATURES.dtype)
+STORED = MEMORY_FEATURES.layout
+_ABSENT = np.array([MEMORY_FEATURES.absent], MEMORY_FEATURES.dtype).view(STORED)
 _QUESTION = TextFeatures.QUESTION
 
 
@@ -53,27 +51,19 @@ class Surroundings(NamedTuple):
 
 def with_neighbours(stored: np.ndarray, candidates: np.ndarray, members: np.ndarray) -> np.ndarray:
     """The candidates, in any order, and those of the members beside them, as ascending ordinals."""
-    beside = np.empty(2 * len(candidates), np.uint32)
-    _beside(stored.view(STORED), candidates, beside)
-    return ascending(candidates, beside[among(members, beside)])
+    joined = np.empty(3 * len(candidates), np.uint32)
+    count = _joined(stored, candidates, members, joined)
+    return ascending(joined[:count])
 
 
 def surroundings(stored: np.ndarray, candidates: np.ndarray) -> Surroundings:
     """What is beside the candidates, (n,) uint32, each once."""
     count = len(candidates)
-    features = np.empty(count, MEMORY_FEATURES.dtype)
+    features = np.empty(count, STORED)
     ordinals = np.empty(3 * count, np.uint32)
     places = np.empty((2, count), np.int32)
     answers = np.empty(count, np.bool_)
-    size = _surroundings(
-        stored.view(STORED),
-        _ABSENT.view(STORED),
-        candidates,
-        features.view(STORED),
-        ordinals,
-        places,
-        answers,
-    )
+    size = _surroundings(stored, _ABSENT, candidates, features, ordinals, places, answers)
     return Surroundings(ordinals[:size], features, places[0], places[1], answers)
 
 
@@ -88,17 +78,42 @@ def turns_of_facts(
     previous  (n,) uint32, the ordinals that the candidates follow
     """
     turns = np.empty(len(candidates), np.int32)
-    found = _turns(stored.view(STORED), candidates, np.ascontiguousarray(previous), turns)
+    found = _turns(stored, candidates, np.ascontiguousarray(previous), turns)
     return turns if found else None
 
 
-@kernel(in_array(records(STORED)), in_array(UINT32), out_array(UINT32))
-def _beside(stored, candidates, beside):
-    count = candidates.shape[0]
-    for i in range(count):
-        known = candidates[i] < stored.shape[0]
-        beside[i] = stored[candidates[i]].previous if known else NOBODY
-        beside[count + i] = stored[candidates[i]].following if known else NOBODY
+@inline
+def _place(members, ordinal):
+    """Where the ordinal is among the members, ascending; −1 where it is not."""
+    low, high = 0, members.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if members[middle] < ordinal:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < members.shape[0] and members[low] == ordinal else -1
+
+
+@kernel(
+    in_array(records(STORED)), in_array(UINT32), in_array(UINT32), out_array(UINT32), result=INT64
+)
+def _joined(stored, candidates, members, joined):
+    """Fill the last; -> how many they are."""
+    count = 0
+    for i in range(candidates.shape[0]):
+        joined[count] = candidates[i]
+        count += 1
+        if candidates[i] >= stored.shape[0]:
+            continue
+        record = stored[candidates[i]]
+        if record.previous != NOBODY and _place(members, record.previous) >= 0:
+            joined[count] = record.previous
+            count += 1
+        if record.following != NOBODY and _place(members, record.following) >= 0:
+            joined[count] = record.following
+            count += 1
+    return count
 
 
 @kernel(
@@ -151,14 +166,6 @@ def _turns(stored, candidates, previous, turns):
         turn = previous[i]
         if turn >= stored.shape[0] or stored[turn].following == candidates[i]:
             continue
-        low, high = 0, candidates.shape[0]
-        while low < high:
-            middle = (low + high) >> 1
-            if candidates[middle] < turn:
-                low = middle + 1
-            else:
-                high = middle
-        if low < candidates.shape[0] and candidates[low] == turn:
-            turns[i] = low
-            found += 1
+        turns[i] = _place(candidates, turn)
+        found += turns[i] >= 0
     return found

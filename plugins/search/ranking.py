@@ -62,6 +62,7 @@ from storage.indexes import (
     BOOL,
     FLOAT32,
     INT32,
+    INT64,
     UINT16,
     UINT64,
     in_array,
@@ -179,7 +180,7 @@ class Columns:
     answers   (n,) bool, whether the memory before is a question
     speaker   (n,) float32, 1 when the query names its speaker, −1 when it names another one, else 0
     date      (n,) float32, 0 to 1, how near it happened to a time that the query names
-    text_features      (n,) of MEMORY_FEATURES
+    text_features      (n,) of MEMORY_FEATURES, in its layout
     """
 
     previous: np.ndarray
@@ -255,12 +256,39 @@ def sure_of_words(met: float) -> float:
     return logistic(WORDS_MET_SLOPE * (met - WORDS_MET_MIDDLE))
 
 
-def is_clear_best(words: np.ndarray, place: int) -> bool:
-    """Whether the words of this memory come nearer to the query than all others' by WORDS_LEAD.
-
-    words  (n,) of late interaction
+def standing(
+    found: Features, *, near: float, words_min: float, clear_words_min: float | None
+) -> np.ndarray:
+    """(n,) bool: which candidates have a word of the query, themselves or beside them in the
+    session, or a cosine of `near`, or words that come as near to the query's as words_min; besides,
+    where a number is given, the one whose words come nearest, if that near and by WORDS_LEAD more
+    than all others'.
     """
-    return np.count_nonzero(words > words[place] - np.float32(WORDS_LEAD)) == 1
+    stands = np.empty(found.matrix.shape[1], np.bool_)
+    leads = clear_words_min is not None
+    _standing(found.matrix, near, words_min, leads, clear_words_min or 0.0, stands)
+    return stands
+
+
+@kernel(in_array(FLOAT32, 2), FLOAT32, FLOAT32, BOOL, FLOAT32, out_array(BOOL))
+def _standing(found, near, words_min, leads, clear_words_min, stands):
+    words = found[_WORDS]
+    best = 0
+    for memory in range(stands.shape[0]):
+        stands[memory] = (
+            found[_LEXICAL, memory] > 0
+            or found[_EXACT, memory] >= near
+            or words[memory] >= words_min
+        )
+        if words[memory] > words[best]:
+            best = memory
+    if not leads or not stands.shape[0] or words[best] < clear_words_min:
+        return
+    follows = words[best] - np.float32(WORDS_LEAD)
+    for memory in range(stands.shape[0]):
+        if memory != best and words[memory] > follows:
+            return
+    stands[best] = True
 
 
 def narrowed(weights: Mapping[str, float]) -> dict[str, float]:
@@ -281,20 +309,49 @@ def subject_conflict(found: Features, weights: Mapping[str, float], met: np.ndar
 
     met  (n,) the share of the query's words, by rarity, that each memory has itself
     """
-    theirs, others = found["speaker"] > 0, found["speaker"] < 0
-    if not theirs.any() or not others.any():
-        return 0.0
     impartial = score(found, {**narrowed(weights), **dict.fromkeys(SIGNED, 0.0)})
-    conflict = _best(impartial[theirs]) - _best(impartial[others])
-    has_said = (np.maximum(found["words"], met)[theirs] >= SAID).any()
-    return max(conflict, 0.0) if has_said else conflict
+    best = np.zeros((2, CONFLICT_BEST), np.float32)
+    counts = np.zeros(3, np.int64)
+    _best_of_sides(found.matrix, impartial, met, best, counts)
+    theirs, others, said = counts.tolist()
+    if not theirs or not others:
+        return 0.0
+    conflict = _mean(best[0, :theirs]) - _mean(best[1, :others])
+    return max(conflict, 0.0) if said else conflict
 
 
-def _best(scores: np.ndarray) -> float:
-    """Mean of the highest, the higher counting more."""
-    best = np.sort(scores)[: -CONFLICT_BEST - 1 : -1]
+def _mean(best: np.ndarray) -> float:
+    """Of scores, best first, the higher counting more."""
     counts = _COUNTS[: len(best)]
     return float(best @ counts / counts.sum())
+
+
+@kernel(
+    in_array(FLOAT32, 2), in_array(FLOAT32), in_array(FLOAT32), out_array(FLOAT32, 2),
+    out_array(INT64),
+)  # fmt: skip
+def _best_of_sides(found, scores, met, best, counts):
+    """Fill `best` with the highest scores of those the query names and of the others, and `counts`
+    with how many there are of each, and how many of those it names have said it.
+    """
+    for memory in range(scores.shape[0]):
+        speaker = found[_SPEAKER, memory]
+        if speaker == 0:
+            continue
+        side = 0 if speaker > 0 else 1
+        if side == 0 and max(found[_WORDS, memory], met[memory]) >= np.float32(SAID):
+            counts[2] += 1
+        place = counts[side]
+        if place == best.shape[1]:
+            if scores[memory] <= best[side, place - 1]:
+                continue
+            place -= 1
+        else:
+            counts[side] += 1
+        while place > 0 and best[side, place - 1] < scores[memory]:
+            best[side, place] = best[side, place - 1]
+            place -= 1
+        best[side, place] = scores[memory]
 
 
 def idf(documents: int, containing: np.ndarray) -> np.ndarray:
@@ -312,7 +369,6 @@ def features(query: Query, pool: Pool, columns: Columns) -> Features:
     measure = query.idf, np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
     asked = np.array([query.asks_when, query.asks_count, query.asks_where], np.float32)
     beside = columns.previous, columns.following, columns.blended, columns.answers
-    text_features = columns.text_features.view(STORED)
     _features(
         pool.frequencies,
         pool.lengths,
@@ -321,7 +377,7 @@ def features(query: Query, pool: Pool, columns: Columns) -> Features:
         *beside,
         columns.speaker,
         columns.date,
-        text_features,
+        columns.text_features,
         asked,
         found.matrix,
     )

@@ -40,6 +40,8 @@ class ColumnIndex(ResidentIndex["_Records"]):
     def __init__(self, name: str, dtype: np.dtype, absent: bytes):
         super().__init__(name)
         self.dtype = dtype
+        # As compiled loops see it: what is unused has no kind.
+        self.layout = dtype[[each for each in dtype.names or () if dtype[each].kind != "V"]]
         self.absent = np.frombuffer(absent, dtype)[0]
         self.records: Table[bytes] = Table(
             f"{name}.records", ("ordinal",), bytes, doc=f"records of {dtype.itemsize} bytes"
@@ -50,7 +52,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
         return BoundColumns(self, reader, scope)
 
     def _empty(self) -> _Records:
-        return _Records(self.dtype, self.absent)
+        return _Records(self.dtype, self.layout, self.absent)
 
     def _changes(self, reader: Reader, scope: Scope) -> Iterator[RecordChange]:
         return (
@@ -95,10 +97,10 @@ class BoundColumns:
         return deleted
 
     def resident(self) -> np.ndarray:
-        """(m,) the records of the ordinals below m as they are in memory, not to be written; from m
-        on each is `absent`.
+        """(m,) the records of the ordinals below m in the index's `layout`, as they are in memory
+        and not to be written; from m on each is `absent`.
         """
-        return self._records().array
+        return self._records().seen
 
     def take(self, ordinals: NDArray[np.integer]) -> np.ndarray:
         """Read records; -> (n,) aligned with `ordinals`, `absent` where there is none."""
@@ -121,43 +123,49 @@ class BoundColumns:
 
 
 class _Records:
-    """The resident array; a longer one takes its place when it is full."""
+    """The resident array; a longer one takes its place when it is full.
 
-    def __init__(self, dtype: np.dtype, absent: np.void):
-        self._absent = absent
-        self.array = self._empty(dtype, RECORDS_MIN)
+    seen  the same numbers in another layout, for whoever reads all of them
+    """
+
+    def __init__(self, dtype: np.dtype, layout: np.dtype, absent: np.void):
+        self._absent, self._layout = absent, layout
+        self._hold(self._empty(dtype, RECORDS_MIN))
 
     @property
     def nbytes(self) -> int:
-        return self.array.nbytes
+        return self._array.nbytes
 
     def apply(self, change: RecordChange) -> None:
         if change.ordinal is None:
-            self.array = self._empty(self.array.dtype, RECORDS_MIN)
+            self._hold(self._empty(self._array.dtype, RECORDS_MIN))
         elif change.raw is None:
-            if change.ordinal < len(self.array):
-                self.array[change.ordinal] = self._absent
+            if change.ordinal < len(self._array):
+                self._array[change.ordinal] = self._absent
         else:
-            if change.ordinal >= len(self.array):
+            if change.ordinal >= len(self._array):
                 grown = self._empty(
-                    self.array.dtype, max(int(len(self.array) * GROWTH), change.ordinal + 1)
+                    self._array.dtype, max(int(len(self._array) * GROWTH), change.ordinal + 1)
                 )
-                grown[: len(self.array)] = self.array
-                self.array = grown
-            self.array[change.ordinal] = np.frombuffer(change.raw, self.array.dtype)[0]
+                grown[: len(self._array)] = self._array
+                self._hold(grown)
+            self._array[change.ordinal] = np.frombuffer(change.raw, self._array.dtype)[0]
 
     def take(self, ordinals: NDArray[np.int64]) -> np.ndarray:
         # As opaque bytes: NumPy would copy a record field by field.
-        records = self.array.view(f"V{self.array.dtype.itemsize}")
-        found = records[np.minimum(ordinals, len(records) - 1)].view(self.array.dtype)
+        records = self._array.view(f"V{self._array.dtype.itemsize}")
+        found = records[np.minimum(ordinals, len(records) - 1)].view(self._array.dtype)
         found[ordinals >= len(records)] = self._absent
         return found
 
     def field(self, name: str, ordinals: NDArray[np.int64]) -> np.ndarray:
-        column = self.array[name]
+        column = self._array[name]
         found = column[np.minimum(ordinals, len(column) - 1)]
         found[ordinals >= len(column)] = self._absent[name]
         return found
+
+    def _hold(self, array: np.ndarray) -> None:
+        self._array, self.seen = array, array.view(self._layout)
 
     def _empty(self, dtype: np.dtype, size: int) -> np.ndarray:
         return np.full(size, self._absent, dtype)

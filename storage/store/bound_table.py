@@ -214,6 +214,10 @@ class BoundTable(Generic[Row]):
             raise self._source.fault(error) from error
         return every
 
+    def is_empty(self) -> bool:
+        """Whether there is no row; reads a key alone."""
+        return not self.have_any([()])[0]
+
     def have_any(self, prefixes: Sequence[Key]) -> list[bool]:
         """Whether there is a row under each of the prefixes; reads keys alone."""
         found = []

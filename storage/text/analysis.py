@@ -528,12 +528,8 @@ def read_query(text: str, language: str | None = None) -> QueryText:
     matches = list((ASCII_TOKENS if text.isascii() else _TOKENS).finditer(text))
     tokens = [match[0] for match in matches]
     words = _words_of_query(tokens) if language is None else CACHES[language]
-    looked_up = map(words.looked_up, tokens)
-    found = [
-        ContentWord(*match.span(), terms)
-        for match, terms in zip(matches, looked_up, strict=True)
-        if terms
-    ]
+    looked_up = zip(matches, map(words.looked_up, tokens), strict=True)
+    found = [ContentWord(*match.span(), terms) for match, terms in looked_up if terms]
     terms = dict.fromkeys([term for word in found for term in word.terms])
     if not terms:
         terms = dict.fromkeys([term for token in tokens for term in words[token].query])

@@ -14,7 +14,7 @@ def stored(count: int, **sides: dict[int, int]) -> np.ndarray:
     for name, values in sides.items():
         for ordinal, value in values.items():
             made[name][ordinal] = value
-    return made
+    return made.view(MEMORY_FEATURES.layout)
 
 
 def test_surroundings_have_the_candidates_first_and_every_neighbour_once() -> None:
@@ -37,7 +37,7 @@ def test_surroundings_have_the_candidates_first_and_every_neighbour_once() -> No
     assert beside(around.following) == [4, 5, 40, 2, None]
     assert around.answers.tolist() == [True, False, False, False, False]
     assert around.features["session"].tolist() == [0, 0, 77, 0, 0]
-    assert around.features[4] == MEMORY_FEATURES.absent
+    assert around.features["previous"].tolist() == [2, 3, NOBODY, 9, NOBODY]
 
 
 def test_neighbours_join_where_they_are_members() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plugins.memories import TextFeatures
+from plugins.memories import MEMORY_FEATURES, TextFeatures
 from plugins.memories.features import COLUMNS
 from plugins.search import ranking
 from plugins.search.ranking import Columns, Pool, Query
@@ -44,7 +44,7 @@ def columns(n: int, **fields) -> Columns:
             name: values.astype(kinds.get(name, np.float32))
             for name, values in (base | fields).items()
         },
-        text_features=text_features,
+        text_features=text_features.view(MEMORY_FEATURES.layout),
     )
 
 
@@ -147,9 +147,24 @@ def test_subjects_do_not_conflict_where_the_named_has_said_it_too() -> None:
 
 
 def test_the_clear_best_is_one_that_leads() -> None:
-    assert ranking.is_clear_best(np.array([0.3, 0.5, 0.1], np.float32), 1)
-    assert not ranking.is_clear_best(np.array([0.46, 0.5], np.float32), 1)
-    assert ranking.is_clear_best(np.array([0.5], np.float32), 0)
+    def stands(*words: float, least: float | None = 0.45) -> list[bool]:
+        found = ranking.Features(len(words))
+        found["words"][:] = words
+        return ranking.standing(found, near=0.2, words_min=0.6, clear_words_min=least).tolist()
+
+    assert stands(0.3, 0.5, 0.1) == [False, True, False]
+    assert stands(0.46, 0.5) == [False, False]
+    assert stands(0.5) == [True] and stands(0.4) == [False]
+    assert stands(0.5, least=None) == [False]
+    assert stands(0.7, 0.3, 0.61) == [True, False, True]
+
+
+def test_a_word_or_a_near_meaning_stands_by_itself() -> None:
+    found = ranking.Features(4)
+    found["lexical"][:] = [0.01, 0, 0, 0]
+    found["exact"][:] = [0, 0.2, 0.19, 0]
+    stands = ranking.standing(found, near=0.2, words_min=0.6, clear_words_min=None)
+    assert stands.tolist() == [True, True, False, False]
 
 
 def test_words_beside_those_of_another_speaker_are_no_evidence_about_the_named() -> None:
