@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 
 from runtime.cli import parser
 from runtime.cluster.nodes import LABEL
+from runtime.limits import STOP_SECONDS_MAX
 from runtime.serve.listening import HEALTH_PATH
 from runtime.settings import NODE_VARIABLE
 from serve_app import Settings
@@ -373,3 +374,41 @@ def test_ray_takes_the_file_of_machines() -> None:
             and f"{NODE_VARIABLE}=/srv/mneme" in command
         )
     assert metadata.version("ray").split(".")[0] == CLUSTER["rayVersion"].split(".")[0]
+
+
+def test_the_unit_of_systemd_starts_what_there_is() -> None:
+    lines = [
+        line.partition("=")[::2]
+        for line in (ROOT / "configs/mneme.service").read_text().splitlines()
+        if "=" in line and not line.startswith("#")
+    ]
+    commands = [value for name, value in lines if name.startswith("ExecStart")]
+    for command in commands:
+        program, *words = shlex.split(command)
+        assert program == "/opt/mneme/bin/mneme" and parser().parse_args(words).run
+    assert len(commands) == 2
+    told = dict(
+        pair.split("=", 1)
+        for name, value in lines
+        if name == "Environment"
+        for pair in shlex.split(value)
+    )
+    settings = Settings.load(ROOT / "configs/production.yaml", environ=told)
+    assert settings.data_dir.is_relative_to("/var/lib/mneme")
+    timeout = int(dict(lines)["TimeoutStopSec"])
+    assert timeout > 2 * STOP_SECONDS_MAX
+
+
+def test_the_compose_file_starts_the_image() -> None:
+    compose = yaml.safe_load((ROOT / "configs/compose.yaml").read_text())
+    (service,) = compose["services"].values()
+    assert (ROOT / "configs" / service["build"] / "Dockerfile").exists()
+    (port,) = service["ports"]
+    assert port == f"127.0.0.1:{PORT}:{PORT}"
+    (volume,) = service["volumes"]
+    name, _, path = volume.partition(":")
+    assert name in compose["volumes"] and f"VOLUME {path}" in DOCKERFILE
+    settings = Settings.load(ROOT / "configs/production.yaml", environ=service["environment"])
+    assert all(ip_network(network) for network in settings.http.trusted_proxies)
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert [f"/configs/{file}" in ignored for file in service["env_file"]] == [True]

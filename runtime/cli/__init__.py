@@ -1,5 +1,4 @@
-"""The `mneme` command: serve, demo, doctor, keys, import, ingest, mcp, webhooks, admin, models,
-plugin.
+"""The `mneme` command: serve, status, logs, import, export, ingest, doctor, admin and others.
 
 Whatever goes wrong at start ends with one sentence on standard error and a non-zero status, never
 with a traceback. What may be asked for is in arguments.py; each command is one function of
@@ -18,6 +17,7 @@ from runtime.cli.client import CallFailed
 from runtime.cli.commands import FAILED, CommandFailed
 from runtime.cli.moving_in import ImportFailed
 from runtime.cli.plugins import PluginCommandFailed
+from runtime.cli.weights import WeightsMissing
 from runtime.installation import LayoutError, SecretsError
 from runtime.log_lines import mask_secrets
 from runtime.settings import SettingsError
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         CallFailed,
         ImportFailed,
         PluginCommandFailed,
+        WeightsMissing,
         LayoutError,
         RegistryError,
         SettingsError,

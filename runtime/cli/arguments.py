@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
         _add_import,
         _add_export,
         _add_doctor,
+        _add_upgrade_check,
         _add_keys,
         _add_webhooks,
         _add_admin,
@@ -62,6 +63,11 @@ def _add_serve(commands: Commands) -> None:
         "--demo-account",
         action="store_true",
         help="make a local demo account once, and print its sign-in and API key",
+    )
+    start.add_argument(
+        "--fetch-model",
+        action="store_true",
+        help="install the embedding model's weights first, if they are missing, and verify them",
     )
 
 
@@ -161,6 +167,15 @@ def _add_export(commands: Commands) -> None:
 def _add_doctor(commands: Commands) -> None:
     check = _command(commands, "doctor", run.examine, "check the installation and say what to mend")
     check.add_argument("--engine", choices=("ray", "local"), help="the engine to check for")
+
+
+def _add_upgrade_check(commands: Commands) -> None:
+    _command(
+        commands,
+        "upgrade-check",
+        run.check_upgrade,
+        "say what the next start of this release would do to the data, and change nothing",
+    )
 
 
 def _add_keys(commands: Commands) -> None:
@@ -369,9 +384,15 @@ def _command(commands: Commands, name: str, run: object, summary: str) -> argpar
         "--config",
         type=Path,
         metavar="FILE",
-        help="configuration file (default: $MNEME_CONFIG, else configs/local.yaml)",
+        help="configuration file (default: $MNEME_CONFIG, else configs/local.yaml of a checkout, "
+        "else ~/.config/mneme/mneme.yaml)",
     )
-    command.add_argument("--data-dir", metavar="DIR", help="directory that holds all data")
+    command.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="directory that holds all data (default: ./data of a checkout, or where there is one, "
+        "else the user's, such as ~/.local/share/mneme)",
+    )
     command.add_argument("--host", help="address the service listens on")
     command.add_argument("--port", help="port the service listens on")
     command.add_argument(

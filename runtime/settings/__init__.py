@@ -50,6 +50,7 @@ from runtime.settings.installation import (
     Transcriber,
 )
 from runtime.settings.installation import Embedder as EmbedderSettings
+from runtime.settings.places import default_config_file, default_data_dir
 from runtime.settings.section import Section
 from runtime.settings.sources import (
     CONFIG_VARIABLE,
@@ -92,7 +93,12 @@ class Settings(Section, frozen=True):
         default="ray", description="ray runs on Ray Serve; local runs everything in one process."
     )
     data_dir: AbsolutePath = Field(
-        default=Path("data"), validate_default=True, description="Directory that holds all data."
+        default=Path("data"),
+        validate_default=True,
+        description=(
+            "Directory that holds all data. Installed without a checkout: where no `data` is, the "
+            "user's, such as `~/.local/share/mneme`."
+        ),
     )
     environment: Literal["local", "production", "test"] = Field(
         default="local", description="What this installation is for; production is strict."
@@ -179,6 +185,8 @@ class Settings(Section, frozen=True):
             *from_overrides(known, overrides),
         ):
             values[name], origins[name] = value, origin
+        if environ is not None and "data_dir" not in values:
+            values["data_dir"], origins["data_dir"] = default_data_dir(environ), "the default"
         tree: dict[str, Any] = {}
         for name, value in values.items():
             section, _, key = name.rpartition(".")
@@ -259,9 +267,9 @@ def default_config(
     environ: Mapping[str, str], profile: Mapping[str, Any]
 ) -> Path | Mapping[str, Any]:
     """The configuration used when none is named: $MNEME_CONFIG, else configs/local.yaml of this
-    checkout, else a profile that says the same.
+    checkout, else the user's own (~/.config/mneme/mneme.yaml), else a profile that says what the
+    checkout's file says.
     """
     if environ.get(CONFIG_VARIABLE):
         return Path(environ[CONFIG_VARIABLE])
-    beside = Path(__file__).resolve().parents[2] / "configs" / "local.yaml"
-    return beside if beside.exists() else profile
+    return default_config_file(environ) or profile

@@ -61,6 +61,12 @@ class StoreMismatch(StoreError):
     """
 
 
+class StoreOlder(StoreMismatch):
+    """An older release wrote this store: opened to write it is brought up to date, to read it is
+    not.
+    """
+
+
 class StoreTooNew(StoreError):
     """A newer release wrote this store."""
 

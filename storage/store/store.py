@@ -163,7 +163,7 @@ class Store(OpenStore):
         earlier_keys: Sequence[bytes] = (),
     ) -> Store:
         """The store for snapshots alone, beside whichever process owns it; of an older release's it
-        is StoreMismatch.
+        is StoreOlder.
         """
         if not (directory / DATA_FILE).exists():
             raise StoreMissing(f"there is no store in {directory}.")

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from storage.store.bound_table import PREFIX_BYTES, SCOPE_BYTES
-from storage.store.directory import DATA_FILE, StoreMismatch, publish
+from storage.store.directory import DATA_FILE, StoreOlder, publish
 from storage.store.environment import IDENTITY, Environment
 from storage.store.keycode import ALL_KEYS_END
 from storage.store.keycode import decode as decode_key
@@ -112,19 +112,17 @@ def check_upgraded(
     identity: Identity,
     format_version: int,
 ) -> None:
-    """Raises StoreMismatch unless the store is what is declared; a table that is not there yet has
+    """Raises StoreOlder unless the store is what is declared; a table that is not there yet has
     no rows.
     """
     for table, _ in changed:
         if table.name in stored:
-            raise StoreMismatch(
+            raise StoreOlder(
                 f"{directory}: table {table.name!r} is of an older release; a start of the "
                 "service migrates it."
             )
     if identity.format_version < format_version:
-        raise StoreMismatch(
-            f"{directory} is of an older release; a start of the service migrates it."
-        )
+        raise StoreOlder(f"{directory} is of an older release; a start of the service migrates it.")
 
 
 def seal_some(transaction: Transaction, table: Table, before: StoredTable) -> bool:

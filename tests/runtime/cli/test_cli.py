@@ -168,10 +168,10 @@ class Service:
     def __init__(self, data_dir: Path):
         self.data_dir = data_dir
         self.process = started(data_dir, "--demo-account")
-        self.announced = "".join(self.process.stdout.readline() for _ in range(6))
+        self.announced = "".join(self.process.stdout.readline() for _ in range(7))
         said = (
-            r"ready at (http://\S+)\n.*docs +\S+/docs\n.*dashboard +\S+/dashboard\n.*sign "
-            r"in.*\n.*API key +(mem_sk_\w+)"
+            r"ready at (http://\S+)\n.*docs +\S+/docs\n.*dashboard +\S+/dashboard\n.*data +"
+            rf"{data_dir}\n.*sign in.*\n.*API key +(mem_sk_\w+)"
         )
         found = re.search(said, self.announced)
         if found is None:
