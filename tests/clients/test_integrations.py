@@ -79,6 +79,7 @@ def test_a_package_is_built_on_the_client_and_its_framework_alone(folder: Path) 
 
 
 FRAMEWORKS = {
+    "crewai": {"crewai"},
     "google-adk": {"google"},
     "langchain": {"langchain_core", "pydantic"},
     "langgraph": {"langgraph"},
