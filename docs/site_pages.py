@@ -35,6 +35,9 @@ PAGES = {
 API = "api.md"
 LINK = re.compile(r"(?<!!)\[([^\]\[]+)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 OPERATION = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) (/v1/[^`\s?]*)[^`\s]*)`")
+TEXT = re.compile(r"(?<=>)[^<]+(?=<)")
+JOINT = re.compile(r"(?<=[a-zA-Z}])([._/@:;=]+)(?=[a-zA-Z0-9{])")
+CELL = re.compile(r"<td.*?</td>", re.DOTALL)
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 _described = json.loads(exported(serve_app.registry(), serve_app.Settings()))
@@ -87,3 +90,12 @@ def on_page_markdown(markdown, page, **_):
         at = fence.end()
     parts.append(OPERATION.sub(referred, LINK.sub(linked, markdown[at:])))
     return "".join(parts)
+
+
+def on_page_content(html, **_):
+    """Let long names in tables break behind their punctuation."""
+
+    def breaking(cell):
+        return TEXT.sub(lambda text: JOINT.sub(r"\1<wbr>", text[0]), cell[0])
+
+    return CELL.sub(breaking, html)
