@@ -83,7 +83,12 @@ class MnemeStorage:
         found = self._client.search(
             query, filters={"AND": wanted}, limit=min(limit, FOUND_MAX), **self._where
         )
-        return [(_record(hit), hit["normalized_score"]) for hit in found["results"]]
+        return [
+            (record, hit["normalized_score"])
+            for hit in found["results"]
+            if _is_in(record := _record(hit), categories)
+            and (include_private or not record.private or record.source == source)
+        ]
 
     def search(
         self, query_embedding: list[float], *args: Any, **kwargs: Any
@@ -105,9 +110,16 @@ class MnemeStorage:
             wanted.append({f"{AT}id": record_ids})
         if older_than is not None:
             wanted.append({"occurred_at": {"lt": _aware(older_than).isoformat()}})
-        for name, value in (metadata_filter or {}).items():
+        filters = metadata_filter or {}
+        for name, value in filters.items():
             wanted.append({f"{AT}metadata.{name}": value})
-        ids = [memory["id"] for memory in self._walk(wanted)]
+        ids = [
+            memory["id"]
+            for memory in self._walk(wanted)
+            if _is_in(record := _record(memory), categories)
+            and (record_ids is None or record.id in record_ids)
+            and all(record.metadata.get(name) == value for name, value in filters.items())
+        ]
         return sum(
             self._client.memories.bulk_delete(part)["deleted"]
             for part in _parts(ids, DELETED_PER_CALL)
@@ -184,8 +196,8 @@ class MnemeStorage:
         return await asyncio.to_thread(self.delete, *args, **kwargs)
 
     def _memory(self, record_id: str) -> Mapping[str, Any] | None:
-        found = self._page([*_conditions(None), {f"{AT}id": {"eq": record_id}}], 1, 0)["items"]
-        return found[0] if found else None
+        found = self._walk([*_conditions(None), {f"{AT}id": {"eq": record_id}}])
+        return next((one for one in found if _record(one).id == record_id), None)
 
     def _page(self, wanted: list[Condition], limit: int, offset: int) -> Any:
         return self._client.memories.query(
@@ -207,6 +219,13 @@ def _conditions(scope: str | None, categories: list[str] | None = None) -> list[
     if categories:
         wanted.append({f"{AT}categories": categories})
     return wanted
+
+
+def _is_in(record: MemoryRecord, categories: list[str] | None) -> bool:
+    """Whether a record has one of the categories. The service takes `*` for any value, and so finds
+    too much where that is a name.
+    """
+    return not categories or not set(categories).isdisjoint(record.categories)
 
 
 def _fields(record: MemoryRecord) -> dict[str, Any]:

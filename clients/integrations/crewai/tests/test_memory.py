@@ -187,6 +187,17 @@ def test_a_scope_is_no_beginning_of_a_name(client: Mneme) -> None:
     assert texts(storage.list_records()) == {"in ab"}
 
 
+def test_a_star_is_a_name_like_any_other(client: Mneme, memory: MnemeMemory) -> None:
+    memory.remember("I like red wine.", categories=["x"], metadata={"k": 1}, source="ada")
+    memory.remember("I like old wine.", source="ada", private=True)
+    assert len(memory.recall("Which wine do I like?", source="*")) == 1
+    assert memory.recall("Which wine do I like?", categories=["*"]) == []
+    for asked in ({"record_ids": ["*"]}, {"categories": ["*"]}, {"metadata_filter": {"k": "*"}}):
+        assert memory.forget(**asked) == 0
+    with pytest.raises(ValueError, match="not found"):
+        memory.update("*", content="x")
+
+
 # --- the memory -----------------------------------------------------------------------------------
 
 

@@ -43,7 +43,12 @@ def reference(place: Place) -> str:
 def place_of(memory: Memory) -> Place:
     """The place of the item in a memory."""
     at = memory["metadata"]["item"]
-    return tuple(at["namespaces"][-1].split(".")) if at["namespaces"] else (), at["key"]
+    return tuple(at["namespaces"][-1].split(".")[:-1]) if at["namespaces"] else (), at["key"]
+
+
+def path(namespace: tuple[str, ...]) -> str:
+    """The labels, each with a dot behind it, so that none is a sign of the filter language."""
+    return "".join(f"{label}." for label in namespace)
 
 
 def fields(op: PutOp, namespace_prefix: str, default_paths: Sequence[str]) -> dict[str, Any]:
@@ -61,7 +66,7 @@ def fields(op: PutOp, namespace_prefix: str, default_paths: Sequence[str]) -> di
     text = _text(value, op.index, default_paths)
     item: dict[str, Any] = {
         "key": op.key,
-        "namespaces": list(accumulate(op.namespace, "{}.{}".format)),
+        "namespaces": list(accumulate(path((label,)) for label in op.namespace)),
     }
     if op.ttl is not None:
         item["ttl"] = op.ttl

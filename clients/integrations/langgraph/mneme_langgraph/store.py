@@ -40,6 +40,7 @@ from .items import Memory, Place
 PAGE_ITEMS = 100
 SCOPES_PER_PAGE = 1_000
 PLACES_PER_QUERY = 50
+RANKED_ITEMS_MAX = 10_000  # as far as a search of the service goes
 DELETED_PER_CALL = 500
 WHOLE_ITEM: IndexConfig = {"fields": [items.WHOLE]}
 
@@ -171,7 +172,7 @@ class MnemeStore(BaseStore):
         conditions.check(wanted)
         narrowed: list[dict[str, Any]] = []
         if op.namespace_prefix:
-            narrowed.append({items.NAMESPACES: ".".join(op.namespace_prefix)})
+            narrowed.append({items.NAMESPACES: items.path(op.namespace_prefix)})
         if narrowing := conditions.narrowing(wanted, items.VALUE):
             narrowed.append({"OR": [{items.WIDE: True}, {"AND": narrowing}]})
         matching = (
@@ -190,7 +191,7 @@ class MnemeStore(BaseStore):
         unindexed = {"tags": items.UNINDEXED}
         filters = {"AND": [{"source_type": items.SOURCE_TYPE}, {"NOT": unindexed}, *wanted]}
         offset, full = 0, True
-        while full:
+        while full and offset < RANKED_ITEMS_MAX:
             page = self._client.search(
                 query,
                 collection_id=self._collection(),

@@ -122,8 +122,9 @@ def test_an_item_needs_a_namespace_other_than_the_frameworks(
         store.put(namespace, "k", {"n": 1})
 
 
-@pytest.mark.parametrize("label", ["a b", "a/b", "ключ", '"', "user:1", "a*"])
+@pytest.mark.parametrize("label", ["a b", "a/b", "ключ", '"', "user:1", "a*", "*"])
 def test_any_other_text_is_a_label(store: BaseStore, label: str) -> None:
+    store.put(("another", "x"), "other", {"n": 2})
     store.put((label, "x"), "k", {"n": 1})
     assert store.get((label, "x"), "k").namespace == (label, "x")
     assert keys(store.search((label,))) == {"k"}
