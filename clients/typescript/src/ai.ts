@@ -54,7 +54,7 @@ interface Turn {
   recalled: string[];
 }
 
-/** A middleware for wrapLanguageModel of the AI SDK 6. */
+/** A middleware for wrapLanguageModel of the AI SDK, 6 or 7. */
 export function memoryMiddleware(client: Mneme, options: MemoryOptions): LanguageModelMiddleware {
   const { session_id, token_budget, store = true, onError = warn, ...scope } = options;
   const turns = new WeakMap<Call, Turn>();

@@ -1,6 +1,8 @@
 /** The middleware with the AI SDK's own functions and mock model, against the real service. */
 import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
 import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
+import * as ai7 from "ai-7";
+import { MockLanguageModelV4 } from "ai-7/test";
 import { expect, inject, test } from "vitest";
 import { z } from "zod";
 
@@ -128,6 +130,28 @@ test("a loop of tool calls is one turn, and knows throughout what is recalled", 
   ]);
   const contents = (await stored(user_id)).map(({ content }) => content);
   expect(contents).toEqual(["Ada lives in Oslo.", prompt, "It snows."]);
+});
+
+test("the AI SDK 7 takes it as well", async () => {
+  const user_id = "ai-seven";
+  const middleware = memoryMiddleware(client, { user_id }) as ai7.LanguageModelMiddleware;
+  const mock = new MockLanguageModelV4({
+    doGenerate: says("Noted."),
+    doStream: streams(["In ", "Lisbon."]),
+  });
+  const model = ai7.wrapLanguageModel({ model: mock, middleware });
+  await ai7.generateText({ model, prompt: "I live in Lisbon." });
+  await ai7.streamText({ model, prompt: "In which city do I live?" }).consumeStream();
+  const [block, question] = mock.doStreamCalls[0]!.prompt;
+  expect(block).toMatchObject({ role: "system" });
+  expect(block!.content).toContain("I live in Lisbon.");
+  expect(question).toMatchObject({ role: "user" });
+  expect((await stored(user_id)).map(({ content }) => content)).toEqual([
+    "I live in Lisbon.",
+    "Noted.",
+    "In which city do I live?",
+    "In Lisbon.",
+  ]);
 });
 
 test("each end user is recalled alone", async () => {

@@ -31,13 +31,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
     "llm.base_url": model.url,
     "webhooks.allow_private_networks": true,
   });
-  project.provide("url", service.url);
-  project.provide("model", model.url);
-  project.provide("key", await newKey(service.url, "ada@example.com"));
-  project.provide("readersKey", await newKey(service.url, "reader@example.com"));
-  return async () => {
+  const end = async () => {
     await service.end("SIGTERM");
     model.close();
     rmSync(directory, { recursive: true });
   };
+  try {
+    project.provide("url", service.url);
+    project.provide("model", model.url);
+    project.provide("key", await newKey(service.url, "ada@example.com"));
+    project.provide("readersKey", await newKey(service.url, "reader@example.com"));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  return end;
 }
