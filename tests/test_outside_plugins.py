@@ -28,8 +28,43 @@ version = "0.2.0"
 broken = "troubles_broken:plugin"
 clash = "troubles:clash"
 raising = "troubles:raising"
+tagging = "tagging:tagging"
 [tool.setuptools]
-py-modules = ["troubles", "troubles_broken"]
+py-modules = ["tagging", "troubles", "troubles_broken"]
+"""
+TAGGING = """\
+from mneme import Body, Plugin, Read, View
+
+
+class Said(Body):
+    text: str
+
+
+class Tagged(View):
+    tag: str
+
+
+class Tagger:
+    def __init__(self, settings):
+        self.engine = settings.engine
+
+    def tag(self, text):
+        return f"{self.engine}: {text.split()[-1]}"
+
+
+async def prepare(call, loaded, models):
+    return models.of("tagging.tagger").tag(call.body.text)
+
+
+tagging = Plugin(
+    "tagging",
+    models={"tagging.tagger": Tagger},
+    operations=(
+        Read(name="tagging.tag", method="POST", path="/v1/tags", body=Said, prepare=prepare,
+             handler=lambda ctx, body: {"tag": ctx.prepared}, response=Tagged, summary="Tag",
+             example={"text": "a bee"}, example_reply={"tag": "local: bee"}),
+    ),
+)
 """
 TROUBLES = """\
 from mneme import Idempotency, Job, Plugin, Read, RetryStrategy, View, Write
@@ -74,6 +109,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
     troubles.mkdir()
     (troubles / "pyproject.toml").write_text(PYPROJECT)
     (troubles / "troubles.py").write_text(TROUBLES)
+    (troubles / "tagging.py").write_text(TAGGING)
     (troubles / "troubles_broken.py").write_text("raise OSError('no such library')\n")
     return PluginEnvironment(directory, EXAMPLE, troubles)
 
@@ -83,7 +119,7 @@ def service(
     environment: PluginEnvironment, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     settings = {
-        "plugins.enabled": "bookmarks,raising,broken",
+        "plugins.enabled": "bookmarks,raising,broken,tagging",
         "bookmarks.per_account_max": 2,
         "bookmarks.per_minute": 4,
         "limits.endpoint_caps": "true",
@@ -135,6 +171,27 @@ def test_its_rows_are_exported_and_erased_with_the_account(service: Served) -> N
     )
     assert gone.is_success, gone.text
     assert save(service, me) == 401
+
+
+def test_its_models_are_loaded_and_given_to_its_steps(service: Served) -> None:
+    me = {"Authorization": f"Bearer {service.register()}"}
+    answer = service.http.post("/v1/tags", json={"text": "Ada keeps bees"}, headers=me)
+    assert answer.json() == {"tag": "local: bees"}
+
+
+def test_its_retriever_is_in_hybrid_searches_alone(service: Served) -> None:
+    me = {"Authorization": f"Bearer {service.register()}"}
+
+    def post(path: str, **body: object) -> dict[str, object]:
+        return service.http.post(path, json=body, headers=me).json()
+
+    garden = post("/v1/memories", content="The garden is in Porto.")["id"]
+    post("/v1/bookmarks", url="https://example.org", label="holiday", memory_id=garden)
+    (hit,) = post("/v1/search", query="holiday", explain=True)["results"]
+    assert (hit["id"], "bookmarks" in hit["explanation"]) == (garden, True)
+    assert post("/v1/search", query="holiday", search_type="bm25")["results"] == []
+    asked_alone = post("/v1/search", query="holiday", search_type="bookmarks")["error"]
+    assert asked_alone["param"] == "body.search_type"
 
 
 def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvironment) -> None:

@@ -111,7 +111,8 @@ class Job:
 class Retriever:
     """A further source of search candidates.
 
-    name        as a search asks for it: its `search_type`, and the channel of its boosts
+    name        of its feature in ranking; for the graph's, also as a search asks for it: its
+                `search_type`, and the channel of its boosts, which know no other package's
     candidates  (ctx: ReadContext, query) -> ordinals of memories, which are ranked like all others,
                 by what the search measures of them; or, with a weight, {ordinal: score from 0 to 1}
     in_hybrid   whether a hybrid search that says nothing of it has its candidates

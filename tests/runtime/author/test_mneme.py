@@ -136,6 +136,10 @@ def test_what_needs_an_extra_of_the_package_names_its_line(tmp_path: Path) -> No
     ("plugin", "says"),
     [
         (NOTES_PLUGIN, []),
+        (
+            replace(NOTES_PLUGIN, retrievers=(mneme.Retriever("near", lambda ctx, query: ()),)),
+            ["retriever near is in no search without in_hybrid=True"],
+        ),
         (replace(NOTES_PLUGIN, id_prefixes=()), ["ids that begin with nte_"]),
         (replace(NOTES_PLUGIN, erase=None), ["must say how that is erased and exported"]),
         (replace(NOTES_PLUGIN, erase=lambda ctx: {}), ["leaves rows of table notes.rows"]),

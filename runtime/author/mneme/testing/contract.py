@@ -64,6 +64,9 @@ def _declarations(plugin: Plugin) -> Iterator[str]:
         yield f"its examples have ids that begin with {prefix}_, which id_prefixes does not declare"
     if (plugin.tables or plugin.indexes) and not (plugin.erase and plugin.export):
         yield "it stores something, and must say how that is erased and exported"
+    for retriever in plugin.retrievers:
+        if not retriever.in_hybrid:
+            yield f"retriever {retriever.name} is in no search without in_hybrid=True"
     for table in plugin.tables:
         if not table.sealed and table.row is not bytes:
             yield f"table {table.name}: rows of structs lie open; leave out sealed=False"
