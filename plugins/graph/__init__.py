@@ -1,7 +1,9 @@
 """The knowledge graph: who and what the memories speak of, and how they relate, on two clocks.
 
 The operations are in operations.py, what they do in queries.py. What is stored, and how it changes,
-is in store.py; the figures in statistics.py; searching by it in search.py.
+is in rows.py, store.py and forgetting.py; the figures in statistics.py. Every memory is read for
+whom it mentions: reading.py has the job, mentions.py says what a mention is, noting.py whose.
+Searching is in search.py, and what is near in proximity.py.
 
 Choices:
 - An entity is looked up by id, name or alias; among several of a name, the one most spoken of is
@@ -14,6 +16,10 @@ Choices:
   does not.
 - When a memory is superseded without anybody ending its claims, they are taken back; restoring it
   brings them back.
+- An entity is what a memory names, whose things somebody owns, or what the API was asked to make.
+  What claims alone speak of ("likes | karaoke") is a value: found by its name and at the ends of
+  its claims, and in no list of entities.
+- An entity is the same for the whole account; "my sister" is that of whoever speaks.
 - A question that names both an entity and a target is answered with the claims on the ways between
   them.
 """
@@ -21,7 +27,8 @@ Choices:
 from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP
-from plugins.graph import operations, privacy, queries, search
+from plugins.graph import operations, privacy, queries, reading, search, unread
+from plugins.graph.forgetting import forget_memory
 from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
 from plugins.graph.store import (
     Claim,
@@ -30,7 +37,6 @@ from plugins.graph.store import (
     claims_of,
     end_claim,
     ensure_entity,
-    forget_memory,
     get_claim,
     get_entities,
     named,
@@ -39,7 +45,7 @@ from plugins.graph.store import (
     support_claim,
 )
 from plugins.graph.tools import TOOLS
-from plugins.memories import MEMORY_DELETED, MEMORY_UPDATED
+from plugins.memories import MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
 from runtime.api.plugin import Plugin
 from runtime.api.tiers import Feature
 
@@ -73,7 +79,11 @@ plugin = Plugin(
     tables=TABLES,
     indexes=INDEXES,
     events=(queries.GRAPH_CHANGED,),
+    jobs=(reading.READ_JOB,),
+    catch_up=reading.CATCH_UP,
+    migrations={("graph_entities", 1): lambda row: row},
     subscribe={
+        MEMORY_CREATED.kind: reading.on_created,
         MEMORY_DELETED.kind: queries.on_deleted,
         MEMORY_UPDATED.kind: queries.on_updated,
         COLLECTION_CLEANUP.kind: queries.sweep_collection,
@@ -86,6 +96,7 @@ plugin = Plugin(
         ),
     },
     figures=privacy.figures,
+    checks=(unread.CHECK,),
     erase=privacy.erase,
     export=privacy.export,
 )

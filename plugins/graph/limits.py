@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ALIASES_MAX = 64
+ALIAS_SOURCES_MAX = 8  # memories that are remembered to have given an entity a name
 ENTITY_TYPE_CHARS_MAX = 64
 GRAPH_DEPTH_MAX = 5
 GRAPH_ITEMS_DEFAULT = 50
@@ -16,4 +17,20 @@ ENTITIES_IN_QUERY_MAX = 8
 QUERY_WORDS_READ_MAX = 40
 MEMORIES_PER_ENTITY_MAX = 100
 GRAPH_CLAIMS_SEARCHED_MAX = 500
+GRAPH_NODES_MAX = 4_000  # entities and memories around those that a search begins with
+GRAPH_MEMORIES_EXPANDED_MAX = 200  # whose other entities are looked at, a hop
+GRAPH_SEARCH_MS_MAX = 250  # for looking around
+UNREAD_MEMORIES_SEARCHED_MAX = 256
 ENTITIES_SWEPT_PER_STEP = 100
+ENTITY_NAME_CHARS_MAX = 80
+ENTITY_NAME_WORDS_MAX = 8
+MENTIONS_PER_MEMORY_MAX = 64
+MENTIONS_MOVED_MAX = 1_000  # of an entity that turns out to be another one
+READING_DELAY_MS = 200
+READING_MEMORIES_PER_STEP = 64
+READING_CHARS_PER_STEP_MAX = 32_000
+READING_CHARS_PER_MEMORY_MAX = 20_000  # a longer one is read so far
+READING_ATTEMPTS_MAX = 20
+READING_YIELDS_TEXTS_PER_SECOND = 40
+READING_LOOKS_AGAIN_SECONDS = 0.25
+READING_LOOKS_MAX = 80  # so a step waits 20 seconds at most

@@ -9,7 +9,7 @@ import msgspec
 
 from plugins.graph import statistics as graph_stats
 from plugins.graph.queries import ends_of, entity_view, relationship_view
-from plugins.graph.rows import ENTITIES, INDEXES, RELATIONSHIPS, TABLES
+from plugins.graph.rows import ENTITIES, ENTITY, INDEXES, RELATIONSHIPS, SOURCES, TABLES
 from plugins.graph.store import Sight
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
@@ -28,8 +28,10 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[Exported]:
-    """("entity", record) and ("relationship", record) for all that can be seen, oldest first."""
-    return sections(ctx, _entities, _relationships)
+    """("entity", record), ("relationship", record) and ("mention", record) for all that can be
+    seen. An import takes in none of them: they are made again from the memories it brings.
+    """
+    return sections(ctx, _entities, _relationships, _mentions)
 
 
 def _entities(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
@@ -53,3 +55,12 @@ def _relationships(
                 },
                 key,
             )
+
+
+def _mentions(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[str, Any], Key]]:
+    sight = Sight.of(ctx)
+    for key, raw in ctx[SOURCES].scan(after=after):
+        memory_id, kind, ordinal = key
+        row = ctx[ENTITIES].get(ordinal) if kind == ENTITY else None
+        if row is not None and int.from_bytes(raw, "big") not in sight.gone and sight.sees(row):
+            yield "mention", {"entity_id": row.id, "memory_id": memory_id}, key

@@ -15,6 +15,7 @@ from pyroaring import BitMap
 
 from plugins.collections import Sweep, require_collection
 from plugins.graph import statistics as graph_stats
+from plugins.graph.forgetting import forget_collection, forget_memory
 from plugins.graph.limits import (
     CLAIMS_PER_ENTITY_READ_MAX,
     CLAIMS_VISITED_MAX,
@@ -52,8 +53,6 @@ from plugins.graph.store import (
     delete_relationship,
     end_claim,
     ensure_entity,
-    forget_collection,
-    forget_memory,
     get_entity,
     get_relationship,
     invalidate_claim,
@@ -91,7 +90,7 @@ def entity_view(row: EntityRow) -> dict[str, Any]:
         "name": row.name,
         "normalized_name": row.normalized,
         "type": row.type,
-        "aliases": row.aliases,
+        "aliases": row.all_aliases,
         "attributes": row.attributes,
         "mention_count": row.mentions,
         "first_seen_at": _iso(row.first_seen_at),
@@ -263,8 +262,8 @@ def _end(
     """The entity with this id or name; a name that is new becomes one."""
     if id_tag("ent", text) is not None:
         row = get_entity(ctx, text)
-        return ensure_entity(ctx, row.name, row.type, memory=memory)[0]
-    row, is_new = ensure_entity(ctx, text, memory=memory)
+        return ensure_entity(ctx, row.name, row.type, memory=memory, is_given=True)[0]
+    row, is_new = ensure_entity(ctx, text, memory=memory, is_given=True)
     if is_new:
         created.append(row)
     return row
@@ -545,17 +544,16 @@ def sweep_collection(
 def on_updated(
     ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
 ) -> None:
-    """Subscriber: a rewritten memory supports nothing it said before; a superseded one takes its
-    open claims back.
+    """Subscriber: a rewritten memory supports and mentions nothing it said before, and is read
+    again; a superseded one takes its open claims back.
     """
-    claims = claims_from(ctx, resource_id)
-    row = find_row(ctx, resource_id) if claims else None
+    row = find_row(ctx, resource_id)
     if row is None:
         return
     if row.content_version == row.version:
         forget_memory(ctx, resource_id)
         return
-    for claim in claims:
+    for claim in claims_from(ctx, resource_id):
         alone = claim.sources == [row.ordinal] and not claim.asked_for
         if row.superseded and alone and claim.valid_to is None:
             invalidate_claim(ctx, claim, row.id)

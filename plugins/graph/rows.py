@@ -22,8 +22,10 @@ own, so that a list of contradictions reads no claims.
     graph_ids            (entity or relationship id,)          -> ordinal, 4 bytes big endian
     graph_claims         (source, type, target, valid_from)    -> relationship, 4 bytes big endian
     graph_sources        (memory id, kind, ordinal)            -> memory, 4 bytes big endian
-    graph_mentions       (entity, memory ordinal)              -> b""
+    graph_mentions       (entity, memory ordinal)              -> what it takes it for
     graph_conflicts      (newer relationship, older one)       -> b""
+    graph_reading        ()                                    -> ReadingRow
+    graph_unread         (memory ordinal,)                     -> b""
     graph_entity_fields  bitmaps of entities: all, type, collection, name
     graph_claim_fields   bitmaps of relationships: all, type, end (the entities at both ends)
 """
@@ -41,6 +43,9 @@ from storage.store import Table
 
 ENTITY, RELATIONSHIP = 0, 1
 UNKNOWN_TYPE = "unknown"
+# What a mention is stored with: what the memory takes the entity for, such as b"person", or
+CLAIMED = b""  # only its claims speak of it
+GIVEN = b"given"  # the API was told that it does
 ALWAYS = -(2**62)  # how an open valid_from sorts: before every instant
 FUNCTIONAL = frozenset(
     [
@@ -60,8 +65,13 @@ FUNCTIONAL = frozenset(
 
 
 class EntityRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """asked_for: made through the API, so it needs no source. number: of its collection, None when
-    it has none.
+    """asked_for  made through the API, so it needs no source
+    number     of its collection, None when it has none
+    kinds      how many memories name it, by what they take it for; what only claims speak of has
+               none
+    read_aliases  names that memories were read to give it, and which memories, by their ordinals
+    is_read    whether its type is the one that most memories take it for, rather than told
+    is_value   whether it only stands at the end of claims, and no memory names it: no entity
     """
 
     id: str
@@ -77,6 +87,24 @@ class EntityRow(msgspec.Struct, frozen=True, omit_defaults=True):
     asked_for: bool = False
     collection_id: str | None = None
     number: int | None = None
+    kinds: dict[str, int] = {}
+    read_aliases: dict[str, list[int]] = {}
+    is_read: bool = False
+    is_value: bool = False
+
+    @property
+    def all_aliases(self) -> list[str]:
+        """Its further names, those that were read last."""
+        return list(dict.fromkeys([*self.aliases, *self.read_aliases]))
+
+
+class ReadingRow(msgspec.Struct, frozen=True):
+    """read: the memories below this ordinal were read for whom they mention, but for those of
+    graph_unread. waits: whether the job that reads is under way.
+    """
+
+    read: int = 0
+    waits: bool = False
 
 
 class End(msgspec.Struct, frozen=True, array_like=True):
@@ -159,7 +187,11 @@ class RelationshipRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 ENTITIES: Table[EntityRow] = Table(
-    "graph_entities", key=("ordinal",), row=EntityRow, doc="entities in order of arrival"
+    "graph_entities",
+    key=("ordinal",),
+    row=EntityRow,
+    version=2,  # 2: what memories take it for
+    doc="entities in order of arrival",
 )
 NAMES: Table[bytes] = Table(
     "graph_names",
@@ -189,10 +221,19 @@ SOURCES: Table[bytes] = Table(
     doc="what a memory is a source of",
 )
 MENTIONS: Table[bytes] = Table(
-    "graph_mentions", key=("entity", "memory"), row=bytes, doc="memories that mention an entity"
+    "graph_mentions",
+    key=("entity", "memory"),
+    row=bytes,
+    doc="memories that mention an entity, and what they take it for",
 )
 CONFLICTS: Table[bytes] = Table(
     "graph_conflicts", key=("newer", "older"), row=bytes, doc="claims that contradict each other"
+)
+READING: Table[ReadingRow] = Table(
+    "graph_reading", key=(), row=ReadingRow, doc="how far memories were read for their mentions"
+)
+UNREAD: Table[bytes] = Table(
+    "graph_unread", key=("memory",), row=bytes, doc="rewritten memories that are to be read again"
 )
 ENTITY_FIELDS = BitmapIndex(
     "graph_entity_fields", fields=("all", "type", "collection", "name"), prefixed=("name",)
@@ -207,6 +248,8 @@ TABLES: tuple[Table, ...] = (
     SOURCES,
     MENTIONS,
     CONFLICTS,
+    READING,
+    UNREAD,
     *graph_stats.TABLES,
 )
 INDEXES = (ENTITY_FIELDS, CLAIM_FIELDS)

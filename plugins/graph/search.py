@@ -1,14 +1,18 @@
 """Searching by the knowledge graph: POST /v1/search/graph, and candidates for hybrid search.
 
 Whom or what a query names is looked up among the entities' names and aliases. From there the claims
-that held at `as_of` lead, breadth first, to the memories that support them. A memory's score falls
-with its distance and rises with the query's words in it:
+that held at `as_of`, and the memories that mention the same, lead to memories. A memory's score
+rises with its nearness and with the query's words in it:
 
-    1 / hops, weighted PROXIMITY,  +  its BM25 as a share of the best reachable, weighted WORDS
+    its PageRank as a share of the best one's (proximity.py), weighted PROXIMITY,
+    +  its BM25 as a share of the best reachable, weighted WORDS
+
+Of the newest memories some may be unread (reading.py). Those with all words of a name that the
+query has count as mentioning it.
 
 Each result's path says over which claims it was reached. As a retriever for hybrid search it
-proposes the same memories for the entities themselves and their neighbours, where a search asks for
-it; what stands there is for the ranking of search to say.
+proposes the memories of the entities themselves and of their claims, where a search asks for it;
+what stands there is for the ranking of search to say.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from plugins.graph.limits import (
     GRAPH_CLAIMS_SEARCHED_MAX,
     MEMORIES_PER_ENTITY_MAX,
     QUERY_WORDS_READ_MAX,
+    UNREAD_MEMORIES_SEARCHED_MAX,
 )
 from plugins.graph.models import (
     ENTITY_EXAMPLE,
@@ -38,10 +43,12 @@ from plugins.graph.models import (
     NameOrId,
     Relationship,
 )
+from plugins.graph.proximity import neighbourhood, pagerank
 from plugins.graph.queries import ends_of, entity_view, relationship_view, walk
 from plugins.graph.rows import MENTIONS, EntityRow, RelationshipRow
 from plugins.graph.statistics import figure
 from plugins.graph.store import get_entity, named
+from plugins.graph.unread import unread
 from plugins.memories import MEMORY_TEXT, readable
 from plugins.search import (
     EXAMPLE_REPLY,
@@ -56,10 +63,11 @@ from runtime.api.operation import Body, Read, View
 from runtime.api.plugin import Retriever
 from runtime.errors import ValidationFailed
 from runtime.timestamps import Timestamp
-from storage.text import query_terms
+from storage.text import analyze, query_terms
 
 PROXIMITY, WORDS = 0.6, 0.4
-NAME_WORDS_MAX = 4
+NAME_WORDS_MAX = 6
+_LARGE = re.compile(r"\b[A-Z][\w'’-]{0,40}(?: [A-Z][\w'’-]{0,40}){0,5}")
 _WORD = re.compile(r"[^\s,.;:!?()\"“”]+")
 
 
@@ -107,7 +115,8 @@ class Hop(View):
 class Path(View):
     memory_id: str = Field(description="The result.")
     hops: list[Hop] = Field(
-        description="From an entity that was asked for; empty when the memory mentions that itself."
+        description="From an entity that was asked for; empty when the memory mentions that "
+        "itself, or what a memory mentions that does."
     )
 
 
@@ -119,33 +128,30 @@ class GraphSearchReply(SearchReply):
 
 @dataclass(slots=True)
 class _Reached:
-    """What a walk found: claims nearest first, and for each memory the hops and the claims that led
-    to it.
+    """What a walk found: claims nearest first, and for each memory the claims that led to it, none
+    where it mentions a start itself.
     """
 
     claims: list[RelationshipRow] = field(default_factory=list)
-    memories: dict[int, tuple[int, list[RelationshipRow]]] = field(default_factory=dict)
+    ways: dict[int, list[RelationshipRow]] = field(default_factory=dict)
 
-    def add(self, memory: int, hops: int, way: list[RelationshipRow]) -> None:
-        if memory not in self.memories or self.memories[memory][0] > hops:
-            self.memories[memory] = (hops, way)
+    def add(self, memory: int, way: list[RelationshipRow]) -> None:
+        if memory not in self.ways or len(self.ways[memory]) > len(way):
+            self.ways[memory] = way
 
 
 def entities_in(ctx: ReadContext, query: str) -> list[EntityRow]:
     """The entities a query names, the longest names first; nothing is read where there are none."""
     if not figure(ctx, "entities"):
         return []
-    words = [
-        word.removesuffix("'s").removesuffix("’s")
-        for word in _WORD.findall(query)[:QUERY_WORDS_READ_MAX]
-    ]
+    words = _WORD.findall(query.replace("’", "'"))[:QUERY_WORDS_READ_MAX]
     found: dict[int, EntityRow] = {}
     used: set[int] = set()
     for size in range(min(NAME_WORDS_MAX, len(words)), 0, -1):
         for start in range(len(words) - size + 1):
             places = range(start, start + size)
             if used.isdisjoint(places) and (
-                rows := named(ctx, " ".join(words[start : start + size]))
+                rows := named(ctx, " ".join(words[start : start + size]).removesuffix("'s"))
             ):
                 used.update(places)
                 found[rows[0].ordinal] = rows[0]
@@ -162,7 +168,7 @@ def reach(ctx: ReadContext, starts: Iterable[EntityRow], depth: int, as_of: int)
         for _, memory in ctx[MENTIONS].keys(
             entity.ordinal, reverse=True, limit=MEMORIES_PER_ENTITY_MAX
         ):
-            reached.add(memory, 1, [])
+            reached.add(memory, [])
     accepts = lambda row: row.holds(as_of, ctx.now)  # noqa: E731
     reached.claims, _ = walk(
         ctx, [entity.ordinal for entity in starts], depth, accepts, GRAPH_CLAIMS_SEARCHED_MAX
@@ -176,7 +182,7 @@ def reach(ctx: ReadContext, starts: Iterable[EntityRow], depth: int, as_of: int)
         way = [*ways[near], claim]
         ways.setdefault(claim.target if near == claim.source else claim.source, way)
         for memory in claim.sources:
-            reached.add(memory, len(way), way)
+            reached.add(memory, way)
     return reached
 
 
@@ -191,10 +197,8 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     reached = reach(ctx, starts, body.depth, ctx.now if body.as_of is None else body.as_of)
     past = body.as_of is not None
     allowed = readable(ctx, body, include_superseded=past, include_pending=False)
-    ordinals = np.array(
-        sorted(memory for memory in reached.memories if memory in allowed), np.uint32
-    )
-    scores, terms = _scores(ctx, ordinals, reached, body.query)
+    ordinals, near = _near(ctx, starts, reached, body, allowed)
+    scores, terms = _scores(ctx, ordinals, near, body.query)
     order = np.lexsort((ordinals, scores))[::-1]
     reply = reply_with(
         ctx,
@@ -212,7 +216,7 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     paths = [
         {
             "memory_id": result["id"],
-            "hops": [_hop(claim, names) for claim in reached.memories[ordinal][1]],
+            "hops": [_hop(claim, names) for claim in reached.ways.get(ordinal, ())],
         }
         for result, ordinal in zip(reply["results"], page, strict=True)
     ]
@@ -223,13 +227,48 @@ def search(ctx: ReadContext, body: GraphSearch) -> dict[str, Any]:
     }
 
 
+def _near(
+    ctx: ReadContext,
+    starts: list[EntityRow],
+    reached: _Reached,
+    body: GraphSearch,
+    allowed: BitMap,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The memories that were reached, ascending, and how near each is, 0 to 1."""
+    near: dict[int, float] = {}
+    if starts:
+        around = neighbourhood(ctx, starts, reached.claims, body.depth, allowed)
+        ranks = pagerank(around, starts)
+        near = {memory: float(ranks[number]) for memory, (number, _) in around.memories.items()}
+        best = max(near.values(), default=1.0)
+        near = {memory: rank / best for memory, rank in near.items()}
+    near |= dict.fromkeys(_newest(ctx, starts, body.query or "", allowed), 1.0)
+    ordinals = np.array(sorted(near), np.uint32)
+    return ordinals, np.array([near[int(ordinal)] for ordinal in ordinals], np.float32)
+
+
+def _newest(ctx: ReadContext, starts: list[EntityRow], query: str, allowed: BitMap) -> list[int]:
+    """The unread memories that have all words of a name: of a start's, or of words that the query
+    writes large.
+    """
+    waiting = np.array(unread(ctx, UNREAD_MEMORIES_SEARCHED_MAX) & allowed, np.uint32)
+    if not len(waiting):
+        return []
+    names = {name for start in starts for name in (start.name, *start.aliases)}
+    names |= {match[0] for match in _LARGE.finditer(query) if match.start()}
+    found: set[int] = set()
+    for name in sorted(names)[:ENTITIES_IN_QUERY_MAX]:
+        terms = analyze(name)
+        if terms:
+            occurring = ctx.index(MEMORY_TEXT).frequencies(terms, waiting) > 0
+            found.update(waiting[occurring.all(axis=0)].tolist())
+    return sorted(found)
+
+
 def _scores(
-    ctx: ReadContext, ordinals: np.ndarray, reached: _Reached, query: str | None
+    ctx: ReadContext, ordinals: np.ndarray, near: np.ndarray, query: str | None
 ) -> tuple[np.ndarray, list[str]]:
     """One score from 0 to 1 for each memory, and the query's terms."""
-    near = np.array(
-        [1 / max(1, reached.memories[int(ordinal)][0]) for ordinal in ordinals], np.float32
-    )
     terms = query_terms(query) if query else []
     text = ctx.index(MEMORY_TEXT)
     best = text.ceiling(terms) if terms else 0.0
@@ -250,7 +289,7 @@ def _hop(claim: RelationshipRow, names: dict[int, EntityRow]) -> dict[str, str]:
 def candidates(ctx: ReadContext, query: str) -> BitMap:
     """Retriever: the memories of what the query names and of what is beside it."""
     starts = entities_in(ctx, query)
-    found = BitMap(reach(ctx, starts, 1, ctx.now).memories) if starts else BitMap()
+    found = BitMap(reach(ctx, starts, 1, ctx.now).ways) if starts else BitMap()
     return found[:CLAIMS_VISITED_MAX]
 
 
@@ -267,8 +306,8 @@ OPERATIONS = (
         credits=2,
         summary="Search by the knowledge graph",
         description=(
-            "From the entities named, along what held at the time, to the memories that say "
-            "so. Paths say how."
+            "From the entities named, along what held at the time and over the memories that "
+            "mention the same, to the nearest memories. Paths say how."
         ),
         example={"query": "Where does Ada's sister work?", "depth": 2},
         example_reply={

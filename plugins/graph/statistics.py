@@ -78,6 +78,12 @@ def entity_went(ctx: WriteContext, entity: int, kind: str) -> None:
     ctx[NODES].delete(entity)
 
 
+def entity_counts(ctx: WriteContext, kind: str, by: int) -> None:
+    """A node of the graph becomes an entity (1), or is none any more (-1)."""
+    _add(ctx, "entities", "", by)
+    _add(ctx, "entity_type", kind, by)
+
+
 def entity_retyped(ctx: WriteContext, before: str, after: str) -> None:
     _add(ctx, "entity_type", before, -1)
     _add(ctx, "entity_type", after, 1)

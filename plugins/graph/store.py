@@ -17,12 +17,14 @@ from plugins.graph.limits import ALIASES_MAX, CLAIMS_COMPARED_MAX, SOURCES_PER_C
 from plugins.graph.rows import (
     ALWAYS,
     CLAIM_FIELDS,
+    CLAIMED,
     CLAIMS,
     CONFLICTS,
     ENTITIES,
     ENTITY,
     ENTITY_FIELDS,
     FUNCTIONAL,
+    GIVEN,
     GRAPH_IDS,
     MENTIONS,
     NAMES,
@@ -41,6 +43,8 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.tiers import check_room
 from runtime.errors import NotFound, PermissionDenied
 from runtime.ids import id_tag
+
+_NO_TYPES = frozenset([GIVEN.decode(), UNKNOWN_TYPE])
 
 # --- who may be seen ------------------------------------------------------------------------------
 
@@ -168,20 +172,28 @@ def ensure_entity(
     attributes: Mapping[str, Any] | None = None,
     collection: Any = None,
     memory: MemoryRow | None = None,
+    is_given: bool = False,
 ) -> tuple[EntityRow, bool]:
     """The entity of this name (or alias) and type, made when there is none; -> (row, whether it is
     new).
 
+<<<<<<< HEAD
     Without a type any entity of the name will do, and one whose type is unknown takes the type it
     is given. `memory` is where the name was mentioned; without one the API asks for it, and
     PermissionDenied is raised where the tier has no room for one more.
+=======
+    Without a type any entity of the name will do, and one whose type is unknown, or was read, takes
+    the type it is given. `memory` is where the name was mentioned; without one the API asks for it.
+    is_given: the API says that the memory mentions it.
+>>>>>>> bf76067 (The graph mentions whatever memories name, read in the background once a text)
     """
     rows = named(ctx, name)
     row = next((r for r in rows if kind is None or r.type == kind), None)
     if row is None and memory is not None:
-        row = next((r for r in rows if UNKNOWN_TYPE in (r.type, kind)), None)
+        row = next((r for r in rows if r.is_read or UNKNOWN_TYPE in (r.type, kind)), None)
     at = ctx.now if memory is None else memory.occurred_at
     if row is None:
+<<<<<<< HEAD
         if memory is None:
             kept = graph_stats.figure(ctx, "entities")
             check_room(ctx.settings, ctx.principal.tier, "entities", kept)
@@ -198,32 +210,88 @@ def ensure_entity(
         )
         ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
         graph_stats.entity_came(ctx, row.ordinal, row.type)
+=======
+        row = new_entity(ctx, name, kind or UNKNOWN_TYPE, at, collection=collection)
+>>>>>>> bf76067 (The graph mentions whatever memories name, read in the background once a text)
         is_new = True
     else:
         is_new = False
     wanted = [alias for alias in aliases if normalized(alias) != row.normalized]
-    known = {normalized(alias) for alias in row.aliases}
+    known = {normalized(alias) for alias in row.all_aliases}
     further = [alias for alias in dict.fromkeys(wanted) if normalized(alias) not in known]
+    is_told = kind is not None and (row.is_read or row.type == UNKNOWN_TYPE)
     after = msgspec.structs.replace(
         row,
-        type=kind if row.type == UNKNOWN_TYPE and kind else row.type,
+        type=kind if is_told else row.type,
+        is_read=row.is_read and kind is None,
         aliases=[*row.aliases, *further][:ALIASES_MAX],
         attributes={**row.attributes, **(attributes or {})},
         asked_for=row.asked_for or memory is None,
+        is_value=row.is_value and memory is not None and not is_given,
         first_seen_at=min(row.first_seen_at, at),
         last_seen_at=max(row.last_seen_at, at),
     )
-    if after.type != row.type:
-        graph_stats.entity_retyped(ctx, row.type, after.type)
-    if memory is not None and not ctx[MENTIONS].has(row.ordinal, memory.ordinal):
-        ctx[MENTIONS].put((row.ordinal, memory.ordinal), b"")
-        ctx[SOURCES].put((memory.id, ENTITY, row.ordinal), memory.ordinal.to_bytes(4, "big"))
-        after = msgspec.structs.replace(after, mentions=row.mentions + 1)
-    _put_entity(ctx, after, None if is_new else row)
+    if memory is not None:
+        after = mentioned(ctx, after, memory, GIVEN if is_given else CLAIMED)
+    put_entity(ctx, after, None if is_new else row)
     return after, is_new
 
 
-def _put_entity(ctx: WriteContext, row: EntityRow, before: EntityRow | None) -> None:
+def new_entity(
+    ctx: WriteContext, name: str, kind: str, at: int, *, collection: Any = None
+) -> EntityRow:
+    """An entity that nobody mentions yet; the caller stores its row."""
+    row = EntityRow(
+        id=ctx.new_id("ent"),
+        ordinal=ctx.next_ordinal("graph_entities"),
+        name=name,
+        normalized=normalized(name),
+        type=kind,
+        first_seen_at=at,
+        last_seen_at=at,
+        collection_id=None if collection is None else collection.id,
+        number=None if collection is None else collection.number,
+    )
+    ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
+    graph_stats.entity_came(ctx, row.ordinal, row.type)
+    return row
+
+
+def mentioned(ctx: WriteContext, row: EntityRow, memory: MemoryRow, taken_for: bytes) -> EntityRow:
+    """Let a memory mention an entity; -> its row, which the caller stores. What the memory takes it
+    for replaces CLAIMED, and nothing else.
+    """
+    before = ctx[MENTIONS].get(row.ordinal, memory.ordinal)
+    if before is not None and (before or not taken_for):
+        return row
+    ctx[MENTIONS].put((row.ordinal, memory.ordinal), taken_for)
+    if before is None:
+        ctx[SOURCES].put((memory.id, ENTITY, row.ordinal), memory.ordinal.to_bytes(4, "big"))
+        row = msgspec.structs.replace(row, mentions=row.mentions + 1)
+    return row if not taken_for else counted(row, taken_for, 1)
+
+
+def counted(row: EntityRow, taken_for: bytes, by: int) -> EntityRow:
+    """The row when so many more memories take the entity for this."""
+    kind = taken_for.decode()
+    kinds = {**row.kinds, kind: row.kinds.get(kind, 0) + by}
+    kinds = {each: count for each, count in kinds.items() if count > 0}
+    read = {each: count for each, count in kinds.items() if each not in _NO_TYPES}
+    likeliest = max(read, key=lambda each: read[each], default=row.type)
+    return msgspec.structs.replace(
+        row,
+        kinds=kinds,
+        type=likeliest if row.is_read else row.type,
+        is_value=row.is_value and not kinds,
+    )
+
+
+def put_entity(ctx: WriteContext, row: EntityRow, before: EntityRow | None) -> None:
+    """Store an entity's row, and have it found by what it says; before: as it was stored."""
+    if before is not None and row.is_value != before.is_value:
+        graph_stats.entity_counts(ctx, *((before.type, -1) if row.is_value else (row.type, 1)))
+    elif before is not None and row.type != before.type and not row.is_value:
+        graph_stats.entity_retyped(ctx, before.type, row.type)
     ctx[ENTITIES].put((row.ordinal,), row)
     fields = ctx.index(ENTITY_FIELDS)
     now, then = _entries(row), set() if before is None else _entries(before)
@@ -231,11 +299,17 @@ def _put_entity(ctx: WriteContext, row: EntityRow, before: EntityRow | None) -> 
         fields.remove(row.ordinal, field, value)
     for field, value in now - then:
         fields.add(row.ordinal, field, value)
-    for name in (row.normalized, *map(normalized, row.aliases)):
+    names = {row.normalized, *map(normalized, row.all_aliases)}
+    held = set() if before is None else {before.normalized, *map(normalized, before.all_aliases)}
+    for name in names - held:
         ctx[NAMES].put((ctx.digest("name", name), row.ordinal), b"")
+    for name in held - names:
+        ctx[NAMES].delete(ctx.digest("name", name), row.ordinal)
 
 
 def _entries(row: EntityRow) -> set[tuple[str, int | str]]:
+    if row.is_value:
+        return set() if row.number is None else {("collection", row.number)}
     entries: set[tuple[str, int | str]] = {("all", 1), ("type", row.type), ("name", row.normalized)}
     if row.number is not None:
         entries.add(("collection", row.number))
@@ -252,10 +326,12 @@ def delete_entity(ctx: WriteContext, row: EntityRow) -> None:
         ctx[MENTIONS].delete(row.ordinal, memory)
     for field, value in _entries(row):
         ctx.index(ENTITY_FIELDS).remove(row.ordinal, field, value)
-    for name in (row.normalized, *map(normalized, row.aliases)):
+    for name in (row.normalized, *map(normalized, row.all_aliases)):
         ctx[NAMES].delete(ctx.digest("name", name), row.ordinal)
     ctx[GRAPH_IDS].delete(row.id)
     ctx[ENTITIES].delete(row.ordinal)
+    if row.is_value:
+        graph_stats.entity_counts(ctx, row.type, 1)
     graph_stats.entity_went(ctx, row.ordinal, row.type)
 
 
@@ -358,14 +434,14 @@ def end_claim(
 ) -> RelationshipRow:
     """Give a claim an end (None opens it again), learned now."""
     after = msgspec.structs.replace(row, ends=[*row.ends, End(valid_to, ctx.now, memory_id)])
-    return _changed(ctx, after)
+    return put_claim(ctx, after)
 
 
 def begin_claim(
     ctx: WriteContext, row: RelationshipRow, valid_from: int, memory_id: str = ""
 ) -> RelationshipRow:
     """Give a claim without a beginning one, learned now."""
-    return _changed(
+    return put_claim(
         ctx, msgspec.structs.replace(row, narrowed=Begin(valid_from, ctx.now, memory_id))
     )
 
@@ -377,7 +453,7 @@ def invalidate_claim(
     if row.invalidated_at is not None:
         return row
     graph_stats.claim_went(ctx, row.source, row.target, row.type)
-    return _changed(
+    return put_claim(
         ctx, msgspec.structs.replace(row, invalidated_at=ctx.now, retracted_by=memory_id)
     )
 
@@ -387,7 +463,7 @@ def revive_claim(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
     if row.invalidated_at is None:
         return row
     graph_stats.claim_came(ctx, row.source, row.target, row.type)
-    return _changed(ctx, msgspec.structs.replace(row, invalidated_at=None, retracted_by=None))
+    return put_claim(ctx, msgspec.structs.replace(row, invalidated_at=None, retracted_by=None))
 
 
 def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
@@ -412,7 +488,8 @@ def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
         graph_stats.claim_went(ctx, row.source, row.target, row.type)
 
 
-def _changed(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
+def put_claim(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
+    """Store a claim that changed, and what it contradicts now."""
     ctx[RELATIONSHIPS].put((row.ordinal,), row)
     _compare(ctx, row)
     return row
@@ -453,65 +530,6 @@ def _forget_conflicts(ctx: WriteContext, row: RelationshipRow) -> None:
     )
     if gone:
         graph_stats.conflicts_changed(ctx, -gone)
-
-
-# --- when memories change -------------------------------------------------------------------------
-
-
-def forget_memory(ctx: WriteContext, memory_id: str) -> None:
-    """Take away what only this memory supported, and the ends of claims that only it knew of."""
-    claims, entities = [], []
-    for key, raw in list(ctx[SOURCES].scan(memory_id)):
-        (claims if key[1] == RELATIONSHIP else entities).append(
-            (key[2], int.from_bytes(raw, "big"))
-        )
-        ctx[SOURCES].delete(*key)
-    for ordinal, memory in claims:
-        row = ctx[RELATIONSHIPS].get(ordinal)
-        if row is None:
-            continue
-        ends = [end for end in row.ends if end.memory_id != memory_id]
-        left = [source for source in row.sources if source != memory]
-        if left or row.asked_for or memory not in row.sources:
-            named_source = None if row.source_memory_id == memory_id else row.source_memory_id
-            narrowed = (
-                None
-                if row.narrowed is not None and row.narrowed.memory_id == memory_id
-                else row.narrowed
-            )
-            _changed(
-                ctx,
-                msgspec.structs.replace(
-                    row, ends=ends, narrowed=narrowed, sources=left, source_memory_id=named_source
-                ),
-            )
-        else:
-            delete_relationship(ctx, row)
-    for ordinal, memory in entities:
-        ctx[MENTIONS].delete(ordinal, memory)
-        row = ctx[ENTITIES].get(ordinal)
-        if row is None:
-            continue
-        if row.mentions > 1 or row.asked_for or ctx.index(CLAIM_FIELDS).of("end", ordinal):
-            _put_entity(ctx, msgspec.structs.replace(row, mentions=max(0, row.mentions - 1)), row)
-        else:
-            delete_entity(ctx, row)
-
-
-def forget_collection(ctx: WriteContext, number: int, entities_max: int) -> int:
-    """Take away the entities that were made in a dropped collection, at most so many of them; how
-    many they were. One that memories elsewhere mention too stays for as long as these do.
-    """
-    sight = Sight.of(ctx)
-    doomed = ctx.index(ENTITY_FIELDS).of("collection", number)[:entities_max]
-    for ordinal in doomed:
-        row = ctx[ENTITIES].row(ordinal)
-        if sight.sees(row):
-            stays = msgspec.structs.replace(row, asked_for=False, collection_id=None, number=None)
-            _put_entity(ctx, stays, row)
-        else:
-            delete_entity(ctx, row)
-    return len(doomed)
 
 
 def note_bound(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> None:

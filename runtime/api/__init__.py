@@ -42,7 +42,15 @@ from runtime.api.operation import (
     Write,
 )
 from runtime.api.pagination import Page, PageQuery, envelope, newest_first
-from runtime.api.plugin import Job, Plugin, Registry, Restore, Retriever, RetryStrategy
+from runtime.api.plugin import (
+    CatchUp,
+    Job,
+    Plugin,
+    Registry,
+    Restore,
+    Retriever,
+    RetryStrategy,
+)
 from runtime.api.steps import JobSteps, Steps
 
 __all__ = [
@@ -50,6 +58,7 @@ __all__ = [
     "Again",
     "Body",
     "Call",
+    "CatchUp",
     "Check",
     "Counter",
     "Derived",

@@ -108,6 +108,20 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Work that an account is owed although no write of it asks for it, such as what this release
+    derives from what an earlier one stored. Each account is looked at once when its shard is
+    opened.
+
+    is_due  (ctx: ReadContext), on a snapshot
+    begin   (ctx: WriteContext), in a transaction where it is due; it enqueues a job
+    """
+
+    is_due: Callable[[ReadContext], bool]
+    begin: Callable[[WriteContext], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Retriever:
     """A further source of search candidates.
 
@@ -174,6 +188,7 @@ class Plugin:
     access_counters name of what reads count (ReadContext.count_accesses) -> function(ctx:
                     WriteContext, {key: (how often, last, Unix milliseconds)})
     jobs            background work
+    catch_up        what accounts are owed when their shard is opened
     retrievers      search extensions
     tools           what agents may do with its operations (runtime/api/tools.py)
     retain          (of_slot: SlotWriteContext, of_account: ReadContext) -> None: writes what has to
@@ -223,6 +238,7 @@ class Plugin:
     audience: Audience | None = None
     access_counters: Mapping[str, AccessCounter] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
+    catch_up: CatchUp | None = None
     retrievers: tuple[Retriever, ...] = ()
     tools: tuple[Tool, ...] = ()
     retain: Callable[[SlotWriteContext, ReadContext], None] | None = None

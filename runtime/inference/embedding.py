@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -124,6 +126,23 @@ class _EmbeddingCache:
                 self._embeddings.popitem(last=False)
 
 
+class _Pace:
+    """How many a second there have been lately: one counts for about EMBEDDER_PACE_SECONDS."""
+
+    def __init__(self) -> None:
+        self._count, self._at = 0.0, 0.0
+
+    def add(self, count: int, now: float) -> None:
+        """now: seconds of a clock that runs evenly."""
+        self._count, self._at = self._left(now) + count, now
+
+    def per_second(self, now: float) -> float:
+        return self._left(now) / limits.EMBEDDER_PACE_SECONDS
+
+    def _left(self, now: float) -> float:
+        return self._count * math.exp((self._at - now) / limits.EMBEDDER_PACE_SECONDS)
+
+
 class BoundedEmbedder(ABC):
     """What both embedders share: clean texts, equal texts once, the cache, the bounded queue, the
     time limit.
@@ -146,6 +165,7 @@ class BoundedEmbedder(ABC):
         self._queue_max = queue_max
         self._texts_waiting = 0
         self._recent = _EmbeddingCache(cache_entries)
+        self._pace = _Pace()
         self._stats = {
             "texts_total": 0,
             "known_total": 0,
@@ -216,8 +236,10 @@ class BoundedEmbedder(ABC):
 
     def stats(self) -> dict[str, float]:
         """Texts asked for and those among them that the cache knew, requests refused by a full
-        queue and late ones, seconds that requests took, and texts that wait now."""
-        return {**self._stats, "waiting": self._texts_waiting}
+        queue and late ones, seconds that requests took, texts that wait now, and how many a second
+        were asked for lately, but for those that are to be read."""
+        lately = self._pace.per_second(time.monotonic())
+        return {**self._stats, "waiting": self._texts_waiting, "texts_per_second": round(lately, 3)}
 
     async def _embed(self, asked: list[Asked]) -> list[Embedding]:
         if self._closed:
@@ -227,6 +249,8 @@ class BoundedEmbedder(ABC):
         known = self._recent.of(account, asked) if is_query else {}
         missing = [each for each in dict.fromkeys(asked) if each not in known]
         self._stats["texts_total"] += len(asked)
+        if not any(isinstance(words, ToRead) for _, words in asked[:1]):
+            self._pace.add(len(asked), time.monotonic())
         self._stats["known_total"] += len(known)
         if missing:
             computed = await self._within_bounds(missing)

@@ -27,6 +27,7 @@ from runtime.settings import Settings
 from runtime.shard import idempotency, verification
 from runtime.shard.admission import Admission
 from runtime.shard.background import Background
+from runtime.shard.catching_up import CatchingUp
 from runtime.shard.durability import Durability
 from runtime.shard.flows import Flows
 from runtime.shard.head import Head, Parts
@@ -177,6 +178,8 @@ class Shard:
         self.moves = SlotMoves(parts, self.jobs, self._settle, self._asked)
         self.jobs.start(self._gate.owns)
         self._looking = asyncio.create_task(self._look_for_dead_readers())
+        self._catching_up = CatchingUp(parts, background)
+        self._catching_up.start()
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so batching queues
@@ -280,6 +283,7 @@ class Shard:
         for the next start.
         """
         self._draining = True
+        await self._catching_up.stop()
         await self.moves.close()
         await self.jobs.stop()
         self._heavy.begin_no_more()

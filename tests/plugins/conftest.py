@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plugins.collections import limits
+from plugins.graph import unread
 from plugins.profile import store
 
 
@@ -14,4 +15,5 @@ def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     until all jobs are done.
     """
     monkeypatch.setattr(limits, "MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
+    monkeypatch.setattr(unread, "READING_DELAY_MS", 5)
     monkeypatch.setattr(store, "PROFILE_REFRESH_DELAY_MS", 5)

@@ -53,7 +53,14 @@ class InProcess:
     does.
     """
 
-    def __init__(self, directory: Path, *, secrets: Secrets | None = None, **overrides: Any):
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        secrets: Secrets | None = None,
+        embedder: Any = None,
+        **overrides: Any,
+    ):
         self.registry = serve_app.registry()
         basics = {
             "billing__default_tier": "enterprise",
@@ -62,7 +69,7 @@ class InProcess:
         }
         self.settings = settings(**{"data_dir": str(directory), **basics, **overrides})
         self.secrets = secrets or Secrets.generate()
-        self.embedder = WordEmbedder()
+        self.embedder = embedder or WordEmbedder()
         self._runner = asyncio.Runner()
         identity = Identity("", 0, 1, 4096, FORMAT_VERSION)
         readers = load_transcriber(self.settings), load_recogniser(self.settings)

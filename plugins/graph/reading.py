@@ -1,0 +1,170 @@
+"""Reading every memory for whom it mentions: the job `graph.read`.
+
+A write reads nothing. It wakes the job of its account, unless that is under way; the job goes over
+the memories in the order in which they came, some at a step, once for each text that a memory has
+had. A step is one transaction with its own place, so a process that ends goes on where it was. An
+account that was written by a release without mentions is read from its first memory on, from the
+next start of its shard (`CATCH_UP`).
+
+Reading costs as much as embedding. While others keep the embedder busy it waits, for at most
+READING_LOOKS_MAX looks before each step: so a flood of writes is as fast as without it, and is
+read when it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from plugins.graph.limits import (
+    READING_ATTEMPTS_MAX,
+    READING_CHARS_PER_MEMORY_MAX,
+    READING_CHARS_PER_STEP_MAX,
+    READING_LOOKS_AGAIN_SECONDS,
+    READING_LOOKS_MAX,
+    READING_MEMORIES_PER_STEP,
+    READING_YIELDS_TEXTS_PER_SECOND,
+)
+from plugins.graph.mentions import Mention, mentions_of
+from plugins.graph.noting import NAMELESS, note, owner_of
+from plugins.graph.rows import READING, UNREAD, ReadingRow
+from plugins.graph.unread import READ_JOB_NAME, behind, reading, wake
+from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at
+from runtime.api.context import ReadContext, WriteContext
+from runtime.api.jobs import Again
+from runtime.api.plugin import CatchUp, Job, RetryStrategy
+from runtime.api.steps import JobSteps
+from runtime.inference import Embedder, Models
+from runtime.inference.language import Reading
+
+
+class _Step(NamedTuple):
+    """rows: the memories to be read; again: the ordinals among them, or gone, of UNREAD; read: up
+    to which ordinal, exclusive, all will be read then.
+    """
+
+    rows: list[MemoryRow]
+    again: list[int]
+    read: int
+
+
+class _Read(NamedTuple):
+    """A memory's text, and what it mentions; was_read as plugins/graph/noting.py has it."""
+
+    row: MemoryRow
+    mentions: list[Mention]
+    was_read: bool
+
+
+def on_created(
+    ctx: WriteContext, event_id: str, kind: str, data: Mapping[str, Any], resource_id: str
+) -> None:
+    """Subscriber: a new memory is read soon."""
+    wake(ctx)
+
+
+def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> _Step:
+    state = reading(ctx)
+    again = [ordinal for (ordinal,) in ctx[UNREAD].keys(limit=READING_MEMORIES_PER_STEP)]
+    following = behind(ctx, state.read)[: READING_MEMORIES_PER_STEP - len(again)]
+    found = find_rows_at(ctx, dict.fromkeys([*again, *following]))
+    room, rows = READING_CHARS_PER_STEP_MAX, found
+    for count, row in enumerate(found):
+        room -= min(len(row.content), READING_CHARS_PER_MEMORY_MAX)
+        if room < 0 and count:
+            rows = found[:count]
+            break
+    left = [row.ordinal for row in found[len(rows) :] if row.ordinal in following]
+    end = following[-1] + 1 if following else state.read
+    return _Step(rows, again, min([end, *left]))
+
+
+async def _prepare(
+    steps: JobSteps, loaded: _Step, payload: Mapping[str, Any], models: Models
+) -> tuple[_Step, list[_Read]]:
+    if not loaded.rows:
+        return loaded, []
+    await _until_quiet(models.embedder)
+    texts = [row.content[:READING_CHARS_PER_MEMORY_MAX] for row in loaded.rows]
+    readings = await models.read_language(texts)
+    return loaded, await asyncio.to_thread(_mentions, loaded.rows, texts, readings)
+
+
+async def _until_quiet(embedder: Embedder) -> None:
+    """Wait while others keep the embedder busy, for so many looks at most."""
+    for _ in range(READING_LOOKS_MAX):
+        if embedder.stats().get("texts_per_second", 0.0) <= READING_YIELDS_TEXTS_PER_SECOND:
+            return
+        await asyncio.sleep(READING_LOOKS_AGAIN_SECONDS)
+
+
+def _mentions(
+    rows: Sequence[MemoryRow], texts: Sequence[str], readings: Sequence[Reading]
+) -> list[_Read]:
+    return [
+        _Read(
+            row,
+            _of_speaker(row, reading) + mentions_of(text, reading, owner_of(row)),
+            any(sentence.tokens for sentence in reading.sentences),
+        )
+        for row, text, reading in zip(rows, texts, readings, strict=True)
+    ]
+
+
+def _of_speaker(row: MemoryRow, reading: Reading) -> list[Mention]:
+    """Whoever speaks of themselves by "I" mentions themselves."""
+    tokens = (token for sentence in reading.sentences for token in sentence.tokens)
+    if row.speaker in (None, NAMELESS) or owner_of(row) is None:
+        return []
+    speaks = any("Person=1" in token.features for token in tokens)
+    return [Mention(row.speaker, "person")] if speaks else []
+
+
+def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, int]:
+    step, read = ctx.prepared
+    stored = {row.ordinal: row for row in find_rows_at(ctx, [each.row.ordinal for each in read])}
+    for each in read:
+        row = stored.get(each.row.ordinal)
+        if row is not None and row.content_version == each.row.content_version:
+            note(ctx, row, each.mentions, each.was_read)
+    return _go_on(ctx, step) or {"read": len(read)}
+
+
+def _go_on(ctx: WriteContext, step: _Step) -> Again | None:
+    """Note that a step's memories are read; None where there are no further ones."""
+    done = {row.ordinal: row.content_version for row in step.rows}
+    present = {row.ordinal: row.content_version for row in find_rows_at(ctx, step.again)}
+    for ordinal in step.again:
+        if ordinal not in present or done.get(ordinal) == present[ordinal]:
+            ctx[UNREAD].delete(ordinal)
+    is_left = bool(behind(ctx, step.read)) or next(ctx[UNREAD].keys(limit=1), None) is not None
+    ctx[READING].put((), ReadingRow(step.read, waits=is_left))
+    return Again({}) if is_left else None
+
+
+def _pass_over(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:
+    """Leave the memories of a step that failed for good, and go on behind them."""
+    step = _load(ctx, payload)
+    if _go_on(ctx, step) is not None:
+        ctx[READING].put((), ReadingRow(step.read))
+        wake(ctx)
+
+
+READ_JOB = Job(
+    READ_JOB_NAME,
+    _finish,
+    load=_load,
+    prepare=_prepare,
+    failed=_pass_over,
+    retry=RetryStrategy(attempts=READING_ATTEMPTS_MAX, base_ms=500, factor=2.0, max_ms=60_000),
+    keep=False,
+)
+
+
+def _is_owed(ctx: ReadContext) -> bool:
+    """Whether the account has memories from before there were mentions."""
+    return ctx[READING].get() is None and bool(ctx.index(MEMORY_FIELDS).of("live", 1))
+
+
+CATCH_UP = CatchUp(_is_owed, wake)

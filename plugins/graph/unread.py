@@ -1,0 +1,60 @@
+"""How far the memories of an account were read for their mentions (reading.py), and what is to be
+read again.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from pyroaring import BitMap
+
+from plugins.graph.limits import READING_DELAY_MS
+from plugins.graph.rows import READING, UNREAD, ReadingRow
+from plugins.memories import MEMORY_FIELDS
+from runtime.api.checks import Pursued
+from runtime.api.context import ReadContext, WriteContext
+
+READ_JOB_NAME = "graph.read"
+
+
+def wake(ctx: WriteContext) -> None:
+    """Have the account's memories read soon; one look where that is under way."""
+    state = reading(ctx)
+    if not state.waits:
+        ctx[READING].put((), msgspec.structs.replace(state, waits=True))
+        _enqueue(ctx)
+
+
+def _enqueue(ctx: WriteContext) -> None:
+    ctx.enqueue(READ_JOB_NAME, {}, delay_ms=READING_DELAY_MS, group=READ_JOB_NAME)
+
+
+def read_again(ctx: WriteContext, ordinal: int) -> None:
+    """Have a memory read once more."""
+    ctx[UNREAD].put((ordinal,), b"")
+    wake(ctx)
+
+
+def reading(ctx: ReadContext) -> ReadingRow:
+    """How far they were read."""
+    return ctx[READING].get() or ReadingRow()
+
+
+def behind(ctx: ReadContext, read: int) -> BitMap:
+    """The ordinals of memories from `read` on."""
+    live = ctx.index(MEMORY_FIELDS).of("live", 1)
+    return live[live.rank(read - 1) :] if read else live
+
+
+def unread(ctx: ReadContext, newest: int) -> BitMap:
+    """The ordinals of the newest memories that are still to be read, about so many at most."""
+    again = (ordinal for (ordinal,) in ctx[UNREAD].keys(reverse=True, limit=newest))
+    return behind(ctx, reading(ctx).read)[-newest:] | BitMap(again)
+
+
+CHECK = Pursued(
+    READ_JOB_NAME,
+    READING,
+    waiting=lambda ctx: [((), "memories to be read")] if reading(ctx).waits else [],
+    covers=lambda payload: [()],
+    enqueue=lambda ctx, forgotten: _enqueue(ctx),
+)
