@@ -22,7 +22,7 @@ from plugins.graph.limits import (
     MENTIONS_PER_MEMORY_MAX,
 )
 from plugins.graph.rows import UNKNOWN_TYPE
-from runtime.inference.language import Reading, Sentence, Span, Token
+from runtime.inference import language
 from storage.text import word_set
 
 CERTAINTY_MIN = 0.25  # of a span, which then says what a name stands for
@@ -75,7 +75,7 @@ class Mention(NamedTuple):
     is_sure: bool = True
 
 
-def mentions_of(text: str, reading: Reading, speaker: str | None) -> list[Mention]:
+def mentions_of(text: str, reading: language.Reading, speaker: str | None) -> list[Mention]:
     """The entities that a text mentions, each once, in order; at most MENTIONS_PER_MEMORY_MAX.
     speaker: whose "my" is, None where nobody knows.
     """
@@ -98,7 +98,7 @@ def mentions_of(text: str, reading: Reading, speaker: str | None) -> list[Mentio
 class _Mentions:
     """The mentions of one sentence."""
 
-    def __init__(self, text: str, sentence: Sentence, speaker: str | None):
+    def __init__(self, text: str, sentence: language.Sentence, speaker: str | None):
         self._text, self._sentence, self._speaker = text, sentence, speaker
         self._tokens = sentence.tokens
         self._first = next(
@@ -212,14 +212,14 @@ class _Mentions:
         aliases = (self._phrase(first, end),) if last > end and end - first > 1 else ()
         return Mention(name, kind, aliases, is_sure)
 
-    def _kind_of(self, head: int, last: int, span: Span | None) -> str:
+    def _kind_of(self, head: int, last: int, span: language.Span | None) -> str:
         """What a name's span says, or, where that is not sure of it, its head."""
         if span is not None and span.certainty >= SURE_CERTAINTY_MIN:
             return span.kind
         kinds = (_kind(self._tokens[head]), span.kind if span else "", _kind(self._tokens[last]))
         return next((kind for kind in kinds if kind in NAMED_KINDS or kind == "time"), "")
 
-    def _is_surely_named(self, at: int, span: Span | None) -> bool:
+    def _is_surely_named(self, at: int, span: language.Span | None) -> bool:
         """Whether the first word of a sentence is a name by more than its size."""
         if span is None or span.kind not in ("person", "place"):
             return False
@@ -231,7 +231,7 @@ class _Mentions:
         token = self._tokens[head]
         return token.relation in ("compound", "amod") and token.head >= end
 
-    def _span(self, first: int, end: int) -> Span | None:
+    def _span(self, first: int, end: int) -> language.Span | None:
         """The span that has most of these tokens."""
         shared = [
             (min(span.last, end) - max(span.first, first), span.certainty, span)
@@ -240,7 +240,7 @@ class _Mentions:
         ]
         return max(shared, default=(0, 0.0, None))[2]
 
-    def _goes_on(self, at: int, first: int, span: Span | None) -> bool:
+    def _goes_on(self, at: int, first: int, span: language.Span | None) -> bool:
         """Whether the noun at `at` belongs to the name before it: "the Blue Heron lighthouse"."""
         if at >= len(self._tokens) or (span and span.certainty >= SURE_CERTAINTY_MIN):
             return False
@@ -351,7 +351,7 @@ class _Mentions:
         return " ".join(words.split()).strip(_WHITE_MARKS)
 
 
-def _kind(token: Token) -> str:
+def _kind(token: language.Token) -> str:
     return next((each[5:] for each in token.features if each.startswith("Kind=")), "")
 
 

@@ -35,8 +35,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again
 from runtime.api.plugin import CatchUp, Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.inference import Embedder, Models
-from runtime.inference.language import Reading
+from runtime.inference import Embedder, Models, language
 
 
 class _Step(NamedTuple):
@@ -100,7 +99,7 @@ async def _until_quiet(embedder: Embedder) -> None:
 
 
 def _mentions(
-    rows: Sequence[MemoryRow], texts: Sequence[str], readings: Sequence[Reading]
+    rows: Sequence[MemoryRow], texts: Sequence[str], readings: Sequence[language.Reading]
 ) -> list[_Read]:
     return [
         _Read(
@@ -112,7 +111,7 @@ def _mentions(
     ]
 
 
-def _of_speaker(row: MemoryRow, reading: Reading) -> list[Mention]:
+def _of_speaker(row: MemoryRow, reading: language.Reading) -> list[Mention]:
     """Whoever speaks of themselves by "I" mentions themselves."""
     tokens = (token for sentence in reading.sentences for token in sentence.tokens)
     if row.speaker in (None, NAMELESS) or owner_of(row) is None:

@@ -177,15 +177,10 @@ def ensure_entity(
     """The entity of this name (or alias) and type, made when there is none; -> (row, whether it is
     new).
 
-<<<<<<< HEAD
-    Without a type any entity of the name will do, and one whose type is unknown takes the type it
-    is given. `memory` is where the name was mentioned; without one the API asks for it, and
-    PermissionDenied is raised where the tier has no room for one more.
-=======
     Without a type any entity of the name will do, and one whose type is unknown, or was read, takes
-    the type it is given. `memory` is where the name was mentioned; without one the API asks for it.
-    is_given: the API says that the memory mentions it.
->>>>>>> bf76067 (The graph mentions whatever memories name, read in the background once a text)
+    the type it is given. `memory` is where the name was mentioned; without one the API asks for it,
+    and PermissionDenied is raised where the tier has no room for one more. is_given: the API says
+    that the memory mentions it.
     """
     rows = named(ctx, name)
     row = next((r for r in rows if kind is None or r.type == kind), None)
@@ -193,26 +188,10 @@ def ensure_entity(
         row = next((r for r in rows if r.is_read or UNKNOWN_TYPE in (r.type, kind)), None)
     at = ctx.now if memory is None else memory.occurred_at
     if row is None:
-<<<<<<< HEAD
         if memory is None:
             kept = graph_stats.figure(ctx, "entities")
             check_room(ctx.settings, ctx.principal.tier, "entities", kept)
-        row = EntityRow(
-            id=ctx.new_id("ent"),
-            ordinal=ctx.next_ordinal("graph_entities"),
-            name=name,
-            normalized=normalized(name),
-            type=kind or UNKNOWN_TYPE,
-            first_seen_at=at,
-            last_seen_at=at,
-            collection_id=None if collection is None else collection.id,
-            number=None if collection is None else collection.number,
-        )
-        ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
-        graph_stats.entity_came(ctx, row.ordinal, row.type)
-=======
         row = new_entity(ctx, name, kind or UNKNOWN_TYPE, at, collection=collection)
->>>>>>> bf76067 (The graph mentions whatever memories name, read in the background once a text)
         is_new = True
     else:
         is_new = False

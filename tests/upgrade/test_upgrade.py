@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import serve_app
+from plugins.graph.rows import READING, ReadingRow
 from plugins.memories import MEMORY_FIELDS
 from runtime.api import jobs, outbox
 from runtime.installation import FORMAT_VERSION, Layout, LayoutError, Secrets, shard_directory
@@ -67,6 +68,25 @@ def test_a_kept_store_opens_and_says_what_it_said(version: int, tmp_path: Path) 
         assert Layout.load(tmp_path).format_version == format_of(tmp_path) == FORMAT_VERSION
 
 
+@pytest.mark.parametrize("version", KEPT)
+def test_memories_of_an_older_store_are_read_for_their_mentions(
+    version: int, tmp_path: Path
+) -> None:
+    unpacked(version, tmp_path)
+    house = UpgradeHarness(tmp_path)
+    scope = house.scope_of(house.login())
+
+    def reading() -> ReadingRow | None:
+        with house.shard.store.snapshot() as snapshot:
+            return snapshot.bind(READING, scope).get()
+
+    house.until(lambda: (state := reading()) is not None and not state.waits)
+    with house.shard.store.snapshot() as snapshot:
+        newest = max(MEMORY_FIELDS.bind(snapshot, scope).of("live", 1))
+    assert reading() == ReadingRow(read=newest + 1)
+    house.close()
+
+
 def test_a_store_of_every_kind_of_record_is_exported_as_it_was(tmp_path: Path) -> None:
     """The store was written, and exported, by the release before files moved to their packages."""
     with tarfile.open(Path(__file__).with_name("exported.tar.gz")) as archive:
@@ -77,8 +97,8 @@ def test_a_store_of_every_kind_of_record_is_exported_as_it_was(tmp_path: Path) -
     then = json.loads((tmp_path / "exported.json").read_text())
 
     def kept(records: list[dict]) -> list[dict]:  # to look is counted, and begins a session
-        of_looking = ("usage_day", "usage_month", "session")
-        return [each for each in records if each["kind"] not in of_looking]
+        passed_over = ("usage_day", "usage_month", "session", "mention")  # not exported then
+        return [each for each in records if each["kind"] not in passed_over]
 
     assert (shown_then(kept(now), kept(then)), wrong) == (kept(then), [])
 

@@ -3462,8 +3462,8 @@ class AsyncSearch:
     ) -> models.GraphSearchReply:
         """Search by the knowledge graph.
 
-        From the entities named, along what held at the time, to the memories that say so.
-        Paths say how. Needs the scope `read`.
+        From the entities named, along what held at the time and over the memories that
+        mention the same, to the nearest memories. Paths say how. Needs the scope `read`.
 
         query          What to look for; the entities it names lead.
         entity         Where to start, instead of what the query names, or beside it.

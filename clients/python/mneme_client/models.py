@@ -1881,7 +1881,9 @@ class Path(TypedDict):
     memory_id: str
     """The result."""
     hops: list[Hop]
-    """From an entity that was asked for; empty when the memory mentions that itself."""
+    """From an entity that was asked for; empty when the memory mentions that itself, or what a
+    memory mentions that does.
+    """
 
 
 class PendingChange(TypedDict):

@@ -15,8 +15,7 @@ import serve_app
 from plugins.graph import reading
 from plugins.graph.proximity import Neighbourhood, pagerank
 from plugins.graph.rows import MENTIONS, NAMES, READING, SOURCES, UNREAD, EntityRow
-from runtime.inference import InferenceUnavailable, MiniLmEmbedder, Models
-from runtime.inference.language import Reading
+from runtime.inference import InferenceUnavailable, MiniLmEmbedder, Models, language
 from tests.support.in_process import InProcess
 from tests.support.shard_harness import ShardHarness
 
@@ -153,7 +152,7 @@ def test_each_text_is_read_once_and_a_restart_goes_on(
     heads, read = embedder.read_language, list[str]()
     is_down = False
 
-    async def counted(texts: Sequence[str]) -> list[Reading]:
+    async def counted(texts: Sequence[str]) -> list[language.Reading]:
         if is_down:
             raise InferenceUnavailable("down")
         read.extend(texts)
