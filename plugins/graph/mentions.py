@@ -55,6 +55,7 @@ _NO_NAMES = word_set(
 _OPENING, _CLOSING = frozenset('"“«'), frozenset('"”»')
 _LINKS = frozenset(["of", "the", "de", "la", "van", "von", "der", "&"])
 _NAME_TAGS = frozenset(["PROPN", "NOUN", "ADJ", "VERB", "NUM", "X"])
+_LIVING = frozenset(["person", "animal"])
 _MINE = frozenset(["my", "our"])
 _WHITE_MARKS = "\"'“”‘’«»`*_-–—()[]{}<>#@~,.:;!?…|/\\"
 
@@ -109,7 +110,8 @@ class _Mentions:
     def __iter__(self) -> Iterator[Mention]:
         named = dict(self._named())
         for head, alias, kind in self._owned():
-            namesake = next((at for at in self._names_beside(head) if at in named), None)
+            beside = (at for at in self._names_beside(head) if at in named)
+            namesake = next((at for at in beside if self._agree(at, named[at], kind)), None)
             if namesake is None:
                 if head not in named:
                     yield Mention(alias, kind)
@@ -120,6 +122,14 @@ class _Mentions:
                 merged = merged._replace(kind=kind)
             named |= {at: merged for at, each in named.items() if each is mention}
         yield from dict.fromkeys(named.values())
+
+    def _agree(self, at: int, mention: Mention, kind: str) -> bool:
+        """Whether a name may be that of an owned thing of this kind, and addresses nobody."""
+        if self._tokens[at].relation == "vocative":
+            return False
+        if mention.kind == UNKNOWN_TYPE:
+            return True
+        return (kind in _LIVING) == (mention.kind in _LIVING)
 
     # --- names ------------------------------------------------------------------------------------
 

@@ -89,3 +89,8 @@ def test_a_word_that_begins_a_sentence_may_be_any_word(read: Read) -> None:
 
 def test_nobody_s_own_things_are_nobody_s(read: Read) -> None:
     assert read("You should see your sister and her husband.") == []
+
+
+def test_whoever_is_spoken_to_is_not_what_is_spoken_of(read: Read) -> None:
+    found = {each.name: each.aliases for each in read("I opened my own store, Tomas!")}
+    assert found == {"Mira's store": (), "Tomas": ()}
