@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: d604592fbf94155e13f651aa5666415569930d09fcbdea479daa9121d81b8699
+// SHA-256 of the document: 4b575b238e13b7792f6d07abacf6d8148f5b7f4923f5a76faec8cfd04dac9df5
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2420,8 +2420,8 @@ export class Search {
   /**
    * Search by the knowledge graph
    *
-   * From the entities named, along what held at the time, to the memories that say so. Paths say
-   * how. Needs the scope `read`.
+   * From the entities named, along what held at the time and over the memories that mention the
+   * same, to the nearest memories. Paths say how. Needs the scope `read`.
    */
   readonly graph = (
     body: Schemas["GraphSearch"] = {},

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: d604592fbf94155e13f651aa5666415569930d09fcbdea479daa9121d81b8699
+// SHA-256 of the document: 4b575b238e13b7792f6d07abacf6d8148f5b7f4923f5a76faec8cfd04dac9df5
 
 export interface paths {
     "/docs": {
@@ -2089,7 +2089,7 @@ export interface paths {
         put?: never;
         /**
          * Search by the knowledge graph
-         * @description From the entities named, along what held at the time, to the memories that say so. Paths say how. Needs the scope `read`.
+         * @description From the entities named, along what held at the time and over the memories that mention the same, to the nearest memories. Paths say how. Needs the scope `read`.
          */
         post: operations["search.graph"];
         delete?: never;
@@ -5447,7 +5447,7 @@ export interface components {
         Path: {
             /** @description The result. */
             memory_id: string;
-            /** @description From an entity that was asked for; empty when the memory mentions that itself. */
+            /** @description From an entity that was asked for; empty when the memory mentions that itself, or what a memory mentions that does. */
             hops: components["schemas"]["Hop"][];
         };
         PendingChange: {
