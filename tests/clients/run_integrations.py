@@ -61,6 +61,7 @@ def passed(name: str, service: Served) -> bool:
         "MNEME_BASE_URL": service.url,
         "MNEME_API_KEY": service.register(),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",  # the wheel is imported, not the sources beside the tests
     }
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".")
     ended = subprocess.run(
