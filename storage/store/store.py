@@ -41,7 +41,10 @@ from storage.store.transaction import OpenStore, Transaction
 from storage.store.upgrade import (
     bring_up,
     check_upgraded,
+    end_migrating,
     end_sealing,
+    goes_in_steps,
+    migrate_some,
     places,
     rewrite_if_asked,
     seal_some,
@@ -104,11 +107,12 @@ class Store(OpenStore):
                      what is sealed cannot be read
         earlier_keys service keys that data keys may still be wrapped by
 
-        A table whose rows only have to be sealed is taken over in bounded transactions; broken off,
-        the next opening goes on. A store whose rows had to be sealed is then rewritten whole, so
-        that no freed page keeps them as they were. Raises StoreInUse, StoreMissing, StoreMismatch,
-        StoreTooNew, StoreDamaged; nothing is changed then.
+        A table whose rows only have to be sealed, or are too many to be rewritten at once, is taken
+        over in bounded transactions; broken off, the next opening goes on. A store whose rows had
+        to be sealed is then rewritten whole, so that no freed page keeps them as they were. Raises
+        StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
         """
+        tables = list(tables)
         data_file = directory / DATA_FILE
         if not create and not data_file.exists():
             raise StoreMissing(f"there is no store in {directory}; create one, or check the path.")
@@ -124,28 +128,15 @@ class Store(OpenStore):
             lock.release()
             raise
         try:
-            stored = stored_tables(environment)
+            stored = stored_tables(environment, tables)
             if service_key is not None:
                 is_new = not any(entry.sealed for entry in stored.values())
                 store.keys = Keyring.open(
                     directory / KEYS_FILE, service_key, create=is_new, earlier_keys=earlier_keys
                 )
             changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
-            sealing = [each for each in changed if only_seals(stored.get(each[0].name), *each)]
-            whole = [each for each in changed if each not in sealing]
-            store.places = places(stored, whole)
             upgraded = replace(found, format_version=identity.format_version)
-            store.write(
-                lambda transaction: bring_up(
-                    transaction, stored, whole, migrations or {}, rebuild or {}, upgraded
-                )
-            )
-            store.identity = upgraded
-            rewrite_if_asked(environment)  # texts are not left there for as long as what follows
-            for table, entry in sealing:
-                store._seal(table, stored[table.name], entry)
-            store.places = places(stored, changed)
-            rewrite_if_asked(environment)
+            store._bring_up(stored, changed, migrations or {}, rebuild or {}, upgraded)
         except BaseException:
             store.close()
             raise
@@ -165,13 +156,14 @@ class Store(OpenStore):
         """The store for snapshots alone, beside whichever process owns it; of an older release's it
         is StoreOlder.
         """
+        tables = list(tables)
         if not (directory / DATA_FILE).exists():
             raise StoreMissing(f"there is no store in {directory}.")
         check_data_file(directory / DATA_FILE)
         environment, found, sequence = open_as(directory, identity, map_bytes, readonly=True)
         store = cls(environment, found, None, sequence)
         try:
-            stored = stored_tables(environment)
+            stored = stored_tables(environment, tables)
             if service_key is not None and any(entry.sealed for entry in stored.values()):
                 store.keys = Keyring.open(
                     directory / KEYS_FILE,
@@ -196,6 +188,61 @@ class Store(OpenStore):
         When `work` stores nothing, nothing is committed and the sequence stays.
         """
         return self.environment.exclusively(lambda: self._attempt(work))
+
+    def _bring_up(
+        self,
+        stored: Mapping[str, StoredTable],
+        changed: Sequence[tuple[Table, StoredTable]],
+        migrations: Mapping[tuple[str, int], Migration],
+        rebuild: Mapping[str, Rebuild],
+        upgraded: Identity,
+    ) -> None:
+        """Bring what is stored to what is declared: large tables, then all the rest at once, then
+        what only gets sealed.
+        """
+        sealing = [each for each in changed if only_seals(stored.get(each[0].name), *each)]
+        rest = [each for each in changed if each not in sealing]
+        self.places = places(stored, ())
+        large = self._migrate_in_steps(rest, stored, migrations, rebuild)
+        stored = {**stored, **{table.name: entry for table, entry in large}}
+        whole = [each for each in rest if each not in large]
+        self.places = places(stored, whole)
+        self.write(
+            lambda transaction: bring_up(transaction, stored, whole, migrations, rebuild, upgraded)
+        )
+        self.identity = upgraded
+        rewrite_if_asked(self.environment)  # texts are not left there for as long as what follows
+        for table, entry in sealing:
+            self._seal(table, stored[table.name], entry)
+        self.places = places(stored, changed)
+        rewrite_if_asked(self.environment)
+
+    def _migrate_in_steps(
+        self,
+        changed: Iterable[tuple[Table, StoredTable]],
+        stored: Mapping[str, StoredTable],
+        migrations: Mapping[tuple[str, int], Migration],
+        rebuild: Mapping[str, Rebuild],
+    ) -> list[tuple[Table, StoredTable]]:
+        """Rewrite the rows of large tables in bounded transactions; -> those tables. All are tried
+        before the first is changed.
+        """
+
+        def chosen(transaction: Transaction) -> list[tuple[Table, StoredTable]]:
+            return [
+                (table, entry)
+                for table, entry in changed
+                if table.name not in rebuild
+                and goes_in_steps(transaction, table, stored.get(table.name), entry, migrations)
+            ]
+
+        large = self.write(chosen).result
+        for table, entry in large:
+            one = (table, stored[table.name], entry)
+            while self.write(lambda inner, one=one: migrate_some(inner, *one, migrations)).result:
+                pass
+            self.write(lambda inner, one=one: end_migrating(inner, *one))
+        return large
 
     def _seal(self, table: Table, before: StoredTable, after: StoredTable) -> None:
         """Seal the rows of a table that were stored open, in bounded transactions."""

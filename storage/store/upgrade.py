@@ -3,31 +3,37 @@ of keys, the store's format.
 
 Tables that derive from others are made again, by whoever knows how, when their version was raised.
 
-All of it is one transaction of Store.open, but for tables whose rows only get sealed, which may be
-most of a store: their rows are taken over some megabytes at a time, after that transaction, and a
-start that is broken off goes on where it was. Until the last of them the store is of the new format
-and its table of the old version, so no release opens it but one that ends the step.
+All of it is one transaction of Store.open, but for two kinds of tables, whose rows are taken over
+some megabytes at a time; a start that is broken off goes on where it was, and no other release
+opens what is half taken over.
+
+    sealing     rows only get sealed: after that transaction, when the store is of the new format
+                and the table still of the old version
+    migrating   rows are rewritten, and are too many for one transaction: before it, so that what is
+                made again from them reads them as they are declared. The store is of the old format
+                and the table of the new version; `migrating:<name>` has what it was before. All
+                rows are tried first, so that a migration that fails changes nothing.
 
 Where rows had to be sealed, the data file is then replaced by a compacted copy, since freed pages
 would keep what was there before; until that copy is in place, each start begins with it.
 
 The database `meta` holds one entry `table:<name>` for each table, the store's `identity`,
-`sealing:<name>` with the physical key of the last row sealed while a table's rows are, and
-`rewrite` while a copy is due.
+`sealing:<name>` and `migrated:<name>` with the physical key of the last row taken over while a
+table's rows are, and `rewrite` while a copy is due.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from storage.store.bound_table import PREFIX_BYTES, SCOPE_BYTES
-from storage.store.directory import DATA_FILE, StoreOlder, publish
+from storage.store.directory import DATA_FILE, StoreMismatch, StoreOlder, StoreTooNew, publish
 from storage.store.environment import IDENTITY, Environment
 from storage.store.keycode import ALL_KEYS_END
 from storage.store.keycode import decode as decode_key
@@ -47,20 +53,42 @@ _decode_table = msgspec.msgpack.Decoder(StoredTable).decode
 
 log = logging.getLogger("mneme.store")
 
-SEALED_STEP_BYTES = 8 << 20  # of rows, in one transaction
+SEALED_STEP_BYTES = MIGRATED_STEP_BYTES = 8 << 20  # of rows, in one transaction
 
 _REWRITE, _SEALING, _TABLE_PREFIX = b"rewrite", b"sealing:", b"table:"
+_MIGRATING, _MIGRATED = b"migrating:", b"migrated:"
 
 
-def stored_tables(environment: Environment) -> dict[str, StoredTable]:
-    """What the store remembers of its tables, by name."""
+def stored_tables(
+    environment: Environment, declared: Iterable[Table] = ()
+) -> dict[str, StoredTable]:
+    """What the store remembers of its tables, by name; of one that is half migrated, what it was
+    before. Raises StoreTooNew, StoreMismatch where that is for another release to end.
+    """
+    versions = {table.name: table.version for table in declared}
     with (
         environment.reading() as transaction,
         transaction.cursor(db=environment.meta) as cursor,
     ):
         # No other key of `meta` sorts above these.
-        rows = cursor.iternext() if cursor.set_range(_TABLE_PREFIX) else ()
-        return {key.removeprefix(_TABLE_PREFIX).decode(): _decode_table(raw) for key, raw in rows}
+        rows = list(cursor.iternext()) if cursor.set_range(_TABLE_PREFIX) else []
+        found = {key.removeprefix(_TABLE_PREFIX).decode(): _decode_table(raw) for key, raw in rows}
+        for name, entry in found.items():
+            before = transaction.get(_MIGRATING + name.encode(), db=environment.meta)
+            if before is not None:
+                _check_ends(environment.directory, name, entry, versions.get(name))
+                found[name] = _decode_table(before)
+        return found
+
+
+def _check_ends(directory: Path, name: str, entry: StoredTable, declared: int | None) -> None:
+    """Whether this release can end the migration of a table to what it is to be."""
+    if declared is not None and declared != entry.version:
+        kind = StoreTooNew if declared < entry.version else StoreMismatch
+        raise kind(
+            f"{directory}: table {name!r} is half way to version {entry.version}, and this release "
+            f"knows {declared}; start the release that began it once more."
+        )
 
 
 def code_of(name: str, transaction: Any, meta: Any) -> bytes:
@@ -130,30 +158,11 @@ def seal_some(transaction: Transaction, table: Table, before: StoredTable) -> bo
 
     before  the table as it is stored; the store has its place so until the last step
     """
-    mark = _SEALING + table.name.encode()
-    done = transaction.get_meta(mark)
-    if done is None:
+    mark, code = _SEALING + table.name.encode(), _place(before)[0]
+    if transaction.get_meta(mark) is None:
         log.info("sealing what is stored in %s", table.name)
-    size = 0
-    low = b"\0" if done is None else done[:SCOPE_BYTES]
-    for prefix in transaction.beginnings(SCOPE_BYTES, low, ALL_KEYS_END):
-        scope = Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
-        old, new = (
-            transaction.bind_at(table, scope, (_place(before)[0], sealed))
-            for sealed in (False, True)
-        )
-        if transaction.is_shredded(scope):  # an erasure's rest, which nobody can want
-            old.delete_prefix()
-            continue
-        resumes = done is not None and done.startswith(prefix)
-        after = decode_key(done[PREFIX_BYTES:]) if done is not None and resumes else None
-        for physical, raw in old.items(after):
-            new.put_raw(decode_key(physical[PREFIX_BYTES:]), raw)
-            size += len(raw)
-            if size >= SEALED_STEP_BYTES:
-                transaction.put_meta(mark, physical)
-                return True
-    return False
+    steps = ((code, False), (code, True))
+    return _rewrite_some(transaction, table, mark, steps, lambda raw: raw, SEALED_STEP_BYTES)
 
 
 def end_sealing(transaction: Transaction, table: Table, after: StoredTable) -> None:
@@ -161,6 +170,59 @@ def end_sealing(transaction: Transaction, table: Table, after: StoredTable) -> N
     transaction.delete_meta(_SEALING + table.name.encode())
     transaction.put_meta(_REWRITE, b"")
     transaction.put_meta(_TABLE_PREFIX + table.name.encode(), msgspec.msgpack.encode(after))
+
+
+def goes_in_steps(
+    transaction: Transaction,
+    table: Table,
+    before: StoredTable | None,
+    after: StoredTable,
+    migrations: Mapping[tuple[str, int], Migration],
+) -> bool:
+    """Whether the rows of a table that is older are too many to be rewritten in one transaction,
+    or are being rewritten in several. Tries them all, so that none fails later; changes nothing.
+    """
+    if before is None or before.version == after.version:
+        return False
+    if any(version in table.reshape for version in range(before.version, after.version)):
+        return False
+    if transaction.get_meta(_MIGRATING + table.name.encode()) is not None:
+        return True
+    rewrite, size = upgrade(table, before.version, migrations), 0
+    for scope in _scopes(transaction, table, b"\0"):
+        if not transaction.is_shredded(scope):
+            for _, raw in transaction.bind_at(table, scope, _place(before)).items():
+                size += len(rewrite(raw))
+    return size > MIGRATED_STEP_BYTES
+
+
+def migrate_some(
+    transaction: Transaction,
+    table: Table,
+    before: StoredTable,
+    after: StoredTable,
+    migrations: Mapping[tuple[str, int], Migration],
+) -> bool:
+    """Rewrite the next MIGRATED_STEP_BYTES of a table's rows; -> whether there may be more of them.
+    With the first of them the table is of its new version.
+    """
+    name = table.name.encode()
+    if transaction.get_meta(_MIGRATING + name) is None:
+        log.info("migrating what is stored in %s", table.name)
+        transaction.put_meta(_MIGRATING + name, msgspec.msgpack.encode(before))
+        transaction.put_meta(_TABLE_PREFIX + name, msgspec.msgpack.encode(after))
+    rewrite, steps = upgrade(table, before.version, migrations), (_place(before), _place(after))
+    return _rewrite_some(transaction, table, _MIGRATED + name, steps, rewrite, MIGRATED_STEP_BYTES)
+
+
+def end_migrating(
+    transaction: Transaction, table: Table, before: StoredTable, after: StoredTable
+) -> None:
+    """All rows of the table are rewritten: it is what is declared."""
+    for mark in (_MIGRATING, _MIGRATED):
+        transaction.delete_meta(mark + table.name.encode())
+    if after.sealed and not before.sealed:
+        transaction.put_meta(_REWRITE, b"")
 
 
 def rewrite_if_asked(environment: Environment) -> None:
@@ -180,6 +242,42 @@ def rewrite_if_asked(environment: Environment) -> None:
 
 def _place(entry: StoredTable) -> Place:
     return entry.code.to_bytes(2, "big"), entry.sealed
+
+
+def _scopes(transaction: Transaction, table: Table, low: bytes) -> Iterator[Scope]:
+    """Those that may have rows of the table, from a prefix of keys on, in order."""
+    for prefix in transaction.beginnings(SCOPE_BYTES, low, ALL_KEYS_END):
+        scope = Scope(int.from_bytes(prefix[:2], "big"), int.from_bytes(prefix[2:], "big"))
+        if table.level == "tenant" or scope.tenant == 0:
+            yield scope
+
+
+def _rewrite_some(
+    transaction: Transaction,
+    table: Table,
+    mark: bytes,
+    steps: tuple[Place, Place],
+    rewrite: Callable[[bytes], bytes],
+    bytes_max: int,
+) -> bool:
+    """Rewrite the next rows of a table from one place to another, behind the mark; -> whether there
+    may be more of them.
+    """
+    done, size = transaction.get_meta(mark), 0
+    for scope in _scopes(transaction, table, b"\0" if done is None else done[:SCOPE_BYTES]):
+        old, new = (transaction.bind_at(table, scope, place) for place in steps)
+        if transaction.is_shredded(scope):  # an erasure's rest, which nobody can want
+            old.delete_prefix()
+            continue
+        resumes = done is not None and done.startswith(scope.prefix)
+        after = decode_key(done[PREFIX_BYTES:]) if done is not None and resumes else None
+        for physical, raw in old.items(after):
+            new.put_raw(decode_key(physical[PREFIX_BYTES:]), rewrite(raw))
+            size += len(raw)
+            if size >= bytes_max:
+                transaction.put_meta(mark, physical)
+                return True
+    return False
 
 
 def _migrate(

@@ -1,0 +1,197 @@
+"""Rows of a large table that a later version rewrites: a part at a time, each once, from wherever
+an earlier start was broken off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.store import Scope, StoreMismatch, StoreTooNew, Table, upgrade
+from storage.store import store as opening
+from tests.support.stores import ALICE, BOB, IDENTITY, open_store
+
+SERVICE_KEY = b"s" * 32
+FIRST: Table[bytes] = Table("rows", key=("space", "number"), row=bytes, sealed=False)
+SECOND = replace(FIRST, version=2)
+SLOTS_OWN: Table[bytes] = Table("own", key=("number",), row=bytes, level="slot")
+DERIVED: Table[bytes] = Table("lengths", key=("space", "number"), row=bytes, sealed=False)
+NEXT = replace(IDENTITY, format_version=2)
+ROWS = {
+    (scope, space, number): f"{scope.tenant} {space} {number} ".encode() * 8
+    for scope in (ALICE, BOB, Scope(4, 1))
+    for space in ("a", "b")
+    for number in range(30)
+}
+SIZE = sum(map(len, ROWS.values()))
+MIGRATED = {place: raw + b"+" for place, raw in ROWS.items()}
+STEP_BYTES = 1_000
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A store of the version before."""
+    tables = [FIRST, SLOTS_OWN, DERIVED]
+    store = open_store(tmp_path / "shard", tables, service_key=SERVICE_KEY)
+
+    def work(transaction: Any) -> None:
+        for (scope, space, number), raw in ROWS.items():
+            transaction.bind(FIRST, scope).put((space, number), raw)
+            transaction.bind(SLOTS_OWN, scope).put((number,), b"%d of the slot's own" % number * 3)
+
+    store.write(work)
+    store.close()
+    return tmp_path / "shard"
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade, "MIGRATED_STEP_BYTES", STEP_BYTES)
+
+
+def migrated(directory: Path, *, table: Table = SECOND, **further: Any) -> Any:
+    """Each row gets a mark, so that one that is rewritten twice has two."""
+    given = {"migrations": {("rows", 1): lambda raw: raw + b"+"}, **further}
+    return open_store(
+        directory, [table], create=False, identity=NEXT, service_key=SERVICE_KEY, **given
+    )
+
+
+def as_before(directory: Path) -> Any:
+    """As the release before opens it."""
+    return open_store(directory, [FIRST], create=False, service_key=SERVICE_KEY)
+
+
+def rows_of(store: Any, table: Table = SECOND) -> dict[tuple[Scope, str, int], bytes]:
+    with store.snapshot() as snapshot:
+        return {
+            (scope, *key): raw
+            for scope in snapshot.scopes()
+            for key, raw in snapshot.bind(table, scope).scan()
+        }
+
+
+class PowerFailure(BaseException):
+    pass
+
+
+def broken_off_after(steps: int, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
+    """A start that ends in the middle."""
+    done = []
+
+    def counted(*given: Any) -> bool:
+        if len(done) == steps:
+            raise PowerFailure
+        done.append(given)
+        return upgrade.migrate_some(*given)
+
+    with monkeypatch.context() as patched, pytest.raises(PowerFailure):
+        patched.setattr(opening, "migrate_some", counted)
+        migrated(directory)
+
+
+def test_each_transaction_is_bounded(kept: Path) -> None:
+    store = as_before(kept)
+    before = store.sequence
+    store.close()
+    store = migrated(kept)
+    assert rows_of(store) == MIGRATED
+    steps = store.sequence - before
+    store.close()
+    assert steps >= SIZE // (STEP_BYTES + max(map(len, ROWS.values())))
+    store = migrated(kept)
+    assert (rows_of(store), store.sequence) == (MIGRATED, before + steps), "once is enough"
+    store.close()
+
+
+def test_a_small_table_goes_with_all_the_rest(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade, "MIGRATED_STEP_BYTES", SIZE * 2)
+    store = as_before(kept)
+    before = store.sequence
+    store.close()
+    store = migrated(kept)
+    assert (rows_of(store), store.sequence) == (MIGRATED, before + 1)
+    store.close()
+
+
+def test_a_start_that_is_broken_off_is_made_up_for_and_rewrites_no_row_twice(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for steps in (1, 3, 0, 2):
+        broken_off_after(steps, monkeypatch, kept)
+    store = migrated(kept)
+    assert rows_of(store) == MIGRATED
+    store.close()
+
+
+def test_what_is_half_migrated_opens_for_nobody_else(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken_off_after(3, monkeypatch, kept)
+    with pytest.raises(StoreTooNew, match="half way to version 2"):
+        as_before(kept)
+    with pytest.raises(StoreMismatch, match="half way to version 2"):
+        migrated(kept, table=replace(FIRST, version=3))
+    with pytest.raises(StoreMismatch, match="of an older release"):
+        opening.Store.open_to_read(kept, [SECOND], identity=NEXT, service_key=SERVICE_KEY)
+    store = migrated(kept)
+    assert rows_of(store) == MIGRATED
+    store.close()
+
+
+def test_a_migration_that_fails_at_the_last_row_leaves_the_store_as_it_was(kept: Path) -> None:
+    last = list(ROWS.values())[-1]
+
+    def step(raw: bytes) -> bytes:
+        if raw == last:
+            raise KeyError("no such field")
+        return raw + b"+"
+
+    with pytest.raises(KeyError):
+        migrated(kept, migrations={("rows", 1): step})
+    store = as_before(kept)
+    assert rows_of(store, FIRST) == ROWS
+    store.close()
+
+
+def test_rows_of_the_slots_are_rewritten_once_too(kept: Path) -> None:
+    further = replace(SLOTS_OWN, version=2)
+    store = migrated(kept, table=further, migrations={("own", 1): lambda raw: raw + b"+"})
+    with store.snapshot() as snapshot:
+        found = [raw for _, raw in snapshot.bind(further, Scope(4, 0)).scan()]
+    store.close()
+    assert found and all(raw.count(b"+") == 1 for raw in found)
+
+
+def test_what_derives_from_them_is_made_of_the_new_rows(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken_off_after(2, monkeypatch, kept)
+    derived, seen = replace(DERIVED, version=2), []
+
+    def remake(transaction: Any) -> None:
+        seen.extend(raw for _, raw in transaction.bind(SECOND, BOB).scan())
+
+    store = open_store(
+        kept,
+        [SECOND, derived],
+        create=False,
+        identity=NEXT,
+        service_key=SERVICE_KEY,
+        migrations={("rows", 1): lambda raw: raw + b"+", ("lengths", 1): lambda raw: raw},
+        rebuild={"lengths": remake},
+    )
+    store.close()
+    assert seen == [raw for (scope, *_), raw in MIGRATED.items() if scope == BOB]
+
+
+def test_rows_that_get_sealed_besides_are_rewritten_and_lie_open_nowhere(kept: Path) -> None:
+    third = replace(FIRST, version=3, sealed=True, sealed_from=3)
+    store = migrated(kept, table=third, migrations={("rows", 1): lambda raw: raw + b"+"})
+    assert rows_of(store, third) == MIGRATED
+    store.close()
+    content = (kept / "data.mdb").read_bytes()
+    assert not [raw for raw in ROWS.values() if raw in content]
