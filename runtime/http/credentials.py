@@ -26,7 +26,7 @@ from runtime.api.access_tokens import (
 )
 from runtime.api.operation import Credential
 from runtime.errors import Unauthenticated
-from runtime.limits import KEYS_READ_MAX, SLOTS
+from runtime.limits import KEYS_READ_MAX, SLOTS, TOKENS_READ_MAX
 
 if TYPE_CHECKING:
     from runtime.installation import Secrets
@@ -99,15 +99,21 @@ def _read_key(
 
 def _read_token(token: str, secrets: Secrets, now_ms: int) -> dict[str, Any]:
     try:
-        key_id = jwt.get_unverified_header(token).get("kid")
-        if key_id not in TOKEN_KEY_IDS:
-            raise invalid_credential()
-        claims = _verified(token, signing_keys(secrets, key_id))
+        claims = _signed(secrets, token)
     except jwt.PyJWTError:
         raise invalid_credential() from None
     if claims["exp"] * 1000 <= now_ms:
         raise Unauthenticated("This access token has expired. Log in again.")
-    return claims
+    return claims.copy()
+
+
+# What is signed stays so; whether it is still good the clock and the shard say.
+@lru_cache(maxsize=TOKENS_READ_MAX)
+def _signed(secrets: Secrets, token: str) -> dict[str, Any]:
+    key_id = jwt.get_unverified_header(token).get("kid")
+    if key_id not in TOKEN_KEY_IDS:
+        raise invalid_credential()
+    return _verified(token, signing_keys(secrets, key_id))
 
 
 def _verified(token: str, keys: Sequence[bytes]) -> dict[str, Any]:

@@ -101,6 +101,18 @@ def test_a_token_expires_by_the_call_s_clock() -> None:
         read_authorization(f"Bearer {token()}", SECRETS, NOW + DAY * 1000)
 
 
+def test_a_token_that_was_read_before_is_judged_anew() -> None:
+    header = f"Bearer {token()}"
+    known, _ = read_authorization(header, SECRETS, NOW)
+    known.claims.clear()
+    again, _ = read_authorization(header, SECRETS, NOW)
+    assert again.claims["sub"] == ACCOUNT.tenant_id
+    with pytest.raises(Unauthenticated, match="expired"):
+        read_authorization(header, SECRETS, NOW + DAY * 1000)
+    with pytest.raises(Unauthenticated):
+        read_authorization(header, Secrets.generate(), NOW)
+
+
 def forged(header: dict, claims: dict, key: bytes = b"", algorithm: str = "HS256") -> str:
     return jwt.encode(claims, key, algorithm, headers=header)
 
