@@ -37,9 +37,12 @@ _BODY_SECONDS_MAX = (
 class Connection(HttpToolsProtocol):
     """What uvicorn makes for each connection."""
 
-    _owed: asyncio.TimerHandle | None = (
-        None  # runs while the client owes the rest of a head or a body
-    )
+    # Until when the client owes the rest of a head or a body, by the loop's clock, and for how many
+    # seconds it was given; the alarm rings then or sooner, and is set again where it is too soon.
+    _due: float | None = None
+    _given = 0.0
+    _alarm: asyncio.TimerHandle | None = None
+    _alarm_at = 0.0
     _head_bytes = 0
     _in_head = False
 
@@ -49,10 +52,12 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._settle()
+        if self._alarm is not None:
+            self._alarm.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._owed is None:
+        if self._due is None:
             self._owe(HEAD_READ_SECONDS_MAX)
         super().data_received(data)
         if self._in_head:
@@ -80,15 +85,28 @@ class Connection(HttpToolsProtocol):
         self._refuse(BadRequest("This is not a valid HTTP/1.1 request."))
 
     def _owe(self, seconds: float) -> None:
-        self._settle()
-        self._owed = self.loop.call_later(seconds, self._late, seconds)
+        self._given, self._due = seconds, self.loop.time() + seconds
+        if self._alarm is not None and self._alarm_at > self._due:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None:
+            self._set_alarm(self._due)
 
     def _settle(self) -> None:
-        if self._owed is not None:
-            self._owed.cancel()
-            self._owed = None
+        self._due = None
+
+    def _set_alarm(self, at: float) -> None:
+        self._alarm_at, self._alarm = at, self.loop.call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._due is not None and self.loop.time() < self._due:
+            self._set_alarm(self._due)
+        elif self._due is not None:
+            self._late(self._given)
 
     def _late(self, seconds: float) -> None:
+        self._settle()
         if self.cycle is not None and not self.cycle.response_complete:
             self._owe(seconds)
         elif self._in_head:
