@@ -17,17 +17,18 @@ from plugins.graph import (
     get_entities,
     named,
 )
-from plugins.ingestion.facts import PREDICATES, RELATIVES, Fact
+from plugins.ingestion.facts import ANY, PREDICATES, RELATIVES, Fact
 from plugins.ingestion.statements import Target
 from plugins.memories import find_row, find_rows_at
 from runtime.api.context import ReadContext
+from runtime.timestamps import DAY_MS
 from storage.text import analyze
 
 OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 ROLES = frozenset(  # whose holder somebody has one of at a time
     (
         *("boss", "dentist", "doctor", "landlord", "therapist", "accountant", "hairdresser"),
-        *("advisor", "physio", "tailor", "coach", "tutor", "reports_to"),
+        *("advisor", "physio", "tailor", "coach", "tutor"),
         *("takes_place", "measures"),  # when a thing is, and how much
     )
 )
@@ -36,6 +37,7 @@ OUTLASTING = RELATIVES | {
     *("likes", "dislikes", "prefers", "favorite", "knows", "speaks", "born_in", "born_on", "named"),
     *("comes_from", "is", "habit", "grew_up_in", "fears", "allergic_to", "has_condition"),
 }
+TOLD_LATE_MS = 31 * DAY_MS  # what was over for longer before something was told is something else
 UNRELATED = frozenset(
     {"plans", "did", "named", "age", "born_on"}
 )  # their objects are no things one could meet again
@@ -171,15 +173,19 @@ def _elsewhere(
     ctx: ReadContext, subject: EntityRow, fact: Fact, target: Target
 ) -> list[RelationshipRow]:
     """The one standing claim about the thing that was said under another predicate."""
-    anything = "*" in fact.also
+    anything, whatever = "*" in fact.also, ANY in fact.also
+    kinds = (fact.predicate,) if whatever else (None,) if anything else fact.also
     claims = [
         row
-        for kind in ((None,) if anything else fact.also)
+        for kind in kinds
         for row in claims_of(ctx, subject.ordinal, kind)
         if row.valid_to is None
         and not (anything and (row.type in OUTLASTING or row.type.startswith("favorite")))
+        and (fact.valid_to is None or fact.valid_to > began(ctx, row) - TOLD_LATE_MS)
         and _is_of_scope(ctx, row, target)
     ]
+    if whatever:  # "got fired"
+        return claims if len(claims) == 1 else []
     if fact.predicate == "habit":  # "quit smoking", after "I smoke a pack a day"
         done = analyze(fact.object)
         found = [row for row in claims if analyze(row.type.replace("_", " ")) == done]

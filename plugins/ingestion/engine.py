@@ -17,7 +17,6 @@ from plugins.ingestion.facts import Extraction, Fact, Said, supported
 from plugins.ingestion.limits import (
     FACTS_PER_JOB_MAX,
     READ_CHARS_MAX,
-    RULES_CHARS_MAX,
     RULES_SECONDS_MAX,
 )
 from runtime.inference import InferenceUnavailable, language
@@ -38,10 +37,7 @@ class RuleEngine:
     async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
         """instructions are for a language model; rules know what they look for."""
         readings, degraded = await self._readings(said)
-        if sum(len(one.content) for one in said) > RULES_CHARS_MAX:
-            facts, whole = await asyncio.to_thread(_find, said, at, readings)
-        else:
-            facts, whole = _find(said, at, readings)
+        facts, whole = await asyncio.to_thread(_find, said, at, readings)
         if not whole:
             degraded = (*degraded, "the conversation was too long to be read to its end")
         return Extraction(facts, "rules", degraded)

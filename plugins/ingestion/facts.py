@@ -36,7 +36,7 @@ PREDICATES: dict[str, str] = {
     "cousin": "person", "roommate": "person", "niece": "person", "nephew": "person",
     "granddaughter": "person", "grandson": "person", "child": "person", "tutor": "person",
     "coach": "person", "physio": "person", "tailor": "person", "advisor": "person",
-    "reports_to": "person", "grew_up_in": "place", "knows": "person", "dentist": "person",
+    "grew_up_in": "place", "knows": "person", "dentist": "person",
     "doctor": "person", "landlord": "person", "therapist": "person", "accountant": "person",
     "hairdresser": "person", "habit": "activity", "plans": "plan", "did": "event",
 }  # fmt: skip
@@ -44,6 +44,7 @@ RELATIVES = frozenset(
     name for name, kind in PREDICATES.items() if kind == "person" and name != "knows"
 )
 
+ANY = "any"
 _WORD = re.compile(r"[^\W_]+")
 _STEM_CHARS = 4
 
@@ -74,7 +75,8 @@ class Fact:
                favorite)
     instead    whether it is told as what is so now, in the place of something else
     relates    whether its object is something that could be met again, a thing of the graph
-    also       of what is ended, the predicates it may have been said under; "*" for any of a thing
+    also       of what is ended, the predicates it may have been said under; "*" for any of a
+               thing; ANY where it is whatever one thing the predicate has
     """
 
     subject: str

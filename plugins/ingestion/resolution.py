@@ -49,7 +49,7 @@ from plugins.ingestion.classification import (
     subject_of,
 )
 from plugins.ingestion.duplicates import DATED
-from plugins.ingestion.facts import PREDICATES, Fact, Said
+from plugins.ingestion.facts import ANY, PREDICATES, Fact, Said
 from plugins.ingestion.sentences import sentences
 from plugins.ingestion.statements import Outcome, Statement, Target
 from plugins.ingestion.store import (
@@ -333,7 +333,9 @@ def _apply(
     relationship = None
     if verdict.known is not None:
         relationship = support_claim(ctx, verdict.known, memory)
-    elif fact.polarity == "holds" or (fact.polarity == "ended" and not verdict.ends):
+    elif fact.polarity == "holds" or (
+        fact.polarity == "ended" and not verdict.ends and ANY not in fact.also
+    ):
         relationship = _claim(one, fact, verdict, memory)
     if verdict.later is not None:
         if verdict.later.begins is None:

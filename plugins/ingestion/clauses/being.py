@@ -143,6 +143,8 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         ):
             yield Claim("works_as", head, thing_of(tree, head, frozenset({"nmod"})), polarity)
             yield from workplace(tree, head, polarity)
+        elif not is_person and token.tag == "PROPN" and tree.kind(head) == "place":
+            yield Claim(WHERE, head, thing, polarity)
         else:
             yield Claim("is", head, thing, polarity)
 

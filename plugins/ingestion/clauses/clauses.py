@@ -86,6 +86,8 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     if found is None and not _speaks_of_itself(tree, head):
         return None
     subject, link = (None, ()) if found is None else found
+    if link and tree.has(head, "VerbForm=Inf") and not tree.of(head, "aux"):
+        return None  # "you can show it and get …", "talk soon, have fun!"
     verb, ended, planned, begins, passive = head, False, False, False, False
     inner = tree.first(head, "xcomp")
     if inner is not None and not is_copular and tree.tokens[inner].tag in ("VERB", "ADJ", "NOUN"):
@@ -118,12 +120,21 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         denied=not no_more and bool(words & NOT),
         planned=planned or "will" in auxiliaries,
         ability="can" in auxiliaries,
-        past=tree.has(finite[0], "Tense=Past")
-        and not (finite[0] == head and tree.word(head).endswith("s"))
-        and (finite[0] == head or tree.tokens[finite[0]].lemma != "have"),
+        past=any(_is_past(tree, each, head) for each in finite),
         passive=passive or tree.first(head, "nsubj:pass", "aux:pass") is not None,
         begins=begins,
         instead=bool(words & INSTEAD),
+    )
+
+
+def _is_past(tree: Tree, place: int, head: int) -> bool:
+    """Whether a verb or auxiliary puts its clause into the past: "was", "went", not "has been"."""
+    if place == head:
+        return tree.has(place, "Tense=Past") and not tree.word(place).endswith("s")
+    return (
+        tree.has(place, "Tense=Past")
+        and not tree.has(place, "VerbForm=Part")
+        and tree.tokens[place].lemma != "have"
     )
 
 
@@ -200,9 +211,7 @@ def _speaks_of_itself(tree: Tree, head: int) -> bool:
     opens = before is None or before.tag in ("PUNCT", "INTJ", "CCONJ", "SYM")
     if _is_copular(tree, head):
         opening = tree.tokens[first].lemma
-        return opens and (
-            first == head or opening in ("be", "never", "not", "always", "still", "have")
-        )
+        return opens and (first == head or opening in ("never", "not", "always", "still"))
     if tree.tokens[first].lemma == "do" and first != head:
         return False  # "don't worry"
     finite = tree.has(head, "Tense=Past") or tree.first(head, "aux") is not None

@@ -27,13 +27,14 @@ from plugins.ingestion.clauses.predicates import (
     CHANGING,
     ENDING,
     GETTING,
+    GONE,
     JOBS,
     LASTING,
     SOLD,
     is_work,
 )
 from plugins.ingestion.clauses.tree import Tree
-from plugins.ingestion.facts import Polarity
+from plugins.ingestion.facts import ANY, Polarity
 from storage.text import word_set
 
 # Verbs that tell nothing of a habit where they stand alone.
@@ -64,6 +65,13 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     changing = [(each, CHANGING[key]) for each, key in keys if key in CHANGING]
     if ending and polarity == "holds" and not changing:
         yield from _ended(tree, clause, subject, ending)
+        return
+    gone = GONE.get(f"{name} out" if tree.tokens[verb + 1 : verb + 2] and (
+        tree.word(verb + 1) == "out" and not name.endswith("out")
+    ) else name)  # fmt: skip
+    if gone is not None and not places and clause.past and polarity == "holds":
+        yield Claim(gone[0], verb, whole(tree, verb), "ended", also=(ANY,))
+        yield from happened(tree, clause)
         return
     if changing and not clause.ability:
         yield from _changed(tree, clause, subject, changing, polarity)
@@ -108,7 +116,8 @@ def _other(
     if name in _SEEMING:
         return
     if clause.ability:
-        if name not in _LIGHT:
+        is_offer = clause.subject is not None and tree.word(clause.subject).casefold() == "we"
+        if name not in _LIGHT and (clause.denied or not is_offer):
             yield Claim("can", verb, whole(tree, verb), polarity, relates=False)
     elif (clause.past and not clause.ended) or is_perfect(tree, clause):
         yield from happened(tree, clause)

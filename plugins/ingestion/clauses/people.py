@@ -110,6 +110,11 @@ def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject 
         tree.kind(clause.subject) is None and len(tree.phrase(clause.subject)) == 1
     ):  # fmt: skip
         return None  # "Garlic", which is written large for its place alone
+    if clause.is_copular and tree.tokens[clause.subject].tag == "NOUN" and (
+        tree.phrase(clause.subject) == [clause.subject]
+        and (tree.is_time(clause.head) or tree.tokens[clause.head].tag == "NUM")
+    ):  # fmt: skip
+        return Subject(tree.word(clause.subject), kind="")  # "standup is at ten"
     return meant(tree, clause.subject, speaker, talk)
 
 

@@ -20,7 +20,7 @@ LASTING: dict[tuple[str, str], str] = {
     ("dislike", ""): "dislikes", ("detest", ""): "dislikes", ("loathe", ""): "dislikes",
     ("prefer", ""): "prefers", ("own", ""): "owns", ("have", ""): "has", ("use", ""): "uses",
     ("come", "from"): "comes_from", ("suffer", "from"): "has_condition",
-    ("report", "to"): "reports_to",
+    ("report", "to"): "boss",
 }  # fmt: skip
 # The same, of what begins by it.
 CHANGING: dict[tuple[str, str], str] = {
@@ -55,6 +55,11 @@ ENDING: dict[tuple[str, str], tuple[str, ...]] = {
     ("split up", "with"): ("partner_of", "engaged_to", "date"),
     ("give up", ""): (), ("give up", "on"): (), ("quit", ""): (), ("stop", ""): (),
     ("cut out", ""): (), ("unsubscribe", "from"): (), ("discontinue", ""): (),
+}  # fmt: skip
+# The same where nothing is named: what somebody has one of.
+GONE = {
+    "move out": ("lives_in",), "resign": ("works_at",), "fire": ("works_at",),
+    "lay off": ("works_at",), "retire": ("works_at",), "drop out": ("studies_at",),
 }  # fmt: skip
 SOLD = frozenset({"sell", "give away", "get rid", "lose"})
 # Nouns that a clause "my … is …" answers.

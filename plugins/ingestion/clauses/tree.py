@@ -21,12 +21,59 @@ INNER_ASIDES = frozenset(
 )
 
 
+def _with_copula(text: str, tokens: tuple[language.Token, ...]) -> tuple[language.Token, ...]:
+    """The tokens, "'s" being read as "is" where a sentence without a verb cannot else be one: "my
+    manager's Folasade", "the standup's at 10", not "Anna's birthday party". How sure that is, is
+    how sure the arc of "'s" was.
+    """
+    if any(token.tag in ("VERB", "AUX") for token in tokens):
+        return tokens
+    place = next((n for n, token in enumerate(tokens) if _is_clitic(text, token)), 0)
+    if not place or place + 1 >= len(tokens) or tokens[place].head < 0:
+        return tokens
+    owner, after = tokens[place].head, tokens[place + 1]
+    if owner > place and tokens[owner].tag in ("NUM", "ADJ"):  # "my sister Ana's 27"
+        return _relabelled(tokens, {place: tokens[place]._replace(**_COPULA)})
+    head = next((n for n in range(place + 1, len(tokens)) if tokens[n].head in (-1, owner)), None)
+    if head is None or owner > place:
+        return tokens
+    opens = after.tag in ("DET", "ADP") or after.relation == "nmod:poss"
+    ends = head == place + 1 and tokens[head].tag in ("NUM", "ADJ")
+    named = tokens[head].tag == "PROPN" and tokens[owner].tag == "NOUN"
+    if not (opens or ends or (named and head == place + 1)):
+        return tokens
+    changed = {
+        owner: tokens[owner]._replace(
+            head=head, relation="nsubj", certainty=tokens[place].certainty
+        ),
+        place: tokens[place]._replace(head=head, **_COPULA),
+        head: tokens[head]._replace(head=-1, relation="root"),
+    }
+    return _relabelled(tokens, changed)
+
+
+_COPULA = {
+    "relation": "cop", "lemma": "be", "tag": "AUX",
+    "features": frozenset({"Tense=Pres", "VerbForm=Fin"}),
+}  # fmt: skip
+
+
+def _relabelled(
+    tokens: tuple[language.Token, ...], changed: dict[int, language.Token]
+) -> tuple[language.Token, ...]:
+    return tuple(changed.get(n, token) for n, token in enumerate(tokens))
+
+
+def _is_clitic(text: str, token: language.Token) -> bool:
+    return token.tag == "PART" and text[token.start : token.end] in ("'s", "’s")
+
+
 class Tree:
     """A sentence of a text. Tokens are named by their places in it."""
 
     def __init__(self, text: str, sentence: language.Sentence):
         self.text, self.sentence = text, sentence
-        self.tokens: tuple[language.Token, ...] = sentence.tokens
+        self.tokens: tuple[language.Token, ...] = _with_copula(text, sentence.tokens)
         self.children: list[list[int]] = [[] for _ in self.tokens]
         for place, token in enumerate(self.tokens):
             if token.head >= 0:

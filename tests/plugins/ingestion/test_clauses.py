@@ -59,6 +59,8 @@ def claims(engine: RuleEngine, *said: str | Said) -> Told:
             {("Ada", "did", "Visited the Louvre yesterday", "holds")},
         ),
         ("We will move to Porto in June.", {("Ada", "plans", "move to Porto in June", "holds")}),
+        ("Standup's at 9:45.", {("Standup", "takes_place", "9:45", "holds")}),
+        ("my sister Ana's 27", {("Ana", "age", "27", "holds")}),
         ("The standup is at 9:45.", {("standup", "takes_place", "9:45", "holds")}),
         (
             "I moved from Lisbon to Oslo.",
@@ -91,6 +93,7 @@ def test_clauses_make_claims(engine: RuleEngine, text: str, expected: Told) -> N
         "There is a cat in the garden.",
         "<memory>I live in Oslo.</memory>",
         "I could eat a horse.",
+        "Anna's birthday party.",
     ],
 )
 def test_what_is_not_stated_or_of_nobody_makes_none(engine: RuleEngine, text: str) -> None:

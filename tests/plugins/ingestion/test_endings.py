@@ -96,7 +96,9 @@ def test_likeness_alone_ends_nothing(ingestion: IngestionHarness, first: str, th
         ("The standup is at 9:45.", "The standup is at 10 from tomorrow on.", "UPDATE"),
         ("The offsite is in Asheville.", "The offsite is in Chattanooga now.", "UPDATE"),
         ("I drive a Volvo.", "I drive a Tesla now.", "UPDATE"),
-        ("I report to Folasade.", "I report to Gintaras these days.", "UPDATE"),
+        ("I live with Sam in Oslo.", "I finally moved out.", "DELETE"),
+        ("I work at Acme.", "Got fired last week.", "DELETE"),
+        ("My line manager's Folasade.", "I report to Gintaras these days.", "UPDATE"),
     ],
 )
 def test_clauses_end_what_they_say_is_over(
@@ -116,6 +118,7 @@ def test_clauses_end_what_they_say_is_over(
         ("I drive a Volvo.", "I drive a Tesla too."),
         ("The standup is at 9:45.", "The standup is in the blue room."),
         ("I smoke a pack a day.", "I quit drinking."),
+        ("I work at Acme.", "I got fired in 2010."),
         ("I get a veg box.", "Yasmin cancelled the veg box."),
         ("I get a veg box.", "I might cancel the veg box."),
         ("We have a car and a boat.", "We sold the house."),
