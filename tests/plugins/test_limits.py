@@ -62,7 +62,17 @@ UNITS = {
         "EVENTS",
         "HASHES",
     ),
-    *("ACCOUNTS", "SESSIONS", "PERIODS", "RETRIES", "TALLIES", "SPANS", "CORRECTIONS"),
+    *(
+        "ACCOUNTS",
+        "SESSIONS",
+        "PERIODS",
+        "RETRIES",
+        "TALLIES",
+        "SPANS",
+        "CORRECTIONS",
+        "MENTIONS",
+        "LOOKS",
+    ),
     *(
         "QUEUE",
         "DELETE",
