@@ -8,12 +8,14 @@ next start of its shard (`CATCH_UP`).
 
 Reading costs as much as embedding. While others keep the embedder busy it waits, for at most
 READING_LOOKS_MAX looks before each step: so a flood of writes is as fast as without it, and is
-read when it is over.
+read when it is over. After each step it pauses for READING_PAUSE_STEPS times as long as that took,
+so that searches and reads keep the processor; a busy machine lengthens the pause.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ from plugins.graph.limits import (
     READING_LOOKS_AGAIN_SECONDS,
     READING_LOOKS_MAX,
     READING_MEMORIES_PER_STEP,
+    READING_PAUSE_STEPS,
     READING_YIELDS_TEXTS_PER_SECOND,
 )
 from plugins.graph.mentions import Mention, mentions_of
@@ -46,6 +49,14 @@ class _Step(NamedTuple):
     rows: list[MemoryRow]
     again: list[int]
     read: int
+
+
+class _Prepared(NamedTuple):
+    """What a step's memories mention, and how long to pause after it."""
+
+    step: _Step
+    read: list[_Read]
+    pause_ms: int
 
 
 class _Read(NamedTuple):
@@ -81,13 +92,15 @@ def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> _Step:
 
 async def _prepare(
     steps: JobSteps, loaded: _Step, payload: Mapping[str, Any], models: Models
-) -> tuple[_Step, list[_Read]]:
+) -> _Prepared:
     if not loaded.rows:
-        return loaded, []
+        return _Prepared(loaded, [], 0)
     await _until_quiet(models.embedder)
+    begun = time.monotonic()
     texts = [row.content[:READING_CHARS_PER_MEMORY_MAX] for row in loaded.rows]
     readings = await models.read_language(texts)
-    return loaded, await asyncio.to_thread(_mentions, loaded.rows, texts, readings)
+    read = await asyncio.to_thread(_mentions, loaded.rows, texts, readings)
+    return _Prepared(loaded, read, round((time.monotonic() - begun) * 1000 * READING_PAUSE_STEPS))
 
 
 async def _until_quiet(embedder: Embedder) -> None:
@@ -121,16 +134,16 @@ def _of_speaker(row: MemoryRow, reading: language.Reading) -> list[Mention]:
 
 
 def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, int]:
-    step, read = ctx.prepared
+    step, read, pause_ms = ctx.prepared
     stored = {row.ordinal: row for row in find_rows_at(ctx, [each.row.ordinal for each in read])}
     for each in read:
         row = stored.get(each.row.ordinal)
         if row is not None and row.content_version == each.row.content_version:
             note(ctx, row, each.mentions, each.was_read)
-    return _go_on(ctx, step) or {"read": len(read)}
+    return _go_on(ctx, step, pause_ms) or {"read": len(read)}
 
 
-def _go_on(ctx: WriteContext, step: _Step) -> Again | None:
+def _go_on(ctx: WriteContext, step: _Step, pause_ms: int = 0) -> Again | None:
     """Note that a step's memories are read; None where there are no further ones."""
     done = {row.ordinal: row.content_version for row in step.rows}
     present = {row.ordinal: row.content_version for row in find_rows_at(ctx, step.again)}
@@ -139,7 +152,7 @@ def _go_on(ctx: WriteContext, step: _Step) -> Again | None:
             ctx[UNREAD].delete(ordinal)
     is_left = bool(behind(ctx, step.read)) or next(ctx[UNREAD].keys(limit=1), None) is not None
     ctx[READING].put((), ReadingRow(step.read, waits=is_left))
-    return Again({}) if is_left else None
+    return Again({}, delay_ms=pause_ms) if is_left else None
 
 
 def _pass_over(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plugins.collections import limits
-from plugins.graph import unread
+from plugins.graph import reading, unread
 from plugins.profile import store
 
 
@@ -16,4 +16,5 @@ def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(limits, "MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
     monkeypatch.setattr(unread, "READING_DELAY_MS", 5)
+    monkeypatch.setattr(reading, "READING_PAUSE_STEPS", 0)
     monkeypatch.setattr(store, "PROFILE_REFRESH_DELAY_MS", 5)
