@@ -6,10 +6,11 @@ had. A step is one transaction with its own place, so a process that ends goes o
 account that was written by a release without mentions is read from its first memory on, from the
 next start of its shard (`CATCH_UP`).
 
-Reading costs as much as embedding. While others keep the embedder busy it waits, for at most
-READING_LOOKS_MAX looks before each step: so a flood of writes is as fast as without it, and is
-read when it is over. After each step it pauses for READING_PAUSE_STEPS times as long as that took,
-so that searches and reads keep the processor; a busy machine lengthens the pause.
+Reading costs as much as embedding, so it takes the time that is left over. While the shard's
+process works on something else it waits, for at most READING_LOOKS_MAX looks before each step; and
+after a step it pauses for READING_PAUSE_STEPS times as long as that took. So a flood of writes and
+the searches behind it are as fast as without it, what they leave is read when they are over, and
+a process that is never at rest reads all the same.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from plugins.graph.limits import (
     READING_ATTEMPTS_MAX,
     READING_CHARS_PER_MEMORY_MAX,
     READING_CHARS_PER_STEP_MAX,
-    READING_LOOKS_AGAIN_SECONDS,
+    READING_LOOK_SECONDS,
     READING_LOOKS_MAX,
     READING_MEMORIES_PER_STEP,
     READING_PAUSE_STEPS,
-    READING_YIELDS_TEXTS_PER_SECOND,
+    READING_YIELDS_SHARE,
 )
 from plugins.graph.mentions import Mention, mentions_of
 from plugins.graph.noting import NAMELESS, note, owner_of
@@ -38,7 +39,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again
 from runtime.api.plugin import CatchUp, Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.inference import Embedder, Models, language
+from runtime.inference import Models, language
 
 
 class _Step(NamedTuple):
@@ -95,7 +96,7 @@ async def _prepare(
 ) -> _Prepared:
     if not loaded.rows:
         return _Prepared(loaded, [], 0)
-    await _until_quiet(models.embedder)
+    await _until_quiet()
     begun = time.monotonic()
     texts = [row.content[:READING_CHARS_PER_MEMORY_MAX] for row in loaded.rows]
     readings = await models.read_language(texts)
@@ -103,12 +104,18 @@ async def _prepare(
     return _Prepared(loaded, read, round((time.monotonic() - begun) * 1000 * READING_PAUSE_STEPS))
 
 
-async def _until_quiet(embedder: Embedder) -> None:
-    """Wait while others keep the embedder busy, for so many looks at most."""
+async def _until_quiet() -> None:
+    """Wait while the process works on something else, for so many looks at most."""
     for _ in range(READING_LOOKS_MAX):
-        if embedder.stats().get("texts_per_second", 0.0) <= READING_YIELDS_TEXTS_PER_SECOND:
+        begun = processor_seconds()
+        await asyncio.sleep(READING_LOOK_SECONDS)
+        if processor_seconds() - begun <= READING_YIELDS_SHARE * READING_LOOK_SECONDS:
             return
-        await asyncio.sleep(READING_LOOKS_AGAIN_SECONDS)
+
+
+def processor_seconds() -> float:
+    """What this process has used of processors, all threads together."""
+    return time.process_time()
 
 
 def _mentions(

@@ -17,4 +17,5 @@ def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
     monkeypatch.setattr(unread, "READING_DELAY_MS", 5)
     monkeypatch.setattr(reading, "READING_PAUSE_STEPS", 0)
+    monkeypatch.setattr(reading, "READING_LOOKS_MAX", 0)
     monkeypatch.setattr(store, "PROFILE_REFRESH_DELAY_MS", 5)

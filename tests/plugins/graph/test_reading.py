@@ -179,19 +179,19 @@ def test_each_text_is_read_once_and_a_restart_goes_on(
     asyncio.run(embedder.close())
 
 
-def test_reading_waits_while_others_keep_the_embedder_busy(
+def test_reading_waits_while_its_process_is_busy(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[float] = []
 
-    def busy() -> dict[str, float]:
+    def busy() -> float:
         looks.append(1)
-        return {"texts_per_second": 1e6 if len(looks) < 4 else 0.0}
+        return 1e6 * min(len(looks), 4)
 
-    monkeypatch.setattr(reading, "READING_LOOKS_AGAIN_SECONDS", 0.001)
-    monkeypatch.setattr(reader.embedder, "stats", busy)
+    monkeypatch.setattr(reading, "READING_LOOKS_MAX", 50)
+    monkeypatch.setattr(reading, "processor_seconds", busy)
     reader.remember(LIGHTHOUSE)
-    reader.service.until(lambda: len(looks) >= 4)
+    reader.service.until(lambda: len(looks) >= 6)
     monkeypatch.undo()
     assert "Ines Moreau" in reader.read()
 
