@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import axe_core_python
 from selenium import webdriver
 from selenium.common.exceptions import (
     ElementNotInteractableException,
@@ -46,6 +47,13 @@ if (document.documentElement.scrollWidth <= width) return [];
 const outside = (e) => e.getBoundingClientRect().right > width + 1;
 const everything = [...document.querySelectorAll("body *")];
 return everything.filter(outside).map((e) => e.outerHTML.slice(0, 120));
+"""
+_AXE = Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
+_AXE_FINDINGS = """
+const done = arguments[0];
+axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => done(violations.flatMap(
+    ({id, nodes}) => nodes.map(({html}) => `${id}: ${html.slice(0, 200)}`))),
+    (failed) => done([String(failed)]));
 """
 
 
@@ -244,6 +252,13 @@ class Person:
     def overflowing(self) -> list[str]:
         """What sticks out on the right."""
         return self.browser.execute_script(_OVERFLOWING)
+
+    @property
+    def hindering(self) -> list[str]:
+        """What assistive technology would stumble over, as axe-core finds it: rule and element."""
+        if not self.browser.execute_script("return typeof axe === 'object'"):
+            self.command("Runtime.evaluate", expression=_AXE)
+        return self.browser.execute_async_script(_AXE_FINDINGS)
 
     @contextmanager
     def without(self, pattern: str) -> Iterator[None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.browser.person import Person
+from tests.browser.person import NARROW, Person
 from tests.support.served import PASSWORD, Served
 
 
@@ -134,6 +134,37 @@ def test_an_ended_session_asks_to_sign_in_and_goes_on_where_one_was(
     ada.see("Shelves that keep memories and documents apart")
     assert ada.path == "/collections?name_prefix=a"
     assert "401" in "".join(ada.complaints())
+
+
+def test_sessions_are_listed_and_ended(ada: Person, service: Served) -> None:
+    def signed_in(agent: str) -> dict[str, str]:
+        credentials = {"email": ada.email, "password": PASSWORD}
+        reply = httpx.post(
+            f"{service.url}/v1/auth/login", json=credentials, headers={"User-Agent": agent}
+        )
+        return {"Authorization": f"Bearer {reply.json()['access_token']}"}
+
+    def status(session: dict[str, str]) -> int:
+        return httpx.get(f"{service.url}/v1/auth/me", headers=session).status_code
+
+    firefox = signed_in("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+    others = [signed_in("<b>curl</b>/8"), signed_in("<b>curl</b>/8")]
+    ada.open("/sessions")
+    ada.see("4 sessions", "Chrome", "this one", "Firefox 140 on Linux", "<b>curl<")
+    ada.press("End the session of Firefox 140 on Linux")
+    ada.see("End this session?")
+    ada.press("End it")
+    ada.see("The session is ended.", "3 sessions")
+    assert (status(firefox), *map(status, others)) == (401, 200, 200)
+    ada.look_through(NARROW, "dark")
+    assert (ada.overflowing, ada.hindering) == ([], [])
+    ada.press("End all others")
+    ada.press("End them")
+    ada.see("2 sessions are ended.", "1 session")
+    assert [*map(status, others)] == [401, 401]
+    ada.press("End the session of Chrome")
+    ada.press("Sign out")
+    ada.see("Sign in to Mneme")
 
 
 def test_signing_out_ends_the_session_for_good(ada: Person, service: Served) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.browser.person import Person
+from tests.browser.person import NARROW, Person
 from tests.support.served import Served
 
 HOSTILE = (
@@ -69,6 +69,7 @@ def test_what_strangers_wrote_is_shown_and_never_run(ada: Person, api: httpx.Cli
             "return [window.harmed ?? null, document.querySelectorAll('script').length, "
             "document.querySelectorAll('img[src=x]').length]"
         ) == [None, 2, 0]
+        assert ada.hindering == [], path
 
 
 def test_a_memory_is_stored_with_all_it_can_have(ada: Person) -> None:
@@ -212,8 +213,31 @@ def test_documents_are_uploaded_and_read_and_found(ada: Person, tmp_path: Path) 
     ada.press("Handbook")
     ada.see("Everyone has thirty days of holiday.", "house", "1 chunk")
     ada.press("as a memory")
-    ada.see("Everyone has thirty days of holiday.", "History")
+    ada.see("Everyone has thirty days of holiday.", "Timeline")
     ada.browser.back()
     ada.press("Delete")
     ada.press("Delete")
     ada.see("is deleted.", "1 document")
+
+
+def test_a_timeline_quotes_what_a_memory_rests_on_and_what_rests_on_it(
+    ada: Person, api: httpx.Client
+) -> None:
+    said = {"content": "I live in Porto. My cat is called <b>Turing</b>.", "user_id": "ada"}
+    told = api.post("/v1/memories/process", json=said, headers={"Prefer": "wait=20"}).json()
+    turn, *facts = (event["memory_id"] for event in told["result"]["events"])
+    api.patch(f"/v1/memories/{facts[0]}", json={"content": "I live in Lisbon."}).raise_for_status()
+    kept = remember(api, "Ada lives in Lisbon.")
+    merge = {"keep": kept, "duplicates": [facts[0]]}
+    api.post("/v1/memories/merge", json=merge).raise_for_status()
+
+    ada.look_through(NARROW, "dark")
+    ada.open(f"/memories/{turn}")
+    ada.see("a fact was read out of it", "I live in Lisbon. superseded", "other memor")
+    assert (ada.overflowing, ada.hindering) == ([], [])
+    ada.press("I live in Lisbon.")
+    ada.see("was said", "Version 2", "Version 3", "What took its place:", "Ada lives in Lisbon.")
+    struck = [(one.tag_name, one.text) for one in ada.all("ins, del")]
+    assert struck == [("del", "Porto."), ("ins", "Lisbon.")]
+    ada.press("Ada lives in Lisbon.")
+    ada.see("stands for a near duplicate as well", "No other memory rests on this one.")

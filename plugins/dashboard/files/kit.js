@@ -424,7 +424,8 @@ function tableRow(columns, item) {
 }
 
 function tableFrame(label, columns, body) {
-  const heads = columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label));
+  const unsaid = (kind) => h("span", { class: "offscreen" }, kind === "actions" ? "Actions" : "Choose");
+  const heads = columns.map(({ label, kind }) => h("th", { scope: "col", class: kind }, label || unsaid(kind)));
   return h(
     "div",
     { class: "table-frame", tabindex: "0", role: "region", "aria-label": label },
@@ -439,5 +440,6 @@ export function table(columns, rows) {
     null,
     rows.map((item) => tableRow(columns, item)),
   );
-  return tableFrame("Table", columns, body);
+  const labels = columns.map(({ label }) => label).filter(Boolean);
+  return tableFrame(labels.join(", "), columns, body);
 }

@@ -25,6 +25,7 @@ export const PAGES = [
   { path: "/usage", title: "Usage", group: "account", load: () => import("./usage.js") },
   { path: "/billing", title: "Billing", group: "account", load: () => import("./billing.js") },
   { path: "/keys", title: "API keys", group: "account", load: () => import("./keys.js") },
+  { path: "/sessions", title: "Sessions", group: "account", load: () => import("./sessions.js") },
   { path: "/settings", title: "Settings", group: "account", load: () => import("./settings.js") },
   { path: "/mailed", title: "Your account", open: true, load: () => import("./mailed.js") },
   { path: "/operator", title: "Cluster", open: true, load: () => import("./cluster.js") },

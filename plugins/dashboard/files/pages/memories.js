@@ -89,7 +89,7 @@ function searchForm(asked, collections, show) {
   const known = [query, ...narrowing, ...searching].map((field) => ({ ...field, value: asked[field.name] }));
   const isSet = [...narrowing, ...searching].some(({ name }) => asked[name]);
   const block = (heading, fields, row) => [
-    h("h3", null, heading),
+    h("h2", { class: "small" }, heading),
     h(
       "div",
       { class: "options" },

@@ -1,4 +1,4 @@
-// One memory: what it says, who said it and when, its versions, what took its place, and what is like it.
+// One memory: what it says, who said it and when, its timeline, what took its place, and what is like it.
 
 import { count, datetime, decimal, duration, number } from "../format.js";
 import {
@@ -16,7 +16,6 @@ import {
   load,
   meter,
   pageHead,
-  pages,
   replace,
   table,
   tabs,
@@ -25,13 +24,13 @@ import {
   toast,
 } from "../kit.js";
 import { collectionChoices, memoryFields, memoryLine, sentMemory } from "./memory-parts.js";
+import { timeline } from "./memory-timeline.js";
 
 export const title = "Memory";
 
 const CHAIN_MAX = 50;
 const OLDER_LOOKED_AT = 10;
 const QUERY_CHARS = 1_000;
-const CHANGES = { ADD: ["stored", "good"], UPDATE: ["changed", "accent"], SUPERSEDE: ["superseded", "warn"], DELETE: ["ended", "bad"] };
 
 export async function render(root, { api, route, signal }) {
   const path = `/v1/memories/${encodeURIComponent(route.params.id)}`;
@@ -41,7 +40,7 @@ export async function render(root, { api, route, signal }) {
       collectionChoices(api, signal),
     ]);
     const again = async () => show();
-    replace(root, head(memory, headers.get("ETag"), { api, route, path, again }), ...body(memory, collections, { api, path, signal }));
+    replace(root, head(memory, headers.get("ETag"), { api, route, path, again }), ...body(memory, collections, { api, signal }));
   };
   await show();
 }
@@ -89,7 +88,7 @@ function head(memory, version, { api, route, path, again }) {
   );
 }
 
-function body(memory, collections, { api, path, signal }) {
+function body(memory, collections, { api, signal }) {
   const collection = collections.find(([id]) => id === memory.collection_id);
   const metadata = Object.keys(memory.metadata ?? {}).length > 0;
   return [
@@ -125,46 +124,11 @@ function body(memory, collections, { api, path, signal }) {
       metadata && h("div", { class: "stack tight" }, h("h3", null, "Metadata"), h("pre", null, JSON.stringify(memory.metadata, null, 2))),
     ),
     tabs([
-      ["History", () => history(api, path, signal)],
+      ["Timeline", () => timeline(memory, api, signal)],
       ["Supersession", () => supersession(memory, api, signal)],
       ["Similar", () => similar(memory, api, signal)],
     ]),
   ];
-}
-
-function history(api, path, signal) {
-  return pages({
-    signal,
-    noun: ["version", "versions"],
-    fetch: (cursor) => api.get(`${path}/history`, { cursor }, { signal }),
-    row: (version) => {
-      const [said, tone] = CHANGES[version.event];
-      return h(
-        "article",
-        { class: "stack tight" },
-        h(
-          "p",
-          { class: "about note" },
-          h("strong", null, `Version ${number(version.version)}`),
-          badge(said, tone),
-          time(version.at, datetime(version.at)),
-          version.actor &&
-            h(
-              "span",
-              null,
-              "by ",
-              version.actor.startsWith("key_")
-                ? link("/keys", "an API key")
-                : version.actor.startsWith("usr_")
-                  ? "a signed-in person"
-                  : version.actor,
-            ),
-          version.reason && h("span", null, version.reason),
-        ),
-        h("p", { class: "text" }, version.content),
-      );
-    },
-  });
 }
 
 // Newer ones link by link. Of older ones, those merged into it are on record; others are looked for among the superseded ones nearest to it.
