@@ -121,7 +121,7 @@ function body(memory, collections, { api, signal }) {
         ["Application", memory.app_id],
         ["Source", [memory.source, memory.source_reference].filter(Boolean).join(", ")],
       ]),
-      metadata && h("div", { class: "stack tight" }, h("h3", null, "Metadata"), h("pre", null, JSON.stringify(memory.metadata, null, 2))),
+      metadata && h("div", { class: "stack tight" }, h("h2", { class: "small" }, "Metadata"), h("pre", null, JSON.stringify(memory.metadata, null, 2))),
     ),
     tabs([
       ["Timeline", () => timeline(memory, api, signal)],
