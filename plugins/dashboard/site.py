@@ -106,6 +106,7 @@ class Dashboard:
 
     def __init__(self, client: InProcessClient, settings: Settings):
         self._client = client
+        self._has_chat = settings.llm.base_url is not None
         self._assets = {
             f"{PREFIX}/{path.relative_to(FILES).as_posix()}": Asset.of(path)
             for path in FILES.glob("**/*")
@@ -177,7 +178,7 @@ class Dashboard:
         elif answer.status != 200:
             await _pass_on(send, answer)
         else:
-            await _send_json(send, 200, {"account": answer.json(), "csrf": csrf_of(token)})
+            await _send_json(send, 200, self._told(answer, token))
 
     async def _sign_in(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if (
@@ -209,9 +210,13 @@ class Dashboard:
         await _send_json(
             send,
             answer.status,
-            {"account": me.json(), "csrf": csrf_of(token)},
+            self._told(me, token),
             [(b"set-cookie", cookie)],
         )
+
+    def _told(self, me: Answer, token: str) -> dict[str, Any]:
+        """A session as the page knows it. chat: whether the service has a model to chat with."""
+        return {"account": me.json(), "csrf": csrf_of(token), "chat": self._has_chat}
 
     # --- the passage to the API -------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ export class ApiError extends Error {
 export class Session extends EventTarget {
   account = null;
   csrf = null;
+  chat = false; // whether the service has a language model to chat with
   // {at: ms, seconds, status, method, path}: what each call of this page took in the service, by its own clock.
   timings = [];
 
@@ -45,9 +46,10 @@ export class Session extends EventTarget {
     this.dispatchEvent(new CustomEvent("ended", { detail: { reason } }));
   }
 
-  #take({ account, csrf }) {
+  #take({ account, csrf, chat = false }) {
     this.account = account;
     this.csrf = csrf;
+    this.chat = chat;
   }
 
   async #own(method, body) {

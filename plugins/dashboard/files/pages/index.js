@@ -13,6 +13,7 @@ export const PAGES = [
   { path: "/", title: "Overview", group: "home", load: () => import("./overview.js") },
   { path: "/memories", title: "Memories", group: "data", load: () => import("./memories.js") },
   { path: "/memories/:id", title: "Memory", under: "/memories", load: () => import("./memory.js") },
+  { path: "/playground", title: "Playground", group: "data", load: () => import("./playground.js") },
   { path: "/collections", title: "Collections", group: "data", load: () => import("./collections.js") },
   { path: "/documents", title: "Documents", group: "data", load: () => import("./documents.js") },
   { path: "/documents/:id", title: "Document", under: "/documents", load: () => import("./document.js") },

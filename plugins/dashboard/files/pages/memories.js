@@ -218,7 +218,8 @@ function found(api, asked, signal) {
 
 const GROUNDING = { grounded: ["grounded", "good"], weak: ["weak evidence", "warn"], no_grounded_match: ["no match", "bad"] };
 
-function verdict(reply) {
+// How sure a search is of what it found.
+export function verdict(reply) {
   const [said, tone] = GROUNDING[reply.grounding.status] ?? [reply.grounding.status, "plain"];
   return h(
     "div",
@@ -243,7 +244,8 @@ function nothingFound(asked) {
   );
 }
 
-function result(hit, reply) {
+// A result with its score and, where it was asked for, why it stands where it does.
+export function result(hit, reply) {
   return h(
     "article",
     { class: "result" },

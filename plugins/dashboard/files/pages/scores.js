@@ -77,3 +77,10 @@ export function highlighted(content, spans) {
   }
   return [...parts, characters.slice(at).join("")];
 }
+
+// Tokens of a text as the service estimates them: four ASCII characters, or one other.
+export function estimatedTokens(text) {
+  const characters = Array.from(text);
+  const ascii = characters.filter((one) => one < "\x80").length;
+  return Math.ceil(ascii / 4) + characters.length - ascii;
+}
