@@ -54,6 +54,8 @@ class Extra:
 LLM = Extra("llm", ("httpx2", "openai"), "asking a language model")
 MCP = Extra("mcp", ("httpx2", "mcp"), "serving agents over MCP")
 CLUSTER = Extra("cluster", ("obstore", "zstandard"), "shipping the log to object storage")
+# Of the commands alone: no service asks for it.
+PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")
 
 
 @cache

@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import serve_app
-from runtime.extras import CLUSTER
+from runtime.extras import CLUSTER, PARQUET
 from tests.support import ROOT, corpus, sounds
 from tests.support.environments import PROJECT, WEIGHTS, CoreEnvironment
 from tests.support.served import Served, served
@@ -144,6 +144,16 @@ def test_doctor_names_what_is_missing(environment: CoreEnvironment, tmp_path: Pa
     assert status == 1 and "✗ extra llm is not installed, and the settings ask for it" in said
 
 
+def test_parquet_names_the_line_that_installs_it(
+    environment: CoreEnvironment, tmp_path: Path
+) -> None:
+    file = tmp_path / "memories.parquet"
+    file.write_bytes(b"PAR1")
+    for command in (("import", file, "--dry-run"), ("export", file, "--api-key", "mem_sk_none")):
+        status, _, said = environment.mneme(*command)
+        assert status == 1 and "pip install 'mneme[parquet]'" in said, said
+
+
 @pytest.mark.parametrize(
     ("extra", "setting"),
     [
@@ -182,7 +192,7 @@ def test_a_document_whose_reader_went_fails_and_says_why(
 
 def test_an_extra_is_what_pyproject_says_it_is() -> None:
     modules = metadata.packages_distributions()
-    for extra in DECLARED:
+    for extra in (*DECLARED, PARQUET):
         named = {Requirement(text).name for text in EXTRAS[extra.name]}
         owners = {owner for module in extra.modules for owner in modules[module]}
         assert owners == named, extra.name
@@ -192,7 +202,9 @@ def test_an_extra_is_what_pyproject_says_it_is() -> None:
 
 def test_core_has_nothing_that_only_an_extra_needs(environment: CoreEnvironment) -> None:
     """httpx2 it has, from the authors of the tokenizers, who call the hub of their models."""
-    names = sorted({module for extra in DECLARED for module in extra.modules} - {"httpx2"})
+    names = sorted(
+        {module for extra in (*DECLARED, PARQUET) for module in extra.modules} - {"httpx2"}
+    )
     script = (
         "import sys; from importlib.util import find_spec; "
         "print([name for name in sys.argv[1:] if find_spec(name)])"

@@ -7,7 +7,15 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-from runtime.cli import admin, admin_cluster, admin_storage, log_search, moving_in, plugins
+from runtime.cli import (
+    admin,
+    admin_cluster,
+    admin_storage,
+    export_memories,
+    log_search,
+    moving_in,
+    plugins,
+)
 from runtime.cli import commands as run
 
 Commands = argparse._SubParsersAction
@@ -100,7 +108,8 @@ def _add_import(commands: Commands) -> None:
         "file",
         type=Path,
         metavar="PATH",
-        help="JSON, JSON Lines, CSV, an SQLite file, a dump of PostgreSQL, or a store's folder",
+        help="JSON, JSON Lines, CSV, Parquet, an SQLite file, a dump of PostgreSQL, an archive, or "
+        "a store's folder",
     )
     bring.add_argument(
         "--format",
@@ -125,7 +134,8 @@ def _add_import(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="of a store with several collections, one to read (default: all); repeatable",
+        help="of a store with several collections, or of an archive's sections, one to read "
+        "(default: all); repeatable",
     )
     bring.add_argument(
         "--api-key", metavar="KEY", help=f"the account's key (default: ${run.KEY_VARIABLE})"
@@ -146,10 +156,18 @@ def _add_import(commands: Commands) -> None:
 
 def _add_export(commands: Commands) -> None:
     take = _command(
-        commands, "export", run.export_file, "write an account's memories to a file of JSON Lines"
+        commands,
+        "export",
+        run.export_file,
+        "write an account's memories to a file of JSON Lines or Parquet",
     )
     take.add_argument(
-        "file", metavar="FILE", help="where to, or - for standard output; one memory a line"
+        "file", metavar="FILE", help="where to, or - for standard output; one memory a line or row"
+    )
+    take.add_argument(
+        "--format",
+        choices=export_memories.FORMATS,
+        help="of the file (default: parquet where its name ends in .parquet, else jsonl)",
     )
     take.add_argument(
         "--api-key", metavar="KEY", help=f"the account's key (default: ${run.KEY_VARIABLE})"

@@ -29,7 +29,7 @@ from runtime.cli import (
 )
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, is_loopback, local_base_url
-from runtime.extras import MCP
+from runtime.extras import MCP, PARQUET
 from runtime.installation import Layout, LayoutError, Secrets, SecretsError
 from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
@@ -144,12 +144,17 @@ def export_file(parsed: argparse.Namespace) -> int:
     }
     if parsed.include_superseded:
         chosen["include_superseded"] = "true"
+    form = parsed.format or export_memories.format_of(parsed.file)
+    if form == "parquet" and parsed.file == "-":
+        raise CommandFailed("Parquet is written to a file, not to standard output; name one")
+    if form == "parquet" and PARQUET.is_missing:
+        raise CommandFailed(f"{PARQUET.purpose} needs more packages: {PARQUET.command}")
     with _account(parsed) as client:
         if parsed.file == "-":
-            for line, _ in export_memories.lines(client, chosen):
-                sys.stdout.write(line)
+            for memory, _ in export_memories.memories(client, chosen):
+                sys.stdout.write(export_memories.line(memory))
             return OK
-        count = export_memories.run(client, Path(parsed.file), chosen, sys.stderr)
+        count = export_memories.run(client, Path(parsed.file), form, chosen, sys.stderr)
     print(f"{count:,} memories are in {parsed.file}.")
     return OK
 

@@ -7,8 +7,9 @@ service, and nothing is written; whoever sends the records is import_memories.
     records         what is stored for one record, and the ledger of which field went where
     forms           what the records of each system look like
     json_files      JSON and JSON Lines
-    tables          CSV, and dumps of PostgreSQL
+    tables          CSV, Parquet, and dumps of PostgreSQL
     databases       SQLite files of Chroma, of a local Qdrant, of mem0 and of LangGraph
+    archives        ZIP files of Hindsight
     inert           pickles, without running anything of them
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.cli.moving_in import databases, forms, json_files, tables
+from runtime.cli.moving_in import archives, databases, forms, json_files, tables
 from runtime.cli.moving_in.records import (
     KINDS,
     MEMORY_PATH,
@@ -41,9 +42,17 @@ __all__ = [
     "open_source",
 ]
 
-FORMS = (*forms.READERS, "csv", "chroma", "qdrant", "langgraph")
+FORMS = (*forms.READERS, "csv", "parquet", "chroma", "qdrant", "langgraph")
 HEAD_BYTES = 4096
+ARCHIVE = "hindsight archive"
 CSV_SUFFIXES = (".csv", ".tsv")
+# What wrote it, where its shape has another name.
+WROTE = {
+    "history": "mem0",
+    ARCHIVE: "hindsight",
+    "langgraph_csv": "langgraph",
+    "langgraph_dump": "langgraph",
+}
 LANGGRAPH_COLUMNS = {"prefix", "key", "value"}
 # Times that a store itself wrote stand behind those of the value.
 STORED: Places = {
@@ -82,7 +91,7 @@ def open_source(
         raise FileNotFoundError(f"There is no file or folder {path}.")
     shape, path = _shape(path, form)
     given, chosen = given or {}, tuple(only)
-    if chosen and shape not in ("chroma", "qdrant"):
+    if chosen and shape not in ("chroma", "qdrant", ARCHIVE):
         raise ImportFailed(f"{path} has no collections of which some could be chosen")
 
     def records(ledger: Ledger) -> Iterator[Record]:
@@ -94,7 +103,7 @@ def open_source(
                 f"{type(odd).__name__} {odd}"
             ) from None
 
-    return Source("mem0" if shape == "history" else form or shape, records)
+    return Source(form or WROTE.get(shape, shape), records)
 
 
 def _records(
@@ -102,10 +111,14 @@ def _records(
 ) -> Iterator[Record]:
     if shape in forms.READERS:
         yield from forms.READERS[shape](ledger, json_files.values(path), given)
+    elif shape == ARCHIVE:
+        yield from forms.hindsight(ledger, archives.hindsight(path, only, ledger), given)
     elif shape == "history":
         yield from forms.mem0(ledger, databases.history(path, ledger), given)
     elif shape == "csv":
         yield from forms.rows(ledger, tables.of_csv(path), given)
+    elif shape == "parquet":
+        yield from forms.READERS["mneme"](ledger, tables.of_parquet(path), given)
     elif shape == "chroma":
         yield from _of_vectors(ledger, databases.chroma(path, only), given, "chroma")
     elif shape == "qdrant":
@@ -160,6 +173,12 @@ def _shape(path: Path, form: str | None) -> tuple[str, Path]:
         raise ImportFailed(
             f"{path} is an SQLite database without the tables of Chroma, Qdrant, mem0 or LangGraph"
         )
+    if head.startswith(archives.HEAD):
+        if archives.is_hindsight(path):
+            return ARCHIVE, path
+        raise ImportFailed(f"{path} is a ZIP archive, and none of Hindsight's; unpack it")
+    if head.startswith(tables.PARQUET_HEAD):
+        return "parquet", path
     if head.startswith(b"PGDMP"):
         raise ImportFailed(
             f"{path} is a dump in PostgreSQL's own format; write it anew with pg_dump "

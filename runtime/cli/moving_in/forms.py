@@ -6,6 +6,8 @@ Told from a file's first value, or named by the caller:
     mem0    what `get_all` returns and the platform exports, with the relations of its graph
     zep     messages, episodes, facts, and the edges and nodes of a graph
     letta   archival passages, and agent files (.af)
+    hindsight   facts as its API lists them or recalls them, mental models, and what its archives
+            hold
     mcp     the knowledge-graph memory server's lines
 
 The files of vector stores and databases are read elsewhere; what is in them comes here as rows.
@@ -126,11 +128,37 @@ LETTA: Places = {
     **dict.fromkeys(("group_id", "type", "is_template", "template_name", "preserve_on_migration")),
     **dict.fromkeys(("updated_at", "in_context")),
 }
+# The first time that a fact has is its time, the others stay beside it.
+HINDSIGHT: Places = {
+    "text": "content",
+    "content": "content",
+    "chunk_text": "content",
+    "id": "source_reference",
+    "source_id": "source_reference",
+    "name": "title",
+    "tags": "tags",
+    "metadata": "metadata",
+    **dict.fromkeys(("occurred_start", "mentioned_at", "event_date", "date"), "occurred_at"),
+    "created_at": "occurred_at",
+    **dict.fromkeys(
+        (
+            *("chunk_id", "chunk_index", "scores", "observation_scopes", "state", "sources"),
+            *("causal_relations", "consolidated_at", "consolidation_failed_at", "attachments"),
+            *("source_memory_ids", "source_fact_ids", "reflect_response", "structured_content"),
+            *("trigger", "max_tokens", "history", "links", "is_stale", "is_knowledge_page"),
+            *("last_refreshed_at", "last_refresh_failed_at", "last_full_refreshed_at"),
+            *("last_memory_seen_at", "last_refreshed_source_query", "last_updated", "subtype"),
+            *("observations", "entity_id"),
+        )
+    ),
+}
 
 
 def form_of(first: Any) -> str:
     """What wrote a file whose first value is this."""
     value = first if isinstance(first, dict) else {}
+    if _is_of_hindsight(value):
+        return "hindsight"
     if "results" in value or "memory" in value:
         return "mem0"
     if {"agents", "core_memory", "passages"} & {*value}:
@@ -142,6 +170,17 @@ def form_of(first: Any) -> str:
     if value.get("type") in ("entity", "relation"):
         return "mcp"
     return "letta" if "text" in value and "content" not in value else "mneme"
+
+
+def _is_of_hindsight(value: Mapping[str, Any]) -> bool:
+    """A fact or a mental model, or a page of them, or what recalled facts."""
+    rows = value.get("items") or value.get("results") or [value]
+    row = rows[0] if isinstance(rows, list) and isinstance(rows[0], dict) else {}
+    return (
+        "fact_type" in row
+        or {"text", "mentioned_at"} <= {*row}
+        or {"bank_id", "source_query"} <= {*row}
+    )
 
 
 def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
@@ -280,6 +319,36 @@ def _said(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+def hindsight(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+    """Memories of Hindsight's facts, and an entity of the graph for each that they name; the values
+    are rows, pages of them, or the documents of an archive.
+    """
+    places = {**given, **_behind(given, HINDSIGHT)}
+    known: set[str] = set()
+    for value in values:
+        rows = value.get("items", value.get("results", [value]))
+        if "facts" in value or ("chunks" in value and "results" not in value):
+            rows = [*(value.get("facts") or ()), *(value.get("chunks") or ())]
+            whole = {"bank_id": value.get("bank_id"), "document_id": value["document_id"]}
+            rows = [{**whole, **row} for row in rows]
+        for name in (name for row in rows for name in _named(row)):
+            if name not in known:
+                known.add(name)
+                yield _entity(ledger, name, None, None)
+        for row in rows:
+            if row.get("state") == "invalidated":
+                ledger.left_out["invalidated ones"] += 1
+                continue
+            yield from _one(memory(ledger, row, places, {"source": "hindsight"}))
+
+
+def _named(row: Mapping[str, Any]) -> list[str]:
+    """The entities of a fact, which the API lists in one text with commas."""
+    names = row.get("entities") or ()
+    each = names.split(",") if isinstance(names, str) else names
+    return [name for one in each if (name := str(one).strip())]
+
+
 def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
     for value in values:
         if value["type"] == "entity":
@@ -327,5 +396,6 @@ def _one(record: Record | None) -> Iterator[Record]:
 
 
 READERS: Mapping[str, Reader] = {
-    "mneme": _mneme, "mem0": mem0, "zep": _zep, "letta": _letta, "mcp": _mcp,
+    "mneme": _mneme, "mem0": mem0, "zep": _zep, "letta": _letta, "hindsight": hindsight,
+    "mcp": _mcp,
 }  # fmt: skip

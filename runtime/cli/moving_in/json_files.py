@@ -22,17 +22,28 @@ _WHITE = re.compile(r"[ \t\r\n]*")
 
 
 def values(path: Path) -> Iterator[Any]:
-    """The elements of an array, the lines of JSON Lines, or the one value. Raises ImportFailed."""
+    """The elements of an array, the lines of JSON Lines, or the one value; of an empty file none.
+    Raises ImportFailed.
+    """
+    with path.open(encoding="utf-8-sig") as file:
+        yield from values_of(file, path, path.stat().st_size)
+
+
+def values_of(file: TextIO, path: Path, size: int) -> Iterator[Any]:
+    """The values of an open file at its beginning, as of `values`; path: what it is called in
+    messages; size: in bytes. Raises ImportFailed.
+    """
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            head = file.read(CHUNK_CHARS)
-            file.seek(0)
-            if head.lstrip()[:1] == "[":
-                yield from _elements(path, file)
-            elif _is_lines(head):
-                yield from _lines(path, file)
-            else:
-                yield _whole(path, file)
+        head = file.read(CHUNK_CHARS)
+        file.seek(0)
+        if not size:
+            return
+        if head.lstrip()[:1] == "[":
+            yield from _elements(path, file)
+        elif _is_lines(head):
+            yield from _lines(path, file)
+        else:
+            yield _whole(path, file, size)
     except UnicodeDecodeError:
         raise ImportFailed(f"{path} is not UTF-8 text") from None
 
@@ -59,8 +70,8 @@ def _lines(path: Path, file: TextIO) -> Iterator[Any]:
             raise _neither(path, broken, number) from None
 
 
-def _whole(path: Path, file: TextIO) -> Any:
-    if path.stat().st_size > DOCUMENT_BYTES_MAX:
+def _whole(path: Path, file: TextIO, size: int) -> Any:
+    if size > DOCUMENT_BYTES_MAX:
         raise ImportFailed(
             f"{path} is one JSON value of more than {DOCUMENT_BYTES_MAX} bytes, which would have "
             "to be held in memory; write it as JSON Lines, one memory a line"

@@ -1,18 +1,25 @@
-"""Rows of text files: CSV with a header, and the COPY blocks of a dump of PostgreSQL.
+"""Rows of files: CSV with a header, the COPY blocks of a dump of PostgreSQL, and Parquet.
 
-Both are read row by row. A dump is the plain one, as `pg_dump --table=store` writes it.
+Text is read row by row, Parquet in batches. A dump is the plain one, as `pg_dump --table=store`
+writes it.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 from runtime.cli.moving_in.records import ImportFailed
+from runtime.extras import PARQUET
 
 FIELD_CHARS_MAX = 4 * 1024**2
+PARQUET_HEAD = b"PAR1"
+BATCH_ROWS = 200
 SAMPLE_CHARS = 64 * 1024
 DELIMITERS = ",;\t|"
 DUMP_MARKS = ("-- PostgreSQL database dump", "COPY ")
@@ -68,3 +75,36 @@ def _unescaped(found: re.Match[str]) -> str:
     if said[0] == "x" and len(said) > 1:
         return chr(int(said[1:], 16))
     return chr(int(said, 8)) if said[0] in "01234567" else _CONTROL.get(said, said)
+
+
+def of_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows, with values of JSON's types; what is NULL or no number is left out. Raises
+    ImportFailed.
+    """
+    if PARQUET.is_missing:
+        raise ImportFailed(f"{PARQUET.purpose} needs more packages: {PARQUET.command}")
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH_ROWS):
+                for row in batch.to_pylist():
+                    plain = ((name, _plain(each)) for name, each in row.items())
+                    yield {name: each for name, each in plain if each is not None}
+    except (pyarrow.ArrowException, OSError) as broken:
+        raise ImportFailed(f"{path} cannot be read as Parquet: {broken}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

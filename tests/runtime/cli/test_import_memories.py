@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from runtime.cli import export_memories
 from runtime.cli import import_memories as importer
 from runtime.cli.client import CallFailed, Client
+from runtime.cli.export_memories import FORMATS
 from runtime.cli.export_memories import run as export
 from runtime.cli.import_memories import run, send
 from runtime.cli.moving_in import ImportFailed, Ledger, Record, open_source
@@ -187,25 +189,37 @@ def test_a_file_that_changed_before_the_place_starts_over(
     assert (report.skipped, report.sent) == (0, 6) and len(stored(service)) == 6
 
 
-def test_what_is_exported_is_imported_elsewhere(tmp_path: Path, service: Through) -> None:
-    path, elsewhere = tmp_path / "file.jsonl", tmp_path / "exported.jsonl"
-    said = {"content": "Tea.", "user_id": "ada", "tags": ["a"], "occurred_at": "2025-01-01"}
-    path.write_text("\n".join(json.dumps({**said, "metadata": {"n": n}}) for n in range(120)))
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_exported_is_imported_elsewhere(
+    tmp_path: Path, service: Through, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_memories, "ROW_GROUP_MEMORIES", 50)
+    path, elsewhere = tmp_path / "file.jsonl", tmp_path / f"exported.{form}"
+    said = {"content": "Tea, \u00e9\n😀.", "user_id": "ada", "tags": ["a", "b c"], "role": "user"}
+    said |= {"occurred_at": "2025-01-01T10:00:00.125+02:00", "importance": 0.25}
+    nested = {"page": {"n": 1, "of": [1.5, None, "x"]}}
+    path.write_text(
+        "\n".join(json.dumps({**said, "metadata": {**nested, "n": n}}) for n in range(120))
+    )
     run(service, path, open_source(path), {}, False, io.StringIO())
-    assert export(service, elsewhere, {"user_id": "ada"}, io.StringIO()) == 120
-    assert export(service, tmp_path / "none.jsonl", {"user_id": "ben"}, io.StringIO()) == 0
+    assert export(service, elsewhere, form, {"user_id": "ada"}, io.StringIO()) == 120
+    none = tmp_path / f"none.{form}"
+    assert export(service, none, form, {"user_id": "ben"}, io.StringIO()) == 0
+    assert list(open_source(none).records(Ledger())) == []
     other = Through(service.service, service.service.register("ben@example.com"))
     report = run(other, elsewhere, open_source(elsewhere), {}, False, io.StringIO())
     assert (report.sent, report.refused) == (120, 0)
 
-    export(other, tmp_path / "again.jsonl", {}, io.StringIO())
-
-    def told(exported: Path) -> list[str]:
+    def told(account: Through) -> list[str]:
+        """Every field that the account did not give itself."""
+        export(account, tmp_path / "told.jsonl", "jsonl", {}, io.StringIO())
         ours = ("id", "collection_id", "created_at", "updated_at")
-        lines = map(json.loads, exported.read_text().splitlines())
+        lines = map(json.loads, (tmp_path / "told.jsonl").read_text().splitlines())
         return sorted(str({k: v for k, v in line.items() if k not in ours}) for line in lines)
 
-    assert told(tmp_path / "again.jsonl") == told(elsewhere) and len(told(elsewhere)) == 120
+    assert told(other) == told(service) and len(told(other)) == 120
+    assert "'page': {'n': 1, 'of': [1.5, None, 'x']}" in told(other)[0]
+    assert "2025-01-01T08:00:00.125Z" in told(other)[0]
 
 
 def test_with_infer_the_text_is_learned_from(tmp_path: Path, service: Through) -> None:

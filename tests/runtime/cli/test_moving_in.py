@@ -2,7 +2,8 @@
 nothing lost unsaid.
 
 other_systems.tar.gz holds stores that qdrant-client 1.20, chromadb 1.5 and
-langgraph-checkpoint-sqlite 3.1 have written, with payloads as mem0 2.2 makes them.
+langgraph-checkpoint-sqlite 3.1 have written, with payloads as mem0 2.2 makes them, and what a
+running Hindsight 1.1 gave of one bank: its archive, its list of memories, and a recall.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ import json
 import pickle
 import sqlite3
 import tarfile
+import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from runtime.cli import main
 from runtime.cli.moving_in import ImportFailed, Ledger, open_source
@@ -246,6 +251,101 @@ def test_letta_s_passages_and_agent_files(tmp_path: Path) -> None:
     assert found[0]["agent_id"] == "agent-0"
     assert found[0]["occurred_at"] == "2025-01-01T10:00:01.000Z"
     assert sum(ledger.left_out.values()) == 3
+
+
+def test_a_bank_of_hindsight(stores: Path, tmp_path: Path) -> None:
+    ledger = Ledger()
+    archive = stores / "hindsight.zip"
+    assert open_source(archive).form == "hindsight"
+    *facts, observation, model = bodies(archive, ledger, given={"bank_id": "user_id"})
+    assert facts[:2] == [{"name": name, "type": "unknown"} for name in ("Ben", "Porto")]
+    assert facts[3] == {
+        "content": "Ben booked a farmhouse near Porto for the offsite.",
+        "source": "hindsight",
+        "source_reference": "d08bea35-0986-4c64-a959-a1acf2f848d6",
+        "user_id": "ada",
+        "tags": ["team", "travel"],
+        "occurred_at": "2026-09-21T00:00:00.000Z",
+        "metadata": {
+            **{"channel": "chat", "context": "planning the offsite", "fact_type": "world"},
+            **{"document_id": "chat-2026-05-08", "entities": ["Ben", "Porto"]},
+            **{"event_date": "2026-09-21T00:00:00Z", "mentioned_at": "2026-05-08T09:30:00Z"},
+            **{"occurred_end": "2026-09-25T00:00:00Z", "created_at": "2026-05-08T09:31:00Z"},
+        },
+    }
+    assert observation["metadata"]["fact_type"] == "observation"
+    assert (model["title"], model["content"]) == ("Travel of the team", "mock response\n")
+    assert ledger.left_out == {
+        "directives": 1,
+        "texts that facts were taken from (--only chunks)": 2,
+    }
+    assert ledger.places["causal_relations", ""] == 1
+    chunks = bodies(archive, only=["chunks"])
+    assert [(body["content"], body["metadata"]["document_id"]) for body in chunks] == [
+        ("Ben: The offsite is a farmhouse near Porto. Mei: I am vegetarian.", "chat-2026-05-08"),
+        ("I recommended the early train.", "notes"),
+    ]
+    with pytest.raises(ImportFailed, match="no section graph"):
+        bodies(archive, only=["graph"])
+
+    # The same facts, as its API lists them, where one may have been found to be wrong.
+    listed = json.loads((stores / "hindsight_list.json").read_text())
+    told = {body["content"]: body for body in bodies(stores / "hindsight_list.json")[3:]}
+    assert {*told} == {body["content"] for body in (*facts, observation) if "content" in body}
+    diet = told["Mei is vegetarian."]
+    assert (diet["occurred_at"], diet["metadata"]["entities"]) == (
+        "2026-05-08T09:30:00.000Z",
+        "Mei",
+    )
+    listed["items"][2]["state"] = "invalidated"
+    pages = "\n".join(
+        json.dumps({**listed, "items": part}) for part in (listed["items"][:1], listed["items"][1:])
+    )
+    ledger = Ledger()
+    found = bodies(written(tmp_path, "pages.jsonl", pages), ledger)
+    assert "Mei is vegetarian." not in [body.get("content") for body in found]
+    assert ledger.left_out == {"invalidated ones": 1}
+    assert bodies(stores / "hindsight_recall.json")[1]["content"] == "Mei is vegetarian."
+
+
+def test_an_archive_that_is_none_is_said(tmp_path: Path, stores: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
+        other.writestr("notes.txt", "Clay.")
+    with pytest.raises(ImportFailed, match="none of Hindsight's"):
+        open_source(tmp_path / "other.zip")
+    whole = (stores / "hindsight.zip").read_bytes()
+    (tmp_path / "cut.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ImportFailed, match="as a ZIP archive"):
+        open_source(tmp_path / "cut.zip")
+    (tmp_path / "worn.zip").write_bytes(whole[:60] + bytes(64) + whole[124:])
+    with pytest.raises(ImportFailed, match=r"documents/000000\.json"):
+        bodies(tmp_path / "worn.zip")
+
+
+def test_tables_of_parquet(tmp_path: Path) -> None:
+    when = datetime(2025, 5, 1, 12, tzinfo=UTC)
+    column = {
+        "text": ["No nuts.", "Tea."],
+        "when": [when, None],
+        "embedding": [[0.5, 0.5], None],
+        "share": [float("nan"), 0.5],
+        "of": [{"page": 4, "days": [when.date()]}, None],
+    }
+    parquet.write_table(pyarrow.table(column), tmp_path / "notes.parquet")
+    ledger = Ledger()
+    path = tmp_path / "notes.parquet"
+    assert open_source(path).form == "parquet"
+    assert bodies(path, ledger, given={"when": "occurred_at"}) == [
+        {
+            **{"content": "No nuts.", "occurred_at": "2025-05-01T12:00:00.000Z"},
+            "metadata": {"of": {"page": 4, "days": ["2025-05-01"]}},
+        },
+        {"content": "Tea.", "metadata": {"share": 0.5}},
+    ]
+    assert ledger.places["embedding", ""] == 1
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ImportFailed, match="as Parquet"):
+        bodies(path)
 
 
 def test_tables_and_lines_of_anybody(tmp_path: Path) -> None:
