@@ -99,6 +99,7 @@ def _names(plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:
     yield "operation", (each.name for each in plugin.operations)
     yield "job", (each.name for each in plugin.jobs)
     yield "model", plugin.models
+    yield "retriever", (each.name for each in plugin.retrievers)
 
 
 def _loaded(point: metadata.EntryPoint) -> Installed:

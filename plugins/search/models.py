@@ -20,13 +20,15 @@ from plugins.search.limits import (
     SEARCH_OFFSET_MAX,
 )
 from runtime.api.operation import Body, Query, View, not_blank
-from runtime.api.plugin import Retriever
+from runtime.api.plugin import RETRIEVERS_TOO, Retriever
 from runtime.timestamps import Timestamp, iso
 from storage.text import Matcher, estimated_tokens
 
 SAFETY_CONTRACT = "search-safety-v1"
 HIGHLIGHTS_MAX = 50
 HIGHLIGHT_CHARS_MAX = 20_000
+
+CHANNELS = ("hybrid", "vector", "bm25")  # what a search may go by; beside them any one retriever
 
 Relevance = Literal["strict", "balanced", "all"]
 
@@ -78,8 +80,10 @@ class QuestionBody(Body):
 
 
 class SearchBody(QuestionBody):
-    search_type: Literal["hybrid", "vector", "bm25", "graph"] = Field(
-        default="hybrid", description="Which channels propose candidates."
+    search_type: str = Field(
+        default="hybrid",
+        json_schema_extra={"enum": [*CHANNELS], RETRIEVERS_TOO: True},
+        description="Which channels propose candidates.",
     )
     fast: StrictBool = Field(
         default=False,
@@ -150,6 +154,26 @@ class SearchBody(QuestionBody):
     def keeps_parts(self) -> bool:
         """Whether what each feature contributes is asked for after ranking."""
         return self.explained
+
+    @property
+    def by_words(self) -> bool:
+        """Whether what has words of the query is a candidate."""
+        return self.search_type in ("hybrid", "bm25")
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether what is near to the query in meaning is a candidate."""
+        return self.search_type in ("hybrid", "vector")
+
+    @property
+    def measures_words(self) -> bool:
+        """Whether words count in ranking. A retriever's candidates are ranked by all there is."""
+        return self.search_type != "vector"
+
+    @property
+    def measures_meaning(self) -> bool:
+        """Whether meaning does."""
+        return self.search_type != "bm25"
 
     def asks(self, retriever: Retriever) -> bool:
         """Whether a retriever of another plugin is to propose candidates."""

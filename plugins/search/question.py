@@ -55,7 +55,9 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
             terms
         )  # of the names too, which ranking will need: reading all at once costs little more
         proposing = named.proposing(terms) if body.search_type == "hybrid" else terms
-        by_words = text.search(proposing, SearchSettings.of(ctx.settings).candidates, allowed)[0]
+        if body.by_words:
+            count = SearchSettings.of(ctx.settings).candidates
+            by_words = text.search(proposing, count, allowed)[0]
     members, stats = ordinals_of(allowed), text.stats()
     idf = rarity(ctx, terms, members)
     measure = ranking.Query(
@@ -77,7 +79,7 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
         by_words,
         measure,
         find_dates(body.query, today),
-        told_days(ctx, body.query, today) if terms else [],
+        told_days(ctx, body.query, today) if terms and body.by_words else [],
     )
 
 
@@ -85,7 +87,7 @@ def terms_of(ctx: ReadContext, body: SearchBody, named: Named) -> list[str]:
     """The query's distinct terms, where the search goes by words at all, and what slips among them
     are likely to mean.
     """
-    if body.search_type not in ("hybrid", "bm25"):
+    if not body.measures_words:
         return []
     meant = terms_meant(ctx, named.slips) if named.slips else []
     return list(dict.fromkeys([*named.query.terms, *meant]))

@@ -1,26 +1,46 @@
 """What the retrievers of other plugins bring to a search: candidates, and scores that count as
 features of their names.
+
+A retriever that raises is a channel that is missing: the search goes on without it, and says so.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from pyroaring import BitMap
 
-from plugins.search.models import SearchBody
+from plugins.search.models import CHANNELS, SearchBody
 from runtime.api.context import ReadContext
+from runtime.errors import ApiError, ValidationFailed
+from storage.store import StoreError
+
+log = logging.getLogger("mneme.search")
+
+
+def require_channel(ctx: ReadContext, body: SearchBody) -> None:
+    """Raises ValidationFailed where a search is of a type that there is not."""
+    known = [*CHANNELS, *(retriever.name for retriever in ctx.registry.retrievers)]
+    if body.search_type not in known:
+        choices = ", ".join(map(repr, known[:-1]))
+        raise ValidationFailed.at(
+            ("body", "search_type"), f"must be one of {choices} or {known[-1]!r}", "literal_error"
+        )
 
 
 @dataclass(slots=True)
 class Retrieved:
-    """weights and scores: of the retrievers that give scores, by name; a score is from 0 to 1."""
+    """weights and scores: of the retrievers that give scores, by name; a score is from 0 to 1.
+    failed: what to say of those that raised.
+    """
 
     proposed: list[BitMap] = field(default_factory=list)
     weights: dict[str, float] = field(default_factory=dict)
     scores: dict[str, Mapping[int, float]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, ctx: ReadContext, body: SearchBody) -> Retrieved:
@@ -29,8 +49,15 @@ class Retrieved:
         for retriever in ctx.registry.retrievers:
             if not body.asks(retriever):
                 continue
-            candidates = retriever.candidates(ctx, body.query)
-            found.proposed.append(BitMap(candidates))
+            try:
+                candidates = retriever.candidates(ctx, body.query)
+                found.proposed.append(BitMap(candidates))
+            except (ApiError, StoreError):
+                raise
+            except Exception:  # whatever another package's code raises costs its own candidates
+                log.exception("retriever %s failed", retriever.name)
+                found.failed.append(f"{retriever.name}_unavailable")
+                continue
             if retriever.weight is not None and isinstance(candidates, Mapping):
                 found.weights[retriever.name] = retriever.weight(ctx.settings)
                 found.scores[retriever.name] = candidates

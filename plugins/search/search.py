@@ -49,7 +49,7 @@ from plugins.search.models import (
 from plugins.search.names import Named, find_names, said_by
 from plugins.search.neighbours import Surroundings, surroundings, with_neighbours
 from plugins.search.question import Question, ask
-from plugins.search.retrieved import Retrieved
+from plugins.search.retrieved import Retrieved, require_channel
 from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
 from plugins.search.slips import embedded, possible_slips
 from plugins.search.universe import FILTERS_AT, is_heavy, universe
@@ -103,8 +103,9 @@ def load(ctx: ReadContext, body: SearchBody) -> Loaded:
     """Who the query names, judged by who has spoken, how many seconds its embedding may take, and
     in which space.
 
-    A bad collection or filter is refused here, before any embedding.
+    A bad collection, filter or search_type is refused here, before any embedding.
     """
+    require_channel(ctx, body)
     if body.collection_id is not None:
         require_collection(ctx, body.collection_id)
     if body.filters:
@@ -122,7 +123,7 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     prepared = Prepared(named, time.perf_counter())
     prepared.foreign = not embedder.taught(named.rest.language)
     # Who was taught another language knows of no slips in this one.
-    if named.unmet and not prepared.foreign and call.body.search_type in ("hybrid", "bm25"):
+    if named.unmet and not prepared.foreign and call.body.measures_words:
         named.slips = possible_slips(named.unmet, embedder)
     meant = embedded(named.rest.text, named.slips)
     text = embedder.readable(meant)
@@ -130,7 +131,7 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     # Of a question in another script a number may be left, which by itself is near to any number.
     if not text or (prepared.unread and not any(char.isalpha() for char in text)):
         return prepared
-    if call.body.search_type not in ("hybrid", "vector"):
+    if not call.body.measures_meaning:
         return prepared
     prepared.words = (named.rest if text == named.rest.text else read_query(text)).words
     prepared.out_of_vocabulary = bool(prepared.words) and not any(
@@ -138,7 +139,7 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     )
     try:
         async with asyncio.timeout(wait_seconds):
-            if call.body.fast or prepared.unread or call.body.search_type != "hybrid":
+            if call.body.fast or prepared.unread or not call.body.measures_words:
                 prepared.vector = (await embedder.embed([text], is_query=True))[0]
             else:
                 spans = [(word.start, word.end) for word in prepared.words]
@@ -264,6 +265,7 @@ def ranked_among(
 ) -> Ranked:
     """What every channel proposes of the allowed memories, ranked."""
     retrieved = Retrieved.of(ctx, body)
+    prepared.degraded += retrieved.failed
     candidates = propose(ctx, question, prepared, body, retrieved)
     return rank(ctx, candidates, question, prepared, body, retrieved)
 
@@ -279,9 +281,9 @@ def propose(
     count, allowed = SearchSettings.of(ctx.settings).candidates, question.allowed
     found = [question.by_words]
     found += [day.ordinals[among(question.members, day.ordinals)] for day in question.days]
-    if prepared.scan is not None:
+    if prepared.scan is not None and body.by_meaning:
         found.append(prepared.scan.best(count, allowed)[0])
-    if prepared.chunks is not None:
+    if prepared.chunks is not None and body.by_meaning:
         found.append(
             prepared.chunks.nearest(ctx, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed)
         )

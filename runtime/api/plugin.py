@@ -121,15 +121,20 @@ class CatchUp:
     begin: Callable[[WriteContext], None]
 
 
+# In the JSON schema of a field: its values are those of its `enum`, and the names of retrievers.
+RETRIEVERS_TOO = "retrievers_too"
+
+
 @dataclass(frozen=True, slots=True)
 class Retriever:
-    """A further source of search candidates.
+    """A further source of search candidates. Where it raises, a search goes on without it and says
+    `degraded`.
 
-    name        of its feature in ranking; for the graph's, also as a search asks for it: its
-                `search_type`, and the channel of its boosts, which know no other package's
+    name        as a search asks for its candidates alone, by `search_type`; and of its feature in
+                ranking
     candidates  (ctx: ReadContext, query) -> ordinals of memories, which are ranked like all others,
                 by what the search measures of them; or, with a weight, {ordinal: score from 0 to 1}
-    in_hybrid   whether a hybrid search that says nothing of it has its candidates
+    in_hybrid   whether a hybrid search has its candidates, too
     weight      (settings) -> what its scores count in ranking, as a feature of its name beside the
                 search's own; a memory with a score above 0 is shown whatever its words are. None
                 where it gives no scores

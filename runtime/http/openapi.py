@@ -116,7 +116,8 @@ def document(registry: Registry, version: str, further: Iterable[Operation] = ()
         if not operation.internal
     ]
     events = registry.events.values()
-    schemas = Schemas(operations, [event.model for event in openapi_events.public(events)])
+    told = [event.model for event in openapi_events.public(events)]
+    schemas = Schemas(operations, told, [each.name for each in registry.retrievers])
     paths: dict[str, Json] = {}
     for operation in operations:
         for number, path in enumerate((operation.path, *operation.aliases)):

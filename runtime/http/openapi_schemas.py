@@ -20,6 +20,7 @@ from pydantic.json_schema import (
 from pydantic_core.core_schema import ModelSchema
 
 from runtime.api.operation import Body, Operation
+from runtime.api.plugin import RETRIEVERS_TOO
 
 Json = dict[str, Any]
 
@@ -77,9 +78,14 @@ def _with_null(schema: Json) -> Json:
 class Schemas:
     """The schemas of all models that operations and events use, generated together so that their
     names stay apart.
+
+    told        models of events
+    retrievers  names of the retrievers, which a field may have as values
     """
 
-    def __init__(self, operations: list[Operation], told: list[type[BaseModel]]):
+    def __init__(
+        self, operations: list[Operation], told: list[type[BaseModel]], retrievers: list[str]
+    ):
         wanted: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in told]
         for operation in operations:
             wanted += [
@@ -94,7 +100,9 @@ class Schemas:
             list(dict.fromkeys(wanted)), ref_template=REFERENCE, schema_generator=_SchemaOfModel
         )
         self._references = references
-        self._definitions: dict[str, Json] = _without_stand_ins(generated.get("$defs", {}))
+        self._definitions: dict[str, Json] = _with_retrievers(
+            _without_stand_ins(generated.get("$defs", {})), retrievers
+        )
         self._queries = {
             self.reference(o.query, "validation")["$ref"].rpartition("/")[2]
             for o in operations
@@ -132,3 +140,17 @@ def _without_stand_ins(value: Any) -> Any:
         for key, item in value.items()
         if not (stands_in and key == "default")
     }
+
+
+def _with_retrievers(value: Any, names: list[str]) -> Any:
+    """The schema, with the names of the retrievers where a field may have them as values."""
+    if isinstance(value, list):
+        return [_with_retrievers(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    described = {
+        key: _with_retrievers(item, names) for key, item in value.items() if key != RETRIEVERS_TOO
+    }
+    if value.get(RETRIEVERS_TOO) is True:
+        described["enum"] = [*described["enum"], *names]
+    return described

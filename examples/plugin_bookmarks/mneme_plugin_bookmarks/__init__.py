@@ -177,7 +177,7 @@ plugin = Plugin(
     rates={"bookmarks": lambda settings: BookmarkSettings.of(settings).per_minute},
     retrievers=(
         Retriever(
-            "bookmarks",
+            "bookmarks.labels",
             candidates,
             in_hybrid=True,
             weight=lambda settings: BookmarkSettings.of(settings).weight,

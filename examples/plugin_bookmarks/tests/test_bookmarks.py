@@ -48,4 +48,7 @@ def test_a_memory_is_found_by_the_label_of_its_bookmark(tmp_path: Path) -> None:
         asked = {"query": "holiday", "explain": True}
         (hit,) = service.request("POST", "/v1/search", asked, who=me).json()["results"]
         assert hit["id"] == made[1]
-        assert hit["explanation"]["bookmarks"] == 0.4
+        assert hit["explanation"]["bookmarks.labels"] == 0.4
+        alone = {"query": "holiday", "search_type": "bookmarks.labels"}
+        found = service.request("POST", "/v1/search", alone, who=me).json()
+        assert [hit["id"] for hit in found["results"]] == [made[1]] and not found["degraded"]

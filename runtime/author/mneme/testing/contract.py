@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from mneme.testing.harness import Harness
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Flow, Idempotency, Kind, Operation
-from runtime.api.plugin import CORE_ID_PREFIXES, Plugin, RegistryError
+from runtime.api.plugin import CORE_ID_PREFIXES, Plugin, RegistryError, Retriever
 from runtime.installed import misnamed
 from storage.store import Reader, Table, Transaction
 
@@ -64,9 +64,6 @@ def _declarations(plugin: Plugin) -> Iterator[str]:
         yield f"its examples have ids that begin with {prefix}_, which id_prefixes does not declare"
     if (plugin.tables or plugin.indexes) and not (plugin.erase and plugin.export):
         yield "it stores something, and must say how that is erased and exported"
-    for retriever in plugin.retrievers:
-        if not retriever.in_hybrid:
-            yield f"retriever {retriever.name} is in no search without in_hybrid=True"
     for table in plugin.tables:
         if not table.sealed and table.row is not bytes:
             yield f"table {table.name}: rows of structs lie open; leave out sealed=False"
@@ -155,6 +152,8 @@ def _lived(service: Harness, plugin: Plugin, live: Live | None) -> Iterator[str]
     if live is not None:
         live(service, me)
     service.settle()
+    for retriever in plugin.retrievers:
+        yield from _searched(service, retriever, me)
     yield from _taken_along(service, plugin, me)
     yield from _erased(service, plugin, me)
 
@@ -173,6 +172,15 @@ def _called(service: Harness, operation: Operation, me: str, ids: dict[str, str]
         )
     elif operation.method == "POST" and answer.is_success and answer.content[:1] == b"{":
         ids |= {name: value for name, value in answer.json().items() if isinstance(value, str)}
+
+
+def _searched(service: Harness, retriever: Retriever, me: str) -> Iterator[str]:
+    asked = {"query": "Where is the spare key?", "search_type": retriever.name}
+    answer = service.request("POST", "/v1/search", asked, who=me)
+    if answer.status_code != 200:
+        yield f"retriever {retriever.name}: a search by it alone answers {answer.status_code}"
+    elif reasons := answer.json()["degraded_reasons"]:
+        yield f"retriever {retriever.name}: a search by it alone is degraded: {reasons[0]}"
 
 
 def _tables(plugin: Plugin) -> list[Table]:
