@@ -179,7 +179,7 @@ def test_its_models_are_loaded_and_given_to_its_steps(service: Served) -> None:
     assert answer.json() == {"tag": "local: bees"}
 
 
-def test_its_retriever_is_in_hybrid_searches_alone(service: Served) -> None:
+def test_its_retriever_is_in_hybrid_searches_and_may_be_asked_alone(service: Served) -> None:
     me = {"Authorization": f"Bearer {service.register()}"}
 
     def post(path: str, **body: object) -> dict[str, object]:
@@ -188,10 +188,20 @@ def test_its_retriever_is_in_hybrid_searches_alone(service: Served) -> None:
     garden = post("/v1/memories", content="The garden is in Porto.")["id"]
     post("/v1/bookmarks", url="https://example.org", label="holiday", memory_id=garden)
     (hit,) = post("/v1/search", query="holiday", explain=True)["results"]
-    assert (hit["id"], "bookmarks" in hit["explanation"]) == (garden, True)
+    assert (hit["id"], "bookmarks.labels" in hit["explanation"]) == (garden, True)
     assert post("/v1/search", query="holiday", search_type="bm25")["results"] == []
-    asked_alone = post("/v1/search", query="holiday", search_type="bookmarks")["error"]
-    assert asked_alone["param"] == "body.search_type"
+    for path in ("/v1/search", "/v1/search/advanced"):
+        answer = post(path, query="holiday", search_type="bookmarks.labels")
+        assert (answer["evidence_ids"], answer["search_type"]) == ([garden], "bookmarks.labels")
+    assert post("/v1/search", query="Porto", search_type="bookmarks.labels")["results"] == []
+    choices = "must be one of 'hybrid', 'vector', 'bm25', 'graph' or 'bookmarks.labels'"
+    for path in ("/v1/search", "/v1/search/advanced", "/v1/search/reason"):
+        (finding,) = post(path, query="holiday", search_type="bookmarks")["error"]["details"]
+        assert (finding["loc"], finding["msg"]) == (["body", "search_type"], choices)
+    schemas = service.http.get("/openapi.json").json()["components"]["schemas"]
+    for model in ("SearchBody", "AdvancedBody", "ReasonBody"):
+        (kinds, _) = schemas[model]["properties"]["search_type"]["anyOf"]
+        assert kinds["enum"] == ["hybrid", "vector", "bm25", "graph", "bookmarks.labels"]
 
 
 def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvironment) -> None:

@@ -48,14 +48,20 @@ class SearchHarness(ShardHarness):
 class AdvancedSearchHarness(SearchHarness):
     """A library with advanced search, and a reranker when one is given."""
 
-    def __init__(self, directory: Path, reranker: RerankerEndpoint | None = None, **settings: Any):
+    def __init__(
+        self,
+        directory: Path,
+        reranker: RerankerEndpoint | None = None,
+        further: tuple[Plugin, ...] = (),
+        **settings: Any,
+    ):
         if reranker is not None:
             settings["reranker"] = {
                 "base_url": reranker.url,
                 "model": "judge-1",
                 "timeout_seconds": 2.0,
             }
-        super().__init__(directory, webhooks.plugin, **settings)
+        super().__init__(directory, webhooks.plugin, *further, **settings)
 
     def ask(self, query: str = "note", **fields: Any) -> dict[str, Any]:
         answer = self("search.advanced", {"query": query, **fields}, who=self.me)

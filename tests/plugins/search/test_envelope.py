@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from plugins.search.advanced import AdvancedReply
 from plugins.search.models import SearchReply
+from runtime.api.plugin import Plugin, Retriever
 from runtime.timestamps import iso
 from storage.text import estimated_tokens
 from tests.support.rerankers import judge
@@ -31,12 +32,23 @@ WORDS = [
     "дом",
 ]
 DAY_MS = 86_400_000
+HALVES = Plugin(
+    "halves",
+    retrievers=(
+        Retriever("halves.even", lambda ctx, query: range(0, 41, 2), in_hybrid=True),
+        Retriever(
+            "halves.odd",
+            lambda ctx, query: {n: n / 41 for n in range(1, 41, 2)},
+            weight=lambda _: 1,
+        ),
+    ),
+)
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdvancedSearchHarness]:
     with judge("rose") as there:
-        harness = AdvancedSearchHarness(tmp_path_factory.mktemp("envelope"), there)
+        harness = AdvancedSearchHarness(tmp_path_factory.mktemp("envelope"), there, (HALVES,))
         for i in range(40):
             harness.add(
                 " ".join(WORDS[(i * step) % len(WORDS)] for step in range(1, 3 + i % 9)),
@@ -93,7 +105,7 @@ boosts = st.fixed_dictionaries(
     },
 )
 plain = {
-    "search_type": st.sampled_from(["hybrid", "vector", "bm25", "graph"]),
+    "search_type": st.sampled_from(["hybrid", "vector", "bm25", "halves.even", "halves.odd"]),
     "limit": st.integers(1, 100),
     "offset": st.integers(0, 50),
     "threshold": st.floats(0, 1),

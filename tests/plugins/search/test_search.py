@@ -67,14 +67,14 @@ def test_nothing_is_padded_unless_asked_for_and_then_it_is_flagged(tmp_path: Pat
 def test_another_account_finds_nothing_of_mine(library: SearchHarness) -> None:
     library.add("The treasure is buried under the old oak.")
     stranger = library.register("eve@example.com", "Eve")
-    for kind in ("hybrid", "vector", "bm25", "graph"):
+    for kind in ("hybrid", "vector", "bm25"):
         assert library.find(
             "The treasure is buried under the old oak.", who=stranger, search_type=kind
         )["no_match"]
 
 
 def test_an_empty_account_has_no_match(library: SearchHarness) -> None:
-    for kind in ("hybrid", "vector", "bm25", "graph"):
+    for kind in ("hybrid", "vector", "bm25"):
         assert library.find("anything at all", search_type=kind)["no_match"]
 
 

@@ -138,7 +138,11 @@ def test_what_needs_an_extra_of_the_package_names_its_line(tmp_path: Path) -> No
         (NOTES_PLUGIN, []),
         (
             replace(NOTES_PLUGIN, retrievers=(mneme.Retriever("near", lambda ctx, query: ()),)),
-            ["retriever near is in no search without in_hybrid=True"],
+            ["retriever 'near' must be called notes.…, after the plugin"],
+        ),
+        (
+            replace(NOTES_PLUGIN, retrievers=(mneme.Retriever("notes.near", crash),)),
+            ["retriever notes.near: a search by it alone is degraded: notes.near_unavailable"],
         ),
         (replace(NOTES_PLUGIN, id_prefixes=()), ["ids that begin with nte_"]),
         (replace(NOTES_PLUGIN, erase=None), ["must say how that is erased and exported"]),
