@@ -111,11 +111,23 @@ def models(settings: Settings) -> Models:
     """The models of this process, shared by all that live in it. Blocks while they load. Raises
     CannotOpen.
     """
+    _refuse_missing_extras(settings)
     try:
         of_plugins = {name: load(settings) for name, load in registry(settings).models.items()}
         return replace(load_models(settings, settings.data_dir), of_plugins=of_plugins)
     except ModelUnusable as missing:
         raise cluster.CannotOpen(str(missing)) from missing
+
+
+def _refuse_missing_extras(settings: Settings) -> None:
+    """Raises CannotOpen where the settings ask for what is not installed."""
+    for plugin in registry(settings).plugins:
+        for extra in plugin.extras:
+            if extra.is_lacking(settings):
+                raise cluster.CannotOpen(
+                    f"The settings ask for {extra.purpose}, and what that needs is not installed. "
+                    f"Run {extra.command}, or leave the setting out."
+                )
 
 
 def _refuse_another_model(store: Store, loaded: Models) -> None:

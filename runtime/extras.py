@@ -9,10 +9,12 @@ for one that is missing are refused at the start, with the same line.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from runtime.errors import NotInstalled
+from runtime.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,14 @@ class Extra:
     modules  what its packages are imported as
     purpose  what cannot be done without, such as "reading PDF files"
     package  whose extra it is
+    needed   (settings) -> whether they ask for what it does, so that a start without it is refused
     """
 
     name: str
     modules: tuple[str, ...]
     purpose: str
     package: str = "mneme"
+    needed: Callable[[Settings], bool] | None = None
 
     @property
     def command(self) -> str:
@@ -42,6 +46,10 @@ class Extra:
         """
         return not all(_is_there(module) for module in self.modules)
 
+    def is_lacking(self, settings: Settings) -> bool:
+        """Whether it is missing, and the settings ask for it."""
+        return self.needed is not None and self.is_missing and self.needed(settings)
+
     def require(self) -> None:
         """Raises NotInstalled where it is missing."""
         if self.is_missing:
@@ -51,9 +59,19 @@ class Extra:
             )
 
 
-LLM = Extra("llm", ("httpx2", "openai"), "asking a language model")
+LLM = Extra(
+    "llm",
+    ("httpx2", "openai"),
+    "asking a language model",
+    needed=lambda settings: settings.llm.base_url is not None,
+)
 MCP = Extra("mcp", ("httpx2", "mcp"), "serving agents over MCP")
-CLUSTER = Extra("cluster", ("obstore", "zstandard"), "shipping the log to object storage")
+CLUSTER = Extra(
+    "cluster",
+    ("obstore", "zstandard"),
+    "shipping the log to object storage",
+    needed=lambda settings: settings.object_store.url is not None,
+)
 # Of the commands alone: no service asks for it.
 PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")
 

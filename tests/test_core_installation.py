@@ -94,6 +94,14 @@ def test_what_needs_an_extra_names_the_line_that_installs_it(service: Served, as
     assert service.http.get("/v1/usage", headers=me).json()["credits"]["used"] == 0
 
 
+def test_reports_of_stripe_need_its_package(service: Served) -> None:
+    report = {"type": "invoice.paid", "data": {"object": {}}}
+    answer = service.http.post(
+        "/v1/billing/stripe/events", json=report, headers={"Stripe-Signature": "t=1,v1=00"}
+    )
+    assert told(answer).endswith("pip install 'mneme[stripe]'")
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_cannot_be_read_is_not_taken(service: Served, name: str) -> None:
     extra, content = FILES[name]
@@ -139,9 +147,13 @@ def test_doctor_names_what_is_missing(environment: CoreEnvironment, tmp_path: Pa
     for name in {extra.name for extra in DECLARED}:
         assert f"! extra {name} is not installed: " in said
         assert f"→ pip install 'mneme[{name}]'" in said
-    asking = ("--set", "llm.base_url=http://127.0.0.1:9/v1")
-    status, said, _ = environment.mneme("doctor", *where, *asking)
-    assert status == 1 and "✗ extra llm is not installed, and the settings ask for it" in said
+    asking = ("llm.base_url=http://127.0.0.1:9/v1", "billing.provider=stripe")
+    asking = (*asking, "billing.stripe_api_key=sk_test_1")
+    given = [word for setting in asking for word in ("--set", setting)]
+    status, said, _ = environment.mneme("doctor", *where, *given)
+    assert status == 1
+    for name in ("llm", "stripe"):
+        assert f"✗ extra {name} is not installed, and the settings ask for it" in said
 
 
 def test_parquet_names_the_line_that_installs_it(
@@ -159,6 +171,7 @@ def test_parquet_names_the_line_that_installs_it(
     [
         ("llm", {"llm__base_url": "http://127.0.0.1:9/v1"}),
         ("cluster", {"object_store__url": "file:"}),
+        ("stripe", {"billing__provider": "stripe", "billing__stripe_api_key": "sk_test_1"}),
     ],
 )
 def test_settings_that_need_an_extra_are_refused_at_the_start(

@@ -360,6 +360,7 @@ FOR_CUSTOMERS = (
         accounts=True,
         slot_of=lambda signed: slot_of_email(billing_stripe.email_of(signed)),
         signed_by="Stripe-Signature",
+        extra=billing_stripe.STRIPE,
         idempotency=Idempotency.CACHED,
         summary="Where Stripe reports what was paid",
         description=(

@@ -25,11 +25,17 @@ from plugins.billing.limits import (
     PAYMENT_CALL_SECONDS_MAX,
     SIGNATURE_AGE_SECONDS_MAX,
 )
+from plugins.billing.settings import BillingSettings
 from runtime.api.operation import Signed
 from runtime.errors import BadRequest, NotFound, Unavailable
 from runtime.extras import Extra
 
-STRIPE = Extra("stripe", ("stripe",), "collecting invoices by Stripe")
+STRIPE = Extra(
+    "stripe",
+    ("stripe",),
+    "collecting invoices by Stripe",
+    needed=lambda settings: BillingSettings.of(settings).provider == "stripe",
+)
 DAYS_UNTIL_DUE = 14
 PAID_EVENT = "invoice.paid"
 
@@ -94,19 +100,6 @@ async def withdraw(withdrawal: Withdrawal) -> None:
     await asyncio.to_thread(_withdraw, withdrawal)
 
 
-def _sdk() -> Any:
-    """Stripe's own package, an extra that only this provider needs. Raises Unavailable where it is
-    missing.
-    """
-    try:
-        import stripe
-    except ImportError:
-        raise Unavailable(
-            f"billing.provider is stripe, but its package is not installed: {STRIPE.command}."
-        ) from None
-    return stripe
-
-
 def _collect(demand: Demand) -> Collected:
     with _client(demand.api_key, demand.api_base) as client:
         return _in_steps(client, demand)
@@ -121,7 +114,8 @@ def _withdraw(withdrawal: Withdrawal) -> None:
 @contextmanager
 def _client(api_key: str, api_base: str) -> Iterator[Any]:
     """What calls Stripe. Raises Unavailable where a call in the block fails."""
-    stripe = _sdk()
+    import stripe
+
     client = stripe.StripeClient(
         api_key,
         base_addresses={"api": api_base},
@@ -178,7 +172,8 @@ def verified(signed: Signed, secret: str) -> Notice:
     """What a signed report says. Raises BadRequest unless it carries Stripe's signature over
     exactly these bytes, made just now.
     """
-    stripe = _sdk()
+    import stripe
+
     try:
         stripe.WebhookSignature.verify_header(
             signed.content, signed.signature, secret, SIGNATURE_AGE_SECONDS_MAX

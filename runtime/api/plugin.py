@@ -127,8 +127,7 @@ RETRIEVERS_TOO = "retrievers_too"
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
-    """A further source of search candidates. Where it raises, a search goes on without it and says
-    `degraded`.
+    """A further source of search candidates. Where it raises, the search says `degraded`.
 
     name        as a search asks for its candidates alone, by `search_type`; and of its feature in
                 ranking

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from runtime.api.plugin import Plugin
 from runtime.cli.doctor import Finding
-from runtime.extras import CLUSTER, LLM, Extra
+from runtime.extras import CLUSTER, Extra
 from runtime.settings import Settings
 
 
@@ -19,17 +19,13 @@ def examine(settings: Settings, plugins: Iterable[Plugin]) -> Iterator[Finding]:
     by_command: dict[str, list[Extra]] = {}
     for extra in (CLUSTER, *(extra for plugin in plugins for extra in plugin.extras)):
         by_command.setdefault(extra.command, []).append(extra)
-    asked_for = {
-        LLM.command: settings.llm.base_url is not None,
-        CLUSTER.command: settings.object_store.url is not None,
-    }
     there = []
     for command, extras in sorted(by_command.items()):
         if not any(extra.is_missing for extra in extras):
             there.append(extras[0].name)
             continue
         purposes = " and ".join(dict.fromkeys(extra.purpose for extra in extras))
-        if asked_for.get(command):
+        if any(extra.is_lacking(settings) for extra in extras):
             name = f"extra {extras[0].name} is not installed, and the settings ask for it"
             yield Finding("wrong", f"{name}: {purposes}", command)
         else:
