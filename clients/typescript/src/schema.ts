@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 4b575b238e13b7792f6d07abacf6d8148f5b7f4923f5a76faec8cfd04dac9df5
+// SHA-256 of the document: d6d8c9c9ab88ef0c06ce220d8fae35d7b7bb0b9994e6be06f39de374e7dfb70e
 
 export interface paths {
     "/docs": {
