@@ -122,12 +122,12 @@ class Placement:
         """What `encode` made. Raises msgspec.MsgspecError, ValueError."""
         written = _decode_written(raw)
         ends = [first for first, _ in written.owners[1:]] + [SLOTS]
-        owners = [
-            shard
-            for (first, shard), end in zip(written.owners, ends, strict=True)
-            for _ in range(first, end)
-        ]
-        if len(owners) != SLOTS or not all(0 <= shard < len(written.shards) for shard in owners):
+        owners: list[int] = []
+        for (first, shard), end in zip(written.owners, ends, strict=True):
+            if not 0 <= shard < len(written.shards):
+                raise ValueError(f"it gives slots to shard {shard}, which it does not have")
+            owners += [shard] * (end - first)
+        if len(owners) != SLOTS:
             raise ValueError("it does not give each slot a shard")
         return cls(
             written.version,

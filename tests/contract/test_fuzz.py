@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import Case, GenerationMode
@@ -113,6 +114,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """A connection that is kept, and no look at the environment's proxies for each request."""
+    with requests.Session() as session:
+        session.trust_env = False
+        yield session
+
+
+@pytest.fixture(scope="module")
 def admin(service: Served) -> str:
     body = {"name": "of a test", "scopes": ["admin"]}
     headers = {"Authorization": f"Bearer {service.register()}"}
@@ -123,9 +132,12 @@ def admin(service: Served) -> str:
 @settings(
     max_examples=REQUESTS_PER_OPERATION, deadline=None, suppress_health_check=list(HealthCheck)
 )
-def test_with_a_key(case: Case, service: Served, admin: str) -> None:
+def test_with_a_key(case: Case, service: Served, session: requests.Session, admin: str) -> None:
     case.call_and_validate(
-        base_url=service.url, headers={"Authorization": f"Bearer {admin}"}, checks=CHECKS
+        base_url=service.url,
+        session=session,
+        headers={"Authorization": f"Bearer {admin}"},
+        checks=CHECKS,
     )
 
 
@@ -135,9 +147,9 @@ def test_with_a_key(case: Case, service: Served, admin: str) -> None:
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_without_a_key(case: Case, service: Served) -> None:
+def test_without_a_key(case: Case, service: Served, session: requests.Session) -> None:
     """Whatever the request looks like, it is not let in; only what is public answers at all."""
-    answer = case.call(base_url=service.url)
+    answer = case.call(base_url=service.url, session=session)
     case.validate_response(
         answer, checks=[check for check in CHECKS if check is not checks.ignored_auth]
     )

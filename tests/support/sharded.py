@@ -190,7 +190,9 @@ class Sharded:
 
     async def moved(self) -> None:
         """Wait until no move is left."""
-        await self.until(lambda: not self.table.load().moves)
+        async with asyncio.timeout(WAIT_SECONDS_MAX):
+            while self.table.load().moves:
+                await asyncio.sleep(0.02)
 
     def rows(self, number: int, slot: int) -> dict[str, list[tuple[Any, bytes]]]:
         """Every row of a slot in a shard's store, opened: table -> [((tenant, key …), bytes)]."""
