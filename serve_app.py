@@ -176,7 +176,13 @@ def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:
     """The ASGI application over shards of this process."""
     secrets = Secrets.of(settings)
     return build_asgi(
-        registry(settings), settings, shards, secrets, Telemetry(), models=models(settings)
+        registry(settings),
+        settings,
+        shards,
+        secrets,
+        Telemetry(),
+        models=models(settings),
+        gateway="service",
     )
 
 
@@ -187,13 +193,16 @@ class Gateway:
 
     def __init__(self, settings: Settings, front_door: bool):
         settings = settings.on_node(os.environ)
-        cluster.log_to_file(settings, cluster.gateway_name())
+        name = cluster.gateway_name()
+        cluster.log_to_file(settings, name)
         secrets = Secrets.of(settings)
         shards = cluster.RayShards(settings, registry(settings), OPENER)
         telemetry = Telemetry(gateway=str(os.getpid()))
         own = Models(shard_embedder=None, language_model=load_language_model(settings))
         self._application = serving.neighbour(
-            build_asgi(registry(settings), settings, shards, secrets, telemetry, models=own),
+            build_asgi(
+                registry(settings), settings, shards, secrets, telemetry, models=own, gateway=name
+            ),
             front_door,
         )
 

@@ -121,7 +121,6 @@ def service(shared_service: Served) -> Served:
 @pytest.fixture(scope="session")
 def service_on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service on a Ray cluster of its own, started when the first test asks for it."""
-    with served(
-        tmp_path_factory.mktemp("on-ray") / "data", "ray", write__ready_wait_ms=30_000
-    ) as service:
+    settings = {"write__ready_wait_ms": 30_000, "log__level": "info"}
+    with served(tmp_path_factory.mktemp("on-ray") / "data", "ray", **settings) as service:
         yield service

@@ -356,6 +356,7 @@ def _add_logs(commands: Commands) -> None:
         metavar="REQUEST_ID",
         help="the X-Request-ID of an answer, or a job's id (default: all entries)",
     )
+    find.add_argument("--request-id", metavar="ID", dest="named", help="the same")
     find.add_argument(
         "--level", choices=log_search.LEVELS, default="debug", help="the least severe to show"
     )

@@ -300,14 +300,14 @@ def show_status(parsed: argparse.Namespace) -> int:
 
 def show_logs(parsed: argparse.Namespace) -> int:
     directory = core_settings(parsed).data_dir / "logs"
-    found = 0
-    for entry in log_search.search(directory, parsed.request_id, parsed.level, parsed.last):
+    found, request_id = 0, parsed.named or parsed.request_id
+    for entry in log_search.search(directory, request_id, parsed.level, parsed.last):
         found += 1
         print(f"{entry.file}: {entry.text}")
-    if parsed.request_id and not found:
+    if request_id and not found:
         raise CommandFailed(
-            f"Nothing in {directory} names that request; only what goes wrong or takes long is "
-            "logged."
+            f"Nothing in {directory} names that request. Each one is there a moment after its "
+            "answer, until newer ones take its place, unless log.requests is off."
         )
     return OK
 

@@ -30,7 +30,7 @@ Generated from the declarations by `make docs`; do not edit.
     secrets/              service, pepper, operator_token: one file each, readable by the owner only; while one is exchanged, the one
                           before beside it, such as service_previous
     demo.json             e-mail, password and API key of the local demo account, if one was asked for
-    logs/                 what shards and gateways have to say (engine ray)
+    logs/                 what shards and gateways have to say, and a line for each request
     models/               the embedding model in int8, as this processor runs it; derived from the weights
     shards/0000/ …        one directory for each shard
         data.mdb          the store: one LMDB environment; with an object store its database `log` holds the commits to be shipped

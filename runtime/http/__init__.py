@@ -27,6 +27,7 @@ from runtime.api.mount import Application
 from runtime.api.plugin import Registry
 from runtime.http.credentials import read_authorization
 from runtime.http.gateway import Gateway
+from runtime.http.request_log import RequestLog
 from runtime.http.responses import answer_unread
 from runtime.http.shards import Shards
 from runtime.installation import Secrets
@@ -47,9 +48,13 @@ def build_asgi(
     telemetry: Telemetry,
     *,
     models: Models | None = None,
+    gateway: str | None = None,
 ) -> Application:
     """The service as an ASGI application.
 
-    models  what flows reason with; None where no operation needs one
+    models   what flows reason with; None where no operation needs one
+    gateway  a name that no other gateway on these data has, for the log of requests; None: it
+             keeps none
     """
-    return Gateway(registry, settings, shards, secrets, telemetry, models)
+    requests = None if gateway is None else RequestLog.of(settings, gateway)
+    return Gateway(registry, settings, shards, secrets, telemetry, models, requests)

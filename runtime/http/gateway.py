@@ -37,6 +37,7 @@ from runtime.http.credentials import check_watcher, read_authorization
 from runtime.http.flow import Flow
 from runtime.http.in_process_client import GatewayClient
 from runtime.http.own_operations import OwnOperations
+from runtime.http.request_log import RequestLog
 from runtime.http.responses import CLIENT_LEFT_STATUS, Responses, request_id_of
 from runtime.http.routes import Routes
 from runtime.http.shards import Shards
@@ -135,7 +136,9 @@ class Gateway:
         secrets: Secrets,
         telemetry: Telemetry,
         models: Models | None,
+        requests: RequestLog | None = None,
     ):
+        self._requests = requests
         self._registry, self._shards, self._secrets, self._telemetry, self._models = (
             registry,
             shards,
@@ -183,6 +186,8 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await _other_protocol(scope, receive, send)
+            if self._requests is not None:
+                self._requests.close()
             return
         self._in_flight += 1
         try:
@@ -248,12 +253,11 @@ class Gateway:
             status = await self._responses.send(send, reply, method, request_id, started, secure)
         if reply is not None and reply.error is not None:
             self._telemetry.error(reply.error.code or reply.error.type)
-        self._telemetry.request(
-            label.operation,
-            method if method in _METHODS else "other",
-            status,
-            time.perf_counter() - started,
-        )
+        known = method if method in _METHODS else "other"
+        seconds = time.perf_counter() - started
+        self._telemetry.request(label.operation, known, status, seconds)
+        if self._requests is not None:
+            self._requests.note(request_id, label.operation, known, status, seconds)
 
     # --- the request ------------------------------------------------------------------------------
 

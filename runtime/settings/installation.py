@@ -411,6 +411,11 @@ class Log(Section, frozen=True):
     format: Literal["json", "text"] = Field(
         default="text", description="One JSON object per line, or text for people."
     )
+    requests: bool = Field(
+        default=True,
+        description="Whether each answered request has a line in `logs/requests-*.log`, by which "
+        "`mneme logs` finds it; written at the levels `info` and `debug`.",
+    )
 
 
 class Clock(Section, frozen=True):

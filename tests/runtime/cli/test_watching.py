@@ -11,7 +11,8 @@ import pytest
 from runtime.cli import main
 from runtime.cli.log_search import search
 from runtime.cli.status import History, view
-from tests.support.served import Served
+from tests.support.served import MNEME, Served, served
+from tests.support.tiny_service import eventually
 
 BOUNDS = ("0.005", "0.01", "0.1", "+Inf")
 
@@ -133,6 +134,49 @@ def test_the_entries_of_a_request_are_found_in_the_order_of_time(
     assert main(["logs", "r3", "--data-dir", str(logged)]) == 1
     assert main(["logs", "--data-dir", str(logged / "nowhere")]) == 1
     assert "There are no logs in" in capsys.readouterr().err
+
+
+def requested(service: Served, request_id: str | None = None) -> str:
+    """The id of a request that the service has answered with 404."""
+    asked = {"X-Request-ID": request_id} if request_id else {}
+    headers = {"Authorization": f"Bearer {service.register()}", **asked}
+    answer = service.http.get("/v1/memories/mem_nowhere", headers=headers)
+    assert answer.status_code == 404
+    return answer.headers["X-Request-ID"]
+
+
+def found(service: Served, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [MNEME, "logs", "--data-dir", str(service.data_dir), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def assert_found(service: Served, gateway: str) -> None:
+    """Each of two requests by its id, the client's own or ours, and no other line with them."""
+    for given in (None, "mine-1"):
+        request_id = requested(service, given)
+        assert eventually(lambda: found(service, "--request-id", request_id).returncode == 0)  # noqa: B023
+        (line,) = found(service, request_id).stdout.splitlines()
+        assert line.startswith(f"requests-{gateway}.log: ")
+        assert f"mneme.requests [{request_id}] GET memories.get 404 took_ms=" in line
+    assert "mine-1" in found(service, "--last", "1").stdout
+    nothing = found(service, "--request-id", "req_nobody")
+    assert nothing.returncode == 1 and "names that request" in nothing.stderr
+
+
+@pytest.mark.ray
+def test_the_line_of_a_request_is_found_on_ray(service_on_ray: Served) -> None:
+    assert_found(service_on_ray, "gateway-0")
+
+
+def test_the_line_of_a_request_is_found_also_after_the_end(tmp_path: Path) -> None:
+    with served(tmp_path / "data", log__level="info") as service:
+        assert_found(service, "service")
+        last = requested(service)
+        assert service.stop() == 0
+        assert last in found(service, last).stdout
+    with served(tmp_path / "quiet", log__level="info", log__requests="false") as service:
+        requested(service)
+        assert not [*(service.data_dir / "logs").glob("requests-*")]
 
 
 def test_a_service_in_one_process_logs_to_a_file_too(service: Served) -> None:
