@@ -37,7 +37,7 @@ from plugins import (
     usage,
     webhooks,
 )
-from runtime import cluster
+from runtime import cluster, tracing
 from runtime import serve as serving
 from runtime import settings as core_settings
 from runtime.api.plugin import Registry, sections_of
@@ -195,6 +195,7 @@ class Gateway:
         settings = settings.on_node(os.environ)
         name = cluster.gateway_name()
         cluster.log_to_file(settings, name)
+        tracing.start(name)
         secrets = Secrets.of(settings)
         shards = cluster.RayShards(settings, registry(settings), OPENER)
         telemetry = Telemetry(gateway=str(os.getpid()))

@@ -78,4 +78,7 @@ PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")
 
 @cache
 def _is_there(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # nor what it would be in
+        return False

@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 
 from storage.indexes import has_avx512_vnni
+from tests.support.collector import Collector, collector
 from tests.support.served import Served, served
 
 # The same examples in every run; with --long others in each, which the report of a failure tells
@@ -101,13 +102,21 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="session")
-def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def traces() -> Iterator[Collector]:
+    """Where the session's services send the traces that a request asks them to record."""
+    with collector() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def shared_service(tmp_path_factory: pytest.TempPathFactory, traces: Collector) -> Iterator[Served]:
     """A service in a process of its own, with the usual settings, for all tests of this worker that
     leave it running.
 
     Each takes an account of its own, since accounts are apart: `register()`.
     """
-    with served(tmp_path_factory.mktemp("shared") / "data") as service:
+    data_dir = tmp_path_factory.mktemp("shared") / "data"
+    with served(data_dir, variables=traces.variables) as service:
         yield service
         assert "Traceback" not in service.errors, service.errors
 
@@ -119,8 +128,9 @@ def service(shared_service: Served) -> Served:
 
 
 @pytest.fixture(scope="session")
-def service_on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def service_on_ray(tmp_path_factory: pytest.TempPathFactory, traces: Collector) -> Iterator[Served]:
     """A service on a Ray cluster of its own, started when the first test asks for it."""
+    data_dir = tmp_path_factory.mktemp("on-ray") / "data"
     settings = {"write__ready_wait_ms": 30_000, "log__level": "info"}
-    with served(tmp_path_factory.mktemp("on-ray") / "data", "ray", **settings) as service:
+    with served(data_dir, "ray", traces.variables, **settings) as service:
         yield service

@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 
 import serve_app
 from runtime.extras import CLUSTER, PARQUET
+from runtime.tracing import EXTRA as TRACING
 from tests.support import ROOT, corpus, sounds
 from tests.support.environments import PROJECT, WEIGHTS, CoreEnvironment
 from tests.support.served import Served, served
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 CONFIG = ("--config", ROOT / "configs/test.yaml")
 EXTRAS = PROJECT["optional-dependencies"]
-DECLARED = [CLUSTER, *(extra for one in serve_app.PLUGINS for extra in one.extras)]
+DECLARED = [CLUSTER, TRACING, *(extra for one in serve_app.PLUGINS for extra in one.extras)]
 INSTALL_SECONDS_MAX = 900
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -205,9 +206,15 @@ def test_a_document_whose_reader_went_fails_and_says_why(
 
 def test_an_extra_is_what_pyproject_says_it_is() -> None:
     modules = metadata.packages_distributions()
+
+    def owners_of(module: str) -> list[str]:
+        below = f"{module.replace('.', '/')}/"  # a namespace has many owners, the folder one
+        candidates = modules[module.partition(".")[0]]
+        return [name for name in candidates if below in " ".join(map(str, metadata.files(name)))]
+
     for extra in (*DECLARED, PARQUET):
         named = {Requirement(text).name for text in EXTRAS[extra.name]}
-        owners = {owner for module in extra.modules for owner in modules[module]}
+        owners = {owner for module in extra.modules for owner in owners_of(module)}
         assert owners == named, extra.name
     (everything,) = EXTRAS["all"]
     assert Requirement(everything).extras == {extra.name for extra in DECLARED}
@@ -219,10 +226,18 @@ def test_core_has_nothing_that_only_an_extra_needs(environment: CoreEnvironment)
         {module for extra in (*DECLARED, PARQUET) for module in extra.modules} - {"httpx2"}
     )
     script = (
-        "import sys; from importlib.util import find_spec; "
-        "print([name for name in sys.argv[1:] if find_spec(name)])"
+        "import sys; from runtime.extras import Extra; "
+        "print([name for name in sys.argv[1:] if not Extra('one', (name,), '').is_missing])"
     )
     assert environment.run([str(environment.python), "-c", script, *names])[1].strip() == "[]"
+
+
+def test_traces_that_are_asked_for_are_refused_at_the_start(
+    environment: CoreEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    said = environment.refusal(tmp_path / "data")
+    assert "pip install 'mneme[tracing]'" in said and len(said.strip().splitlines()) == 1
 
 
 @pytest.mark.long

@@ -109,6 +109,8 @@ class Call:
              what the flow ends with. Of a public write, `loaded` is what its `before` answered
     flow     name of the flow that made this call; the flow was admitted and is paid for as a whole,
              so this call is neither counted nor charged
+    trace    the span that it is part of, as a `traceparent` (runtime/tracing); "" where none is
+             recorded
     """
 
     operation: str
@@ -134,6 +136,7 @@ class Call:
     preflight: bool = False
     admitted: bool = False
     fingerprint_before: bytes = b""
+    trace: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Call, _fields_of_call(
@@ -175,8 +178,8 @@ class Reply:
 
 
 class Due(NamedTuple):
-    """An unfinished job: when it is to run (Unix milliseconds), whose it is, and its concurrency
-    group ("": the shard's own).
+    """An unfinished job: when it is to run (Unix milliseconds), whose it is, its concurrency group
+    ("": the shard's own), and the span of what queued it (`Call.trace`).
     """
 
     run_at: int
@@ -184,6 +187,7 @@ class Due(NamedTuple):
     tenant: int
     job_id: str
     group: str = ""
+    trace: str = ""
 
 
 _fields_of_call = attrgetter(*(field.name for field in dataclasses.fields(Call)))

@@ -270,7 +270,8 @@ def _store(ctx: WriteContext, ordinal: int, row: JobRow, before: JobRow | None) 
     if row.status in (QUEUED, PROCESSING):
         due.put((row.run_at, ctx.scope.tenant, row.id), row.group.encode())
     if row.status == QUEUED:
-        ctx.due.append(Due(row.run_at, ctx.scope.slot, ctx.scope.tenant, row.id, row.group))
+        of = "" if before is not None else ctx.call.trace
+        ctx.due.append(Due(row.run_at, ctx.scope.slot, ctx.scope.tenant, row.id, row.group, of))
     ctx[JOBS].put((ordinal,), row)
 
 

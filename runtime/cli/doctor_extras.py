@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from runtime import tracing
 from runtime.api.plugin import Plugin
 from runtime.cli.doctor import Finding
 from runtime.extras import CLUSTER, Extra
@@ -17,7 +18,11 @@ def examine(settings: Settings, plugins: Iterable[Plugin]) -> Iterator[Finding]:
     settings ask for: without it the service does not start.
     """
     by_command: dict[str, list[Extra]] = {}
-    for extra in (CLUSTER, *(extra for plugin in plugins for extra in plugin.extras)):
+    for extra in (
+        CLUSTER,
+        tracing.EXTRA,
+        *(extra for plugin in plugins for extra in plugin.extras),
+    ):
         by_command.setdefault(extra.command, []).append(extra)
     there = []
     for command, extras in sorted(by_command.items()):

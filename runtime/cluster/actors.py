@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from runtime import tracing
 from runtime.cluster import nodes, unix_socket
 from runtime.cluster.batching import pack_replies, unpack_calls
 from runtime.cluster.process import (
@@ -50,6 +51,7 @@ class ShardActor:
     def __init__(self, settings: Settings, number: int, opener: str, node: str = ""):
         self._settings = settings = settings.on_node(os.environ)
         log_to_file(settings, shard_name(number))
+        tracing.start(shard_name(number, node))
         self._number = number
         self._node = node
         self._opener = opener
@@ -142,6 +144,7 @@ class ShardActor:
                 await self._shard.drain()
                 await self._shard.checkpoint()
                 await self._shard.close()
+                await asyncio.to_thread(tracing.stop)
                 unix_socket.remove(short_cut(self._settings, self._number))
 
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from typing import Any
 
+from runtime import tracing
 from runtime.api.operation import Call, Reply
 from runtime.api.plugin import Registry
 from runtime.cluster import actors, nodes, unix_socket
@@ -185,7 +186,10 @@ class RayShards:
         shard = self._shards.get(number)
         if shard is None:
             shard = self._shards[number] = self._found(number)
-        return await shard.queue(queue_of(self._operations[call.operation], call)).execute(call)
+        queue = shard.queue(queue_of(self._operations[call.operation], call))
+        with tracing.part("queue", queue.name, shard=number):
+            call.trace = tracing.carried()
+            return await queue.execute(call)
 
     def _found(self, number: int) -> _RayShard:
         return _RayShard(self._settings, number, self._map, self._own_node, self._release)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import orjson
 
+from runtime import tracing
 from runtime.api.mount import INSIDE, REQUEST, Application, Scope, Send
 from runtime.api.operation import Before, Call, Credential, Kind, Operation, Reply, Signed
 from runtime.api.operation import Flow as FlowOperation
@@ -192,7 +193,13 @@ class Gateway:
         self._in_flight += 1
         try:
             label = Label(_UNMATCHED)
-            await self._stalls.watch(self._serve(scope, receive, send, label), label)
+            span = (
+                tracing.part("request", "inside")
+                if INSIDE in scope
+                else tracing.request(scope["headers"])
+            )
+            with span:
+                await self._stalls.watch(self._serve(scope, receive, send, label), label)
         finally:
             self._in_flight -= 1
 
@@ -258,6 +265,7 @@ class Gateway:
         self._telemetry.request(label.operation, known, status, seconds)
         if self._requests is not None:
             self._requests.note(request_id, label.operation, known, status, seconds)
+        tracing.answered(label.operation, known, status, request_id)
 
     # --- the request ------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime import limits
+from runtime import limits, tracing
 from runtime.inference.language import Reading, unread
 from runtime.inference.language.parse import Parse, ToRead
 
@@ -253,7 +253,8 @@ class BoundedEmbedder(ABC):
             self._pace.add(len(asked), time.monotonic())
         self._stats["known_total"] += len(known)
         if missing:
-            computed = await self._within_bounds(missing)
+            with tracing.part("model", "embedder", texts=len(missing)):
+                computed = await self._within_bounds(missing)
             known.update(zip(missing, computed, strict=True))
             if is_query:
                 self._recent.remember(account, missing, computed)

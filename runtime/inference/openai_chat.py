@@ -29,7 +29,7 @@ import openai
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from runtime import limits
+from runtime import limits, tracing
 from runtime.errors import BadRequest, RateLimited, Unavailable, UpstreamFailed, UpstreamTimeout
 from runtime.inference.language_model import (
     Completion,
@@ -176,7 +176,8 @@ class OpenAiLanguageModel:
     async def stream(self, request: Mapping[str, Any]) -> Events:
         events = Events(self._sent_events(request), self.timeout_seconds)
         try:
-            await events.begin()
+            with tracing.part("model", "llm"):
+                await events.begin()
         except BaseException:
             await events.aclose()
             raise
@@ -206,13 +207,8 @@ class OpenAiLanguageModel:
 
     async def _asked(self, request: Mapping[str, Any], retries: int) -> dict[str, Any]:
         """One request -> the completion, once it looks like one."""
-        body = bytearray()
-        async with self._response(request, retries) as response:
-            with _classified():
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > limits.COMPLETION_BYTES_MAX:
-                        raise CompletionFailed("its answer is larger than any answer should be")
+        with tracing.part("model", "llm"):
+            body = await self._body(request, retries)
         try:
             answer = orjson.loads(body)
         except orjson.JSONDecodeError as broken:
@@ -224,6 +220,16 @@ class OpenAiLanguageModel:
         ):
             raise CompletionFailed("its answer has no choices")
         return answer
+
+    async def _body(self, request: Mapping[str, Any], retries: int) -> bytes:
+        body = bytearray()
+        async with self._response(request, retries) as response:
+            with _classified():
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > limits.COMPLETION_BYTES_MAX:
+                        raise CompletionFailed("its answer is larger than any answer should be")
+        return bytes(body)
 
     @contextlib.asynccontextmanager
     async def _response(

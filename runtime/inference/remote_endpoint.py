@@ -30,7 +30,7 @@ from typing import Any
 
 import httpx
 
-from runtime import limits
+from runtime import limits, tracing
 
 
 class EndpointFailed(Exception):
@@ -99,6 +99,11 @@ class RemoteEndpoint:
         """
         if self._client.is_closed:
             raise EndpointFailed(f"{self._name} is closed")
+        with tracing.part("endpoint", self._section):
+            return await self._tried(path, deadline, content)
+
+    async def _tried(self, path: str, deadline: float, content: dict[str, Any]) -> bytes:
+        """The body of a 200, after as many attempts as it takes and as there may be."""
         clock = asyncio.get_running_loop().time
         async with asyncio.timeout_at(deadline):
             for attempt in range(1, self._attempts_max + 1):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from runtime import cluster
+from runtime import cluster, tracing
 from runtime.installation import LayoutError, SecretsError, held
 from runtime.serve.haproxy import neighbour
 from runtime.serve.listening import HEALTH_PATH, StartError, check_http, free_port
@@ -51,6 +51,8 @@ def serve(
     """
     try:
         check_http(settings)
+        if (why := tracing.refusal()) is not None:
+            raise StartError(why)
         with held(settings.data_dir), Signals() as signals:
             run = run_on_ray if settings.engine == "ray" else run_locally
             return run(settings, signals, announce, module)

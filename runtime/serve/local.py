@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from runtime import cluster
+from runtime import cluster, tracing
 from runtime.installation import Layout
 from runtime.limits import LISTENERS_CLOSE_SECONDS_MAX
 from runtime.placement import PlacementTable
@@ -29,6 +29,7 @@ def run_locally(
     port = usable_port(settings)
     layout = prepared(settings)
     cluster.log_to_file(settings, LOG_NAME, sys.stderr)
+    tracing.start(LOG_NAME)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve_locally(settings, port, layout, signals, announce, module))
 
@@ -94,6 +95,7 @@ async def _serve_locally(
         except (StorageFailed, StoreError):
             if not shards.failed:  # else what fails here is what ended it
                 raise
+        tracing.stop()
     if shards.fenced:
         raise Superseded(shards.fenced)
     return cluster.EXIT_STORAGE_FAULT if shards.failed else 0

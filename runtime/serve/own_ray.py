@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from runtime import cluster
-from runtime.limits import STOP_SECONDS_MAX
+from runtime.limits import START_SECONDS_MAX, STOP_SECONDS_MAX
 from runtime.serve.listening import free_port, usable_port
 from runtime.serve.run_directory import RunDirectory
 from runtime.serve.stopping import stop_shards
@@ -105,6 +105,8 @@ def ray_environment(
         "RAY_SERVE_LOG_TO_STDERR": "0",
         "RAY_SERVE_METRICS_EXPORT_INTERVAL_MS": "5000",
         "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.2",
+        # A busy machine may need longer for a proxy than the 5 seconds Serve gives it.
+        "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": str(START_SECONDS_MAX),
         "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",
         # uvicorn would believe X-Forwarded-For of any client that comes from loopback, as HAProxy

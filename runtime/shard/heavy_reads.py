@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from runtime import tracing
 from runtime.api.operation import Call
 from runtime.errors import ValidationFailed
 from runtime.limits import (
@@ -87,11 +88,13 @@ class HeavyReads:
         """What `work` returns, on a snapshot in the account's turn. Raises ValidationFailed beyond
         a bound, RateLimited and Unavailable where too many wait.
         """
-        await self._turns.take(account)
-        # Whoever asked may leave; its turn is over when the thread is free again.
-        running = asyncio.get_running_loop().run_in_executor(self._threads, self._read, call, work)
-        running.add_done_callback(lambda _: self._turns.leave(account))
-        return await asyncio.shield(running)
+        loop = asyncio.get_running_loop()
+        with tracing.part("read", call.operation):
+            await self._turns.take(account)
+            # Whoever asked may leave; its turn is over when the thread is free again.
+            running = loop.run_in_executor(self._threads, self._read, call, work)
+            running.add_done_callback(lambda _: self._turns.leave(account))
+            return await asyncio.shield(running)
 
     def begin_no_more(self) -> None:
         """Refuse the reads that wait, and those that come."""

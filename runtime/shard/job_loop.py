@@ -9,6 +9,9 @@ the beginning of the attempt, are acknowledged (runtime/shard/durability.py). So
 write that a take-over would not find, and no former owner of a shard tells anybody anything. While
 the object store is away such a job waits, and its attempt is not counted twice.
 
+An attempt is a span under that of what queued its job, as long as the shard runs: that is kept in
+memory, and is forgotten where a job is due so late that nobody waits for it.
+
 A shard that stops lets its jobs reach their commit. Those that still prepare after a moment may
 hang on somebody else's server, or wait for a model that many others wait for, so they are left
 where they are: nothing of them is lost, they run again after the next start.
@@ -26,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
+from runtime import tracing
 from runtime.api import jobs
 from runtime.api.call import Due
 from runtime.api.context import ReadContext, WriteContext
@@ -59,6 +63,7 @@ class JobLoop:
         self._groups = ConcurrencyGroups(at_once)
         self._running: dict[asyncio.Task, Due] = {}
         self._held: dict[int, list[Due]] = {}
+        self._traces: dict[str, str] = {}  # of what runs, by its id
         self._wake = asyncio.Event()
         self._task: asyncio.Task | None = None
         self._runs: Counter[str] = Counter(dict.fromkeys(definitions, 0))
@@ -75,12 +80,18 @@ class JobLoop:
 
     def add(self, due: list[Due]) -> None:
         """Jobs that a commit made or put back."""
+        soon = self._parts.now_ms() + JOBS_WAITING_SECONDS * 1000
         for item in due:
+            item = item._replace(trace=self._trace(item) if item.run_at <= soon else "")
             if item.slot in self._held:
                 self._held[item.slot].append(item)
             else:
                 heapq.heappush(self._heap, item)
         self._wake.set()
+
+    def _trace(self, due: Due) -> str:
+        """Under what a job runs: what made it, or what it ran under when it put itself back."""
+        return due.trace or self._traces.get(due.job_id, "")
 
     async def hold(self, slots: Collection[int]) -> None:
         """Begin no further job of these slots, and let the running ones reach their commit, as far
@@ -175,9 +186,10 @@ class JobLoop:
                 self._groups.put(heapq.heappop(self._heap))
             while (due := self._groups.take()) is not None:
                 task = asyncio.get_running_loop().create_task(
-                    self._run_one(due.slot, due.tenant, due.job_id)
+                    self._run_one(due.slot, due.tenant, due.job_id, due.trace)
                 )
                 self._running[task] = due
+                self._traces[due.job_id] = due.trace
                 task.add_done_callback(self._ended)
             wait = (self._heap[0].run_at - self._parts.now_ms()) / 1000 if self._heap else None
             with contextlib.suppress(TimeoutError):
@@ -186,6 +198,7 @@ class JobLoop:
 
     def _ended(self, task: asyncio.Task) -> None:
         due = self._running.pop(task)
+        self._traces.pop(due.job_id, None)
         self._ending.discard(task)
         self._groups.done(due)
         self._wake.set()
@@ -197,7 +210,7 @@ class JobLoop:
             # forgotten until the next start.
             self.add([due._replace(run_at=self._parts.now_ms() + JOB_PUT_BACK_MS)])
 
-    async def _run_one(self, slot: int, number: int, job_id: str) -> None:
+    async def _run_one(self, slot: int, number: int, job_id: str, trace: str) -> None:
         REQUEST_ID.set(job_id)  # in what is logged from here on
         with self._parts.store.snapshot() as snapshot:
             found = self._background.owner(snapshot, slot, number)
@@ -215,13 +228,14 @@ class JobLoop:
         row = begun[0]
         if row is None:
             return
-        call = self._call(slot, job_id, row)
         self._runs[row.name] += 1
         if self._parts.registry.jobs[row.name].prepare is not None:
             await self._until_durable(written.sequence)
         try:
-            attempt = self._attempt(scope, principal, call, row)
-            await self._stalls.watch(attempt, Label(call.operation))
+            with tracing.job(trace, row.name, job_id, row.attempts):
+                call = self._call(slot, job_id, row)
+                attempt = self._attempt(scope, principal, call, row)
+                await self._stalls.watch(attempt, Label(call.operation))
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -289,4 +303,5 @@ class JobLoop:
             now_ms=self._parts.now_ms(),
             seed=os.urandom(32),
             request_id=job_id,
+            trace=tracing.carried(),
         )

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from runtime import tracing
 from runtime.api import tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Read, Reply
@@ -119,7 +120,8 @@ class Reads:
                 if ahead is not None:
                     ahead.leave()
                 raise
-            reply = await self._pool.run(operation, tenant, make, prepared, ahead)
+            with tracing.part("read", operation.name):
+                reply = await self._pool.run(operation, tenant, make, prepared, ahead)
         if operation.complete is not None:
             reply = formed(operation, await operation.complete(call, reply.body, parts.models))
         return reply, made[-1]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from runtime import tracing
 from runtime.api import access_tokens, erasures, jobs, metering, outbox, tenants
 from runtime.api.call import Due
 from runtime.api.context import COUNTERS, Environment, WriteContext
@@ -198,7 +199,9 @@ class Shard:
 
     async def execute(self, call: Call) -> Reply:
         """Answer one call. Raises StorageFailed only."""
-        reply = await self._stalls.watch(self._executed(call), Label(call.operation))
+        with tracing.resumed(call.trace, "shard", call.operation, shard=self.identity.shard):
+            call.trace = tracing.carried()
+            reply = await self._stalls.watch(self._executed(call), Label(call.operation))
         # Whatever it says was the shard's own to say when it was found out.
         return reply if self._durability is None else self._durability.let_out(reply)
 
@@ -251,7 +254,8 @@ class Shard:
     async def _acknowledged(self, reply: Reply) -> Reply:
         """The reply, once the commit that it tells of is as durable as the settings promise."""
         if self._durability is not None and reply.sequence:
-            await self._durability.acknowledge(reply.sequence)
+            with tracing.part("acknowledge", "log"):
+                await self._durability.acknowledge(reply.sequence)
         return reply
 
     async def order(self, step: str, *given: Any) -> Any:

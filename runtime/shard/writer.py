@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from runtime import tracing
 from runtime.api.call import Due
 from runtime.api.operation import Reply
 from runtime.api.plugin import Registry
@@ -116,7 +117,8 @@ class Writer:
             self._queue.put(waiting)
             # A caller that goes away must not take the write with it: the group is already on its
             # way.
-            return await asyncio.shield(waiting.future)
+            with tracing.part("commit", label):
+                return await asyncio.shield(waiting.future)
         finally:
             self._waiting -= 1
 

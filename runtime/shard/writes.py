@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+from runtime import tracing
 from runtime.api import tenants
 from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Reply, Write
@@ -103,4 +104,5 @@ class Writes:
                     outcome.metered += ctx.metered
             return outcome
 
-        await parts.writer.submit(run, "usage")
+        with tracing.apart():
+            await parts.writer.submit(run, "usage")

@@ -10,6 +10,7 @@ import sys
 import tomllib
 import venv
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,9 @@ class CoreEnvironment(Environment):
         said = directory / "said"
         super().__init__(directory, said)
         for distribution in (*required(PROJECT["dependencies"]), metadata.distribution(WEIGHTS)):
-            for name in _top_of(distribution):
+            for name in _links_to(distribution):
                 if not (self.own / name).exists():
+                    (self.own / name).parent.mkdir(parents=True, exist_ok=True)
                     (self.own / name).symlink_to(BESIDE / name)
         said.mkdir()
         script = (
@@ -136,7 +138,19 @@ def _that_apply(texts: Iterable[str], extra: str) -> list[Requirement]:
     return [one for one in given if not one.marker or one.marker.evaluate({"extra": extra})]
 
 
-def _top_of(distribution: metadata.Distribution) -> set[str]:
-    """Names of the files and folders that it has among the packages."""
-    first = {path.parts[0] for path in distribution.files or ()}
-    return first - {"..", "__pycache__"}
+def _links_to(distribution: metadata.Distribution) -> set[Path]:
+    """The files and folders that it alone has among the packages: below a namespace, which it
+    shares with others, those of its own.
+    """
+    named = [path.parts for path in distribution.files or ()]
+    return {_own_part(parts) for parts in named if parts[0] not in ("..", "__pycache__")}
+
+
+def _own_part(parts: tuple[str, ...]) -> Path:
+    above = (Path(*parts[:end]) for end in range(1, len(parts)))
+    return next((folder for folder in above if _is_own(folder)), Path(*parts))
+
+
+@cache
+def _is_own(folder: Path) -> bool:
+    return folder.suffix != "" or (BESIDE / folder / "__init__.py").exists()

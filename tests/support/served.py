@@ -87,6 +87,7 @@ class Served:
         settings: Mapping[str, Any] | None = None,
         port: int = 0,
         program: str = MNEME,
+        variables: Mapping[str, str] | None = None,
     ):
         self.data_dir, self.engine = data_dir, engine
         self.error_file = data_dir.with_name(data_dir.name + ".stderr")
@@ -97,6 +98,7 @@ class Served:
                 stderr=errors,
                 text=True,
                 cwd=ROOT,
+                env={**os.environ, **(variables or {})},
             )
         announcement = self.process.stdout.readline()
         if " at http" not in announcement:
@@ -177,13 +179,17 @@ class Served:
 
 
 @contextmanager
-def served(data_dir: Path, engine: str = "local", **settings: Any) -> Iterator[Served]:
+def served(
+    data_dir: Path,
+    engine: str = "local",
+    variables: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Iterator[Served]:
     """A running service; settings are written with two underscores: served(path,
-    write__ready_wait_ms=0).
+    write__ready_wait_ms=0). variables: of its environment, beside those of this process.
     """
-    service = Served(
-        data_dir, engine, {name.replace("__", "."): value for name, value in settings.items()}
-    )
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    service = Served(data_dir, engine, given, variables=variables)
     try:
         yield service
     finally:

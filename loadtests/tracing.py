@@ -1,0 +1,154 @@
+"""What traces cost a read: the same reads of a service that records none and of one that records
+every request, and of another checkout where one is named.
+
+    python loadtests/tracing.py [--rounds 60] [--requests 100] [--base DIR]
+
+    look-up  one memory by its id
+    search   the ten best for a question, each time another one
+    base     the checkout at DIR, such as one from before there were traces
+    off, on  no collector is named; every span goes to one, which this process is
+
+Each service is `mneme serve --engine local` in a process of its own, asked over HTTP by one client,
+in turns, a round each in an order that alternates, so that whatever else the machine does falls on
+all. What is measured is the processor time of the service's threads, the one that sends the spans
+among them, from /proc/PID/task/*/schedstat. Printed are medians over the rounds, microseconds a
+request, and medians of the ratios of rounds that were asked one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import itertools
+import json
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+MEMORIES = 200
+WARM_UP_ROUNDS = 5
+STOP_SECONDS_MAX = 60
+START = "import sys; from runtime.cli import main; sys.exit(main())"
+
+
+class Side:
+    """A service of one checkout, an account of it, and what its rounds cost."""
+
+    def __init__(self, checkout: Path, data_dir: Path, variables: dict[str, str]):
+        self.rounds: dict[str, list[float]] = {"look-up": [], "search": []}
+        where = ["--engine", "local", "--port", "0", "--data-dir", str(data_dir)]
+        config = ["--config", str(checkout / "configs/local.yaml")]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", START, "serve", *where, *config],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": f"{checkout}:{checkout}/runtime/author", **variables},
+        )
+        assert self._process.stdout is not None
+        announced = self._process.stdout.readline()
+        self._connection = http.client.HTTPConnection(announced.rpartition("//")[2].strip())
+        self._headers = {"Content-Type": "application/json"}
+        account = {"email": "a@example.com", "password": secrets.token_hex(), "full_name": "Ada"}
+        token = self._ask("POST", "/v1/auth/register", account)["access_token"]
+        self._headers["Authorization"] = f"Bearer {token}"
+        texts = [f"Parcel {number} went to depot {number % 7}." for number in range(MEMORIES)]
+        batch = {"memories": [{"content": text} for text in texts], "wait_for_index": True}
+        self._ids = self._ask("POST", "/v1/memories/batch", batch)["memory_ids"]
+
+    def round(self, requests: int) -> None:
+        begun = self._nanoseconds()
+        for number in range(requests):
+            self._ask("GET", f"/v1/memories/{self._ids[number % MEMORIES]}", None)
+        looked_up = self._nanoseconds()
+        for _ in range(requests):
+            question = f"Where did parcel {secrets.randbelow(10**9)} go?"
+            self._ask("POST", "/v1/search", {"query": question})
+        self.rounds["look-up"].append((looked_up - begun) / requests / 1000)
+        self.rounds["search"].append((self._nanoseconds() - looked_up) / requests / 1000)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(STOP_SECONDS_MAX)
+
+    def _ask(self, method: str, path: str, body: Any) -> Any:
+        content = None if body is None else json.dumps(body)
+        self._connection.request(method, path, content, self._headers)
+        answer = self._connection.getresponse()
+        said = answer.read()
+        if answer.status not in (200, 201):
+            raise SystemExit(f"{path} was answered {answer.status}: {said[:200]!r}.")
+        return json.loads(said)
+
+    def _nanoseconds(self) -> int:
+        tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks)
+
+
+@contextmanager
+def collector() -> Iterator[str]:
+    """The URL of one that takes everything and looks at nothing."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def measured(rounds: int, requests: int, base: Path | None) -> dict[str, Any]:
+    with ExitStack() as opened:
+        directory = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="mneme-traces-")))
+        told = {"OTEL_EXPORTER_OTLP_ENDPOINT": opened.enter_context(collector())}
+        checkouts = {"off": (ROOT, {}), "on": (ROOT, told)}
+        if base is not None:
+            checkouts = {"base": (base.resolve(), {}), **checkouts}
+        sides = {}
+        for name, (checkout, variables) in checkouts.items():
+            sides[name] = Side(checkout, directory / name, variables)
+            opened.callback(sides[name].stop)
+        for number in range(rounds + WARM_UP_ROUNDS):
+            for side in list(sides.values())[:: 1 if number % 2 else -1]:
+                side.round(requests)
+    figures: dict[str, Any] = {}
+    for kind in ("look-up", "search"):
+        taken = {name: side.rounds[kind][WARM_UP_ROUNDS:] for name, side in sides.items()}
+        figures[kind] = {f"{name}_us": round(statistics.median(t), 1) for name, t in taken.items()}
+        for less, more in itertools.pairwise(taken):
+            ratios = [b / a for a, b in zip(taken[less], taken[more], strict=True)]
+            figures[kind][f"{more}/{less}"] = round(statistics.median(ratios), 4)
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What traces cost a read.")
+    parser.add_argument("--rounds", type=int, default=60, help="of each side (%(default)s)")
+    parser.add_argument("--requests", type=int, default=100, help="of a round (%(default)s)")
+    parser.add_argument("--base", type=Path, help="another checkout to compare with")
+    given = parser.parse_args()
+    print(json.dumps(measured(given.rounds, given.requests, given.base), indent=2))
+
+
+if __name__ == "__main__":
+    main()
