@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-MEMORIES = 200
+MEMORIES = 100
 WARM_UP_ROUNDS = 5
 STOP_SECONDS_MAX = 60
 START = "import sys; from runtime.cli import main; sys.exit(main())"
