@@ -175,15 +175,15 @@ def check_traces(service: Served, traces: Collector, way: dict[str, list[str]]) 
     asking = Asking(service)
     create, search = "memories.create", "search.search"
     written = asking("/v1/memories", {"content": f"Ada has a {WORD} plan for Berlin."}, 201)
-    spans = traces.trace(written, create, "commit run graph.read")
     to_shard = [f"shard {create}", *way[create], create]
-    assert above(spans, f"commit {create}") == [f"commit {create}", *to_shard]
     run = ["commit run graph.read", "job graph.read", *to_shard]
+    spans = traces.trace(written, f"commit {create}", *run)
+    assert above(spans, f"commit {create}") == [f"commit {create}", *to_shard]
     assert above(spans, "commit run graph.read") == run
 
     searched = asking("/v1/search", {"query": f"Which {WORD} plan has Ada?"}, 200)
-    spans = traces.trace(searched, search)
     to_shard = [f"shard {search}", *way[search], search]
+    spans = traces.trace(searched, f"read {search}", "model embedder", *to_shard)
     assert above(spans, f"read {search}") == [f"read {search}", *to_shard]
     assert above(spans, "model embedder") == ["model embedder", *to_shard]
 
@@ -206,6 +206,7 @@ def test_one_trace_leads_through_the_processes_on_ray(
     way = {"memories.create": ["queue slow_write"], "search.search": ["queue slow_read"]}
     check_traces(service_on_ray, traces, way)
     trace = Asking(service_on_ray)("/v1/search", {"query": "Who?"}, 200)
-    by_name = {span.name: span.process for span in traces.trace(trace, "search.search")}
+    names = ("search.search", "queue slow_read", "shard search.search", "model embedder")
+    by_name = {span.name: span.process for span in traces.trace(trace, *names)}
     assert by_name["search.search"] == by_name["queue slow_read"] == "gateway-0"
     assert by_name["shard search.search"] == by_name["model embedder"] == "shard-0"
