@@ -46,6 +46,7 @@ NOT_RUN = {
     "it changes the installation": 1,
     "it changes the system": 1,
     "it installs elsewhere": 1,
+    "it installs into the service; it has a test of its own": 2,
     "it needs Docker": 1,
     "several nodes": 2,
     "the file is yours": 1,

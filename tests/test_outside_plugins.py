@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +15,22 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.commands import mneme
-from tests.support.environments import PluginEnvironment
+from tests.support.environments import BESIDE, Environment, PluginEnvironment
 from tests.support.served import PASSWORD, Served
 
 pytestmark = pytest.mark.slow
 
 EXAMPLE = ROOT / "examples" / "plugin_bookmarks"
 CONFIG = ("--config", ROOT / "configs/test.yaml")
+# An installation of the test's own: its settings, a free port, and pip that asks no index.
+HERE = {
+    "MNEME_CONFIG": str(ROOT / "configs/test.yaml"),
+    "MNEME_HTTP__PORT": "0",
+    "MNEME_ENGINE": "local",
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",  # "off" is how pip's variable says that there is none
+}
+TEXT = {"stdout": subprocess.PIPE, "text": True}
 PYPROJECT = """\
 [build-system]
 requires = ["setuptools>=70"]
@@ -218,6 +232,46 @@ def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvir
     assert status == 1 and "plugin raising: mneme-plugin-troubles 0.2.0, which" in said
     assert "✗ plugin broken: mneme-plugin-troubles 0.2.0 cannot be loaded: OSError: no such" in said
     assert "✓ plugin bookmarks: mneme-plugin-bookmarks 0.1.0, 3 operations" in said
+
+
+def test_the_five_commands_of_the_guide_lead_to_an_answer(tmp_path: Path) -> None:
+    """As they are printed, but for the key and the address; then it is removed as is printed, too."""
+    guide = (ROOT / "docs/guides/plugins.md").read_text()
+    fences = re.findall(r"^```bash\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    install, doctor, serve, key, ask, remove = "".join(fences).splitlines()
+    printed = re.findall(r"^```text\n(.*?)\n```$", guide, re.DOTALL | re.MULTILINE)
+    fresh = Environment(tmp_path, BESIDE)
+    (tmp_path / ".venv").symlink_to(fresh.python.parents[1])
+    (tmp_path / "examples").mkdir()
+    shutil.copytree(EXAMPLE, tmp_path / "examples" / EXAMPLE.name)
+
+    def run(line: str, **environment: str) -> str:
+        given = {**os.environ, **HERE, "MNEME_DATA_DIR": str(tmp_path / "data"), **environment}
+        given.pop("PYTHONPATH", None)
+        words = ["bash", "-euc", line]
+        return subprocess.run(words, cwd=tmp_path, env=given, check=True, **TEXT).stdout
+
+    run(install)
+    assert printed[0] in run(doctor)
+    environment = {**os.environ, **HERE, "MNEME_DATA_DIR": str(tmp_path / "data")}
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec {serve}"], cwd=tmp_path, env=environment, **TEXT
+    )
+    try:
+        announced = itertools.takewhile(lambda line: not line.startswith("  try"), process.stdout)
+        url, api_key = re.search(
+            r" at (\S+)$.*?(mem_sk_\w+)", "".join(announced), re.DOTALL | re.MULTILINE
+        ).groups()
+        assert key == "export API_KEY=mem_sk_…"
+        answer = json.loads(run(ask.replace("http://127.0.0.1:8000", url), API_KEY=api_key))
+        assert answer.pop("id").startswith("bmk_")
+        assert answer.items() < json.loads(printed[1]).items()
+    finally:
+        process.terminate()
+        process.communicate()
+    run(remove)
+    said = run(f"{doctor} || true")
+    assert "plugin bookmarks is not there, and its rows are: bookmarks." in said
 
 
 def test_its_own_tests_pass(environment: PluginEnvironment) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mneme
+from mneme import last_ordinal
 from mneme.testing import Harness, check_plugin
 from runtime.api.operation import Idempotency, Read, View, Write
 from runtime.api.plugin import Plugin
@@ -145,6 +146,10 @@ def test_what_needs_an_extra_of_the_package_names_its_line(tmp_path: Path) -> No
             ["retriever notes.near: a search by it alone is degraded: notes.near_unavailable"],
         ),
         (replace(NOTES_PLUGIN, id_prefixes=()), ["ids that begin with nte_"]),
+        (
+            replace(NOTES_PLUGIN, checks=(crash, mneme.Counter("notes", last_ordinal(NOTES)))),
+            ["one of its checks fails with RuntimeError", "counter notes stands at -1, but 1 is"],
+        ),
         (replace(NOTES_PLUGIN, erase=None), ["must say how that is erased and exported"]),
         (replace(NOTES_PLUGIN, erase=lambda ctx: {}), ["leaves rows of table notes.rows"]),
         (replace(NOTES_PLUGIN, erase=crash), ["its erasure fails with RuntimeError"]),

@@ -154,6 +154,7 @@ def _lived(service: Harness, plugin: Plugin, live: Live | None) -> Iterator[str]
     service.settle()
     for retriever in plugin.retrievers:
         yield from _searched(service, retriever, me)
+    yield from _verified(service, plugin, me)
     yield from _taken_along(service, plugin, me)
     yield from _erased(service, plugin, me)
 
@@ -192,6 +193,16 @@ def _context(service: Harness, kind: type[Any], reader: Reader, me: str) -> Any:
     principal, scope = service.account_of(me)
     call = Call("contract", scope.slot, int(time.time() * 1000), b"s" * 32, "contract")
     return kind(reader, scope, call, service.shard.environment, principal)
+
+
+def _verified(service: Harness, plugin: Plugin, me: str) -> Iterator[str]:
+    with service.shard.store.snapshot() as snapshot:
+        ctx = _context(service, ReadContext, snapshot, me)
+        for check in plugin.checks:
+            try:
+                yield from (f"its checks find in {each.table}: {each.what}" for each in check(ctx))
+            except Exception as failed:  # as below
+                yield f"one of its checks fails with {type(failed).__name__}: {failed}"
 
 
 def _taken_along(service: Harness, plugin: Plugin, me: str) -> Iterator[str]:
