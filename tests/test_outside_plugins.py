@@ -235,7 +235,7 @@ def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvir
 
 
 def test_the_five_commands_of_the_guide_lead_to_an_answer(tmp_path: Path) -> None:
-    """As they are printed, but for the key and the address; then it is removed as is printed, too."""
+    """As they are printed, but for key and address; then it is removed as is printed, too."""
     guide = (ROOT / "docs/guides/plugins.md").read_text()
     fences = re.findall(r"^```bash\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
     install, doctor, serve, key, ask, remove = "".join(fences).splitlines()
