@@ -124,10 +124,9 @@ class Placement:
         ends = [first for first, _ in written.owners[1:]] + [SLOTS]
         owners: list[int] = []
         for (first, shard), end in zip(written.owners, ends, strict=True):
-            if not 0 <= shard < len(written.shards):
-                raise ValueError(f"it gives slots to shard {shard}, which it does not have")
             owners += [shard] * (end - first)
-        if len(owners) != SLOTS:
+        shards = range(len(written.shards))
+        if len(owners) != SLOTS or not all(shard in shards for _, shard in written.owners):
             raise ValueError("it does not give each slot a shard")
         return cls(
             written.version,

@@ -34,6 +34,7 @@ OPENER = "tests.support.tiny_app:open_shard"
 STOP_SECONDS_MAX = 60
 BIN = Path(sys.executable).parent
 NO_TOKEN = {"RAY_AUTH_MODE": "disabled"}  # as an operator does who keeps others out by the network
+PATIENT = {"RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60"}  # Serve's 5 are few beside other tests
 
 
 class Cluster:
@@ -61,7 +62,7 @@ class Cluster:
         ]
         self.process = subprocess.Popen(
             command,
-            env={**os.environ, **NO_TOKEN},
+            env={**os.environ, **NO_TOKEN, **PATIENT},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
