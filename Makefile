@@ -20,6 +20,11 @@ FAST := -m "not ray and not slow" tests/test_house.py tests/test_glossary.py tes
 # What clients/typescript is made and tested with, once it is called for.
 NODE_MODULES := { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent; }
 
+# Debian and its kin get Chromium from their packages, as root.
+CHROMIUM := { { command -v chromium && command -v chromedriver; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } || { \
+	echo "These tests need Chromium and its chromedriver (as root on Debian: apt install chromium chromium-driver)." >&2; exit 1; }; }
+
 # Each process that a test starts would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
@@ -55,20 +60,20 @@ test-fast: build
 test-long: build
 	@$(PYTEST) $(SPREAD) --long --timeout 3600 $(ARGS)
 
-# The dashboard in Chromium, which Debian and its kin get from their packages, as root.
+# The dashboard in Chromium.
 test-browser: build
-	@command -v chromedriver >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && \
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } || { \
-		echo "The browser tests need Chromium and its chromedriver (as root on Debian: apt install chromium chromium-driver)." >&2; exit 1; }
+	@$(CHROMIUM)
 	@$(PYTEST) tests/browser $(ARGS)
 
 # clients/integrations, each with its framework in an environment of its own: make test-integrations ARGS="langgraph"
 test-integrations: build
 	@$(BIN)/python -m tests.clients.run_integrations $(ARGS)
 
-# The TypeScript client against a service of its own, and its package in an empty project. Node 20 or newer, and npm.
+# The TypeScript client against a service of its own, and its package in an empty project, in Chromium and in workerd. Node 20 or
+# newer, and npm.
 test-clients: build
 	@command -v npm >/dev/null || { echo "The tests of clients/typescript need Node 20 or newer, and npm." >&2; exit 1; }
+	@$(CHROMIUM)
 	@cd clients/typescript && $(NODE_MODULES) && npm run --silent typecheck && npm test --silent -- $(ARGS)
 
 check: build audit

@@ -28,6 +28,7 @@ VALIDATION_FINDINGS_MAX = 100
 HEALTH_SECONDS_MAX = 5
 METRICS_KEPT_SECONDS = 1
 RETRY_AFTER_SECONDS = 1
+PREFLIGHT_KEPT_SECONDS = 600  # by a browser that asked whether a page may
 
 # --- pages ----------------------------------------------------------------------------------------
 PAGE_ITEMS_DEFAULT = 50

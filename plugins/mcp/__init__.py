@@ -14,7 +14,7 @@ Choices:
   out by themselves.
 - Where the protocol's package is not installed, whoever has a valid credential is told so: 501.
 - Nothing is granted for where a request comes from, so any Host will do. An Origin header must name
-  that same host: a page of another site has no business here.
+  that same host, or be one of `http.cors_origins`: a page of another site has no business here.
 """
 
 from __future__ import annotations

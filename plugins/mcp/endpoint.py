@@ -27,13 +27,13 @@ _PASSED_ON = ("content-type", "www-authenticate", "retry-after", "x-ratelimit-li
 class Endpoint:
     """The ASGI application behind /mcp."""
 
-    def __init__(self, client: InProcessClient):
-        self._client = client
+    def __init__(self, client: InProcessClient, origins: frozenset[str]):
+        self._client, self._origins = client, origins
         self._server: Application | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
-        _check_origin(headers)
+        _check_origin(headers, self._origins)
         body = await self._client.body(scope, receive)
         if scope["method"] != "POST" or _method(body) not in ASKING or MCP.is_missing:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
@@ -66,10 +66,12 @@ def _load(client: InProcessClient) -> Application:
     return mcp_server.application(client, REFUSED)
 
 
-def _check_origin(headers: Mapping[bytes, bytes]) -> None:
+def _check_origin(headers: Mapping[bytes, bytes], origins: frozenset[str]) -> None:
+    """origins: that may besides the service's own."""
     origin = headers.get(b"origin", b"").decode("latin-1")
     if (
         origin
+        and origin not in origins
         and urlsplit(origin).netloc.lower() != headers.get(b"host", b"").decode("latin-1").lower()
     ):
         raise PermissionDenied("Pages of another origin may not use this address.", param="Origin")
@@ -108,4 +110,4 @@ def claims(path: str, headers: Mapping[bytes, bytes]) -> bool:
 
 
 def build(client: InProcessClient, settings: Settings) -> Application:
-    return Endpoint(client)
+    return Endpoint(client, frozenset(settings.http.cors_origins))

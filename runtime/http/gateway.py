@@ -35,6 +35,7 @@ from runtime.http.arriving import Arrival, Arriving
 from runtime.http.bodies import ClientLeft, Headers, Receive, T, unless_left
 from runtime.http.client_address import Callers
 from runtime.http.credentials import check_watcher, read_authorization
+from runtime.http.cross_origin import CrossOrigin
 from runtime.http.flow import Flow
 from runtime.http.in_process_client import GatewayClient
 from runtime.http.own_operations import OwnOperations
@@ -77,7 +78,7 @@ _SINGLE = (
     b"if-match",
 )
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-_UNMATCHED = "unmatched"
+_UNMATCHED, _PREFLIGHT = "unmatched", "preflight"
 _ENTROPY_BYTES = 16 + 32  # one request to the system for a request id and a call's seed
 
 
@@ -148,6 +149,7 @@ class Gateway:
             models,
         )
         self._settings, self._callers = settings, Callers(settings)
+        self._cross_origin = CrossOrigin(settings.http.cors_origins, self._callers)
         self._stalls = LoopStalls(telemetry.stall)
         self._offset = settings.clock.offset_seconds
         self._under_way = self._calls = (
@@ -215,13 +217,17 @@ class Gateway:
         reply: Reply | None = None
         status = 0  # that has been sent
         secure = self._callers.came_securely(scope, headers)
+        send = self._cross_origin.shared(headers, send)
         self._under_way += 1
         try:
             _check_sizes(scope, pairs)
             if b"host" not in headers and scope.get("http_version") == "1.1":
                 raise BadRequest("HTTP/1.1 requires the Host header.", param="Host")
-            mounted = self._mounted(scope, headers)
-            if mounted is not None:
+            reply = self._cross_origin.preflight(scope, headers)
+            mounted = None if reply is not None else self._mounted(scope, headers)
+            if reply is not None:
+                label.operation = _PREFLIGHT
+            elif mounted is not None:
                 label.operation, application = mounted
                 status = await self._through(
                     application, scope, headers, receive, send, request_id, started

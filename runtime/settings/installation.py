@@ -5,6 +5,7 @@ runs on and which models it calls.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +19,24 @@ AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().abs
 
 PluginName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,39}$")]
 ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+
+
+_ORIGIN = re.compile(
+    r"(?!https:.*:443$|http:.*:80$)[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[1-9]\d{0,4})?"
+)
+
+
+def _exact(origin: str) -> str:
+    """An origin as browsers write it. Raises ValueError."""
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError(
+            "each is one exact origin as browsers write it, such as https://app.example or "
+            "http://localhost:5173: lower case, no path, no *, and no port that its scheme implies"
+        )
+    return origin
+
+
+ExactOrigin = Annotated[str, AfterValidator(_exact)]
 
 
 class Plugins(Section, frozen=True):
@@ -56,6 +75,13 @@ class Http(Section, frozen=True):
     trusted_proxies: tuple[str, ...] = Field(
         default=(),
         description="Addresses or networks of proxies whose X-Forwarded-* headers count.",
+    )
+    cors_origins: tuple[ExactOrigin, ...] = Field(
+        default=(),
+        description=(
+            "Origins whose pages may call the API from a browser, such as https://app.example; "
+            "each exactly, never *."
+        ),
     )
     metrics_token: SecretStr | None = Field(
         default=None,

@@ -3,22 +3,14 @@
  * there: what it installs is installed, and each of its examples passes the type checker, runs, and
  * prints what is printed.
  */
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 
 import ts from "typescript";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 
-const HERE = fileURLToPath(new URL("..", import.meta.url));
-const README = readFileSync(join(HERE, "README.md"), "utf8");
-const FENCES = Array.from(
-  README.matchAll(/^```(\w+)\n([^]*?)^```$/gm),
-  ([, language = "", text = ""]) => ({ language, text }),
-);
+import { FENCES, HERE, project, run, type Project } from "./project.js";
+
 const AGENT = {
   name: "agent",
   text: readFileSync(join(HERE, "examples/agent.ts"), "utf8"),
@@ -47,37 +39,18 @@ const EXAMPLES = [...SHOWN, AGENT];
 // Scores differ from time to time.
 const CHANGES = /0\.\d\d/g;
 
-const run = promisify(execFile);
-const directory = mkdtempSync(join(tmpdir(), "mneme-package-"));
-const environment = {
-  ...process.env,
-  MNEME_BASE_URL: inject("url"),
-  MNEME_API_KEY: inject("readersKey"),
-  LLM_BASE_URL: inject("model"),
-  npm_config_prefer_offline: "true",
-  npm_config_audit: "false",
-  npm_config_fund: "false",
-};
-
-async function shell(command: string, cwd: string): Promise<string> {
-  return (await run("bash", ["-euc", command], { cwd, env: environment })).stdout;
-}
+let installed: Project;
 
 beforeAll(async () => {
-  const [build, install, sdk] = FENCES.filter(({ language }) => language === "bash");
-  const building = build!.text.replace("cd clients/typescript && npm ci && ", "");
-  await shell(building.replace("npm pack", `npm pack --pack-destination ${directory}`), HERE);
-  writeFileSync(join(directory, "package.json"), '{"private": true, "type": "module"}');
-  const [installing, exporting] = install!.text.split("\n");
-  expect(exporting).toMatch(/^export MNEME_BASE_URL=\S+ MNEME_API_KEY=/);
-  await shell(installing!.replace("path/to", directory), directory);
-  await shell(sdk!.text, directory);
+  installed = await project();
+  const sdk = FENCES.filter(({ language }) => language === "bash")[2]!;
+  await installed.shell(sdk.text);
 });
 
-afterAll(() => rmSync(directory, { recursive: true }));
+afterAll(() => installed.remove());
 
 test("the package holds what it needs and nothing else", async () => {
-  const listed = await shell("cd node_modules/mneme-client && find . -type f | sort", directory);
+  const listed = await installed.shell("cd node_modules/mneme-client && find . -type f | sort");
   const files = listed.trim().split("\n");
   expect(files).toContain("./README.md");
   expect(files).toContain("./dist/ai.d.ts");
@@ -87,7 +60,7 @@ test("the package holds what it needs and nothing else", async () => {
 
 test("the examples pass the type checker", () => {
   const files = EXAMPLES.map(({ name, text }) => {
-    const file = join(directory, `${name}.ts`);
+    const file = join(installed.directory, `${name}.ts`);
     writeFileSync(file, `${text}\nexport {};\n`);
     return file;
   });
@@ -114,10 +87,10 @@ test("the examples pass the type checker", () => {
 test.each(EXAMPLES)("$name prints what is printed", async ({ name, text, printed }) => {
   const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ES2022 };
   const made = ts.transpileModule(text, { compilerOptions: options }).outputText;
-  writeFileSync(join(directory, `${name}.mjs`), made);
+  writeFileSync(join(installed.directory, `${name}.mjs`), made);
   const { stdout, stderr } = await run("node", [`${name}.mjs`], {
-    cwd: directory,
-    env: environment,
+    cwd: installed.directory,
+    env: installed.environment,
   });
   expect(stderr).toBe("");
   expect(stdout.replace(CHANGES, "…").trim()).toBe(printed.replace(CHANGES, "…").trim());
