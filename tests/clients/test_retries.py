@@ -135,6 +135,22 @@ def test_the_attempts_are_counted(calling: Any) -> None:
         assert len(service.received) == SOON.attempts_max
 
 
+def test_no_attempt_begins_when_the_time_is_over() -> None:
+    hasty = Retries(attempts_max=100, first_seconds=0.001, seconds_max=0)
+
+    async def awaiting(url: str) -> None:
+        async with AsyncMneme(base_url=url, retries=hasty) as client:
+            await client.memories.get("mem_1")
+
+    with endpoint(hangs_up) as service, Mneme(base_url=service.url, retries=hasty) as client:
+        with pytest.raises(ConnectionFailed):
+            client.memories.get("mem_1")
+        assert len(service.received) == 1
+        with pytest.raises(ConnectionFailed):
+            asyncio.run(awaiting(service.url))
+        assert len(service.received) == 2
+
+
 @pytest.mark.parametrize("given", ["path", "bytes", "stream"])
 def test_a_file_is_sent_again_from_where_it_began(given: str, tmp_path: Path, calling: Any) -> None:
     path = tmp_path / "notes.txt"

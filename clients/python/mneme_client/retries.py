@@ -30,12 +30,16 @@ class Retries:
     wait_seconds_max         longest wait of its own accord
     retry_after_seconds_max  a service that asks for a longer wait gets none: the error is raised at
                              once
+    seconds_max              no attempt begins later after the first one, so that a service which
+                             takes calls and answers none holds nobody up for longer than this and
+                             one time-out
     """
 
     attempts_max: int = 8
     first_seconds: float = 0.25
     wait_seconds_max: float = 8.0
     retry_after_seconds_max: float = 60.0
+    seconds_max: float = 240.0
 
     def wait(self, attempt: int, error: MnemeError, *, repeatable: bool) -> float | None:
         """Seconds to wait after this attempt, the first being 1, before the next one; None where

@@ -45,15 +45,16 @@ class _Base:
             "content": request.content(),
         }
 
-    def _wait(self, request: Request, attempt: int, error: MnemeError) -> float:
+    def _until(self, request: Request) -> float:
+        """When the last attempt of a call that begins may begin, by the monotonic clock."""
+        until = time.monotonic() + self.retries.seconds_max
+        return until if request.until is None else min(until, request.until)
+
+    def _wait(self, request: Request, attempt: int, error: MnemeError, until: float) -> float:
         """Seconds until the next attempt; raises the error where there is none."""
         seconds = self.retries.wait(attempt, error, repeatable=request.repeatable)
         stream_is_gone = request.upload is not None and not request.upload.repeatable
-        if (
-            seconds is None
-            or stream_is_gone
-            or (request.until is not None and time.monotonic() + seconds > request.until)
-        ):
+        if seconds is None or stream_is_gone or time.monotonic() + seconds > until:
             raise error
         return seconds
 
@@ -102,13 +103,13 @@ class Transport(_Base):
         """A success, read to its end unless it is a stream. Raises ApiError and
         ConnectionFailed.
         """
-        attempt = 0
+        attempt, until = 0, self._until(request)
         while True:
             attempt += 1
             try:
                 return self._attempt(request, stream)
             except MnemeError as error:
-                seconds = self._wait(request, attempt, error)
+                seconds = self._wait(request, attempt, error, until)
             time.sleep(seconds)
 
     def _attempt(self, request: Request, stream: bool) -> httpx.Response:
@@ -161,13 +162,13 @@ class AsyncTransport(_Base):
         """A success, read to its end unless it is a stream. Raises ApiError and
         ConnectionFailed.
         """
-        attempt = 0
+        attempt, until = 0, self._until(request)
         while True:
             attempt += 1
             try:
                 return await self._attempt(request, stream)
             except MnemeError as error:
-                seconds = self._wait(request, attempt, error)
+                seconds = self._wait(request, attempt, error, until)
             await asyncio.sleep(seconds)
 
     async def _attempt(self, request: Request, stream: bool) -> httpx.Response:

@@ -27,6 +27,11 @@ export interface Retries {
   waitMsMax: number;
   /** A service that asks for a longer wait gets none: the error is thrown at once. */
   retryAfterMsMax: number;
+  /**
+   * No attempt begins later after the first one, so that a service which takes calls and answers
+   * none holds nobody up for longer than this and one time-out.
+   */
+  totalMsMax: number;
 }
 
 export const RETRIES: Retries = {
@@ -34,6 +39,7 @@ export const RETRIES: Retries = {
   firstMs: 250,
   waitMsMax: 8_000,
   retryAfterMsMax: 60_000,
+  totalMsMax: 240_000,
 };
 
 /**

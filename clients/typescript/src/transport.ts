@@ -90,12 +90,13 @@ export class Transport {
         throw new TypeError(`${JSON.stringify(id)} names nothing.`);
       }
     }
+    const until = Math.min(call.until ?? Infinity, Date.now() + this.#retries.totalMsMax);
     for (let attempt = 1; ; attempt += 1) {
       try {
         return (await this.#attempt(call, headers)) as T;
       } catch (error) {
         const ms = waitAfter(attempt, error, !call.once, this.#retries);
-        if (ms === undefined || (call.until !== undefined && Date.now() + ms > call.until)) {
+        if (ms === undefined || Date.now() + ms > until) {
           throw error;
         }
         await pause(ms, call.options.signal);

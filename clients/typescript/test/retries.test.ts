@@ -56,6 +56,15 @@ test("what does not answer in time is sent again under the same key", async () =
   });
 });
 
+test("no attempt begins when the time is over", async () => {
+  await withEndpoint([hangsUp], async (service) => {
+    const retries = { attemptsMax: 100, firstMs: 1, totalMsMax: 0 };
+    const client = new Mneme({ baseUrl: service.url, apiKey: "k", retries });
+    await expect(client.memories.get("mem_1")).rejects.toBeInstanceOf(ConnectionFailed);
+    expect(service.received).toHaveLength(1);
+  });
+});
+
 test("each call has a key of its own unless it is given one", async () => {
   await withEndpoint([answers(MEMORY, 201)], async (service) => {
     const client = calling(service);
@@ -153,7 +162,7 @@ test("a signal ends a call and its waits, with its own reason", async () => {
 });
 
 test("waits grow, spread and end", () => {
-  const patience = { attemptsMax: 20, firstMs: 250, waitMsMax: 8_000, retryAfterMsMax: 60_000 };
+  const patience = { ...RETRIES, attemptsMax: 20, firstMs: 250, waitMsMax: 8_000 };
   const lost = new ConnectionFailed("gone", true);
   for (let attempt = 1; attempt < 20; attempt += 1) {
     const longest = Math.min(8_000, 250 * 2 ** (attempt - 1));
