@@ -20,9 +20,10 @@ What each takes:
                                                         exists
     content                                  contains, icontains
 
-`null` matches what a memory does not have; a list stands for "one of"; "*" for "has any", which an
-object under the path counts for as well. A list in the metadata matches by each of its values.
-Texts compare by code points, numbers only with numbers.
+`null` matches what a memory does not have. Without an operator a list stands for "one of" and "*"
+for "has any", which an object under the path counts for as well; to an operator, "*" is a text like
+any other: {"tags": {"eq": "*"}}. A list in the metadata matches by each of its values. Texts
+compare by code points, numbers only with numbers.
 
 Bitmaps answer all but comparisons of texts (gt, contains and the like), which read the memories
 that the other conditions leave (plugins/memories/text_conditions.py).
@@ -34,6 +35,7 @@ error never widens a search.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
@@ -91,6 +93,7 @@ FIELDS = (
     "metadata.<path>",
 )
 COMPARISONS = ("gt", "gte", "lt", "lte")
+ANY = "*"  # a value without an operator
 NAME_CHARS_SHOWN_MAX = 64
 NUMBER_MAX = sys.float_info.max
 
@@ -124,6 +127,22 @@ class Facet:
         value = getattr(row, self.name)
         return [] if value is None else [value]
 
+    def counted(self, rows: Iterable[MemoryRow]) -> list[tuple[Any, int]]:
+        """(value, how many memories hold it), in the order in which values first come."""
+        counts = Counter(
+            value for row in rows for value in dict.fromkeys(map(_kinded, self.values(row)))
+        )
+        return [(value, count) for (_, value), count in counts.items()]
+
+
+def _kinded(value: Any) -> tuple[str, Any]:
+    """The value with its kind, which tells true from 1; 1 and 1.0 are one value."""
+    if value is None:
+        return "null", value
+    return (
+        "bool" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+    ), value
+
 
 def compile_filter(ctx: ReadContext, condition: Any, loc: Loc) -> Filter:
     """The condition as a Filter. Raises ValidationFailed with the offending loc; {} holds for
@@ -133,9 +152,13 @@ def compile_filter(ctx: ReadContext, condition: Any, loc: Loc) -> Filter:
     return compiled if next(text_conditions(compiled), None) is None else Reading(ctx, compiled)
 
 
-def is_wide(condition: Any) -> bool:
+def is_wide(
+    condition: Any,
+    nodes_max: int = FILTER_NODES_LIGHT_MAX,
+    values_max: int = FILTER_VALUES_LIGHT_MAX,
+) -> bool:
     """Whether a condition, which need not be valid, may read many rows: it compares texts or
-    ranges, or has more parts than FILTER_NODES_LIGHT_MAX or FILTER_VALUES_LIGHT_MAX.
+    ranges, or has more conditions or listed values than this.
     """
     waiting, nodes, values = [condition], 0, 0
     while waiting:
@@ -151,11 +174,11 @@ def is_wide(condition: Any) -> bool:
                 nodes += 1
                 given = value if isinstance(value, dict) else {"eq": value}
                 values += sum(len(each) for each in given.values() if isinstance(each, list))
-                if "*" in given.values() or (
+                if _has_any(value) or (
                     name not in TIMES and not given.keys() <= {"eq", "ne", "in", "nin"}
                 ):
                     return True
-        if nodes > FILTER_NODES_LIGHT_MAX or values > FILTER_VALUES_LIGHT_MAX:
+        if nodes > nodes_max or values > values_max:
             return True
     return False
 
@@ -218,7 +241,9 @@ class _Compiler:
                 "unknown_field",
             )
         if not isinstance(value, dict):
-            return self._operator(name, "in" if isinstance(value, list) else "eq", value, loc)
+            one = self._operator(name, "in" if isinstance(value, list) else "eq", value, loc)
+            has_any = _has_any(value) and "exists" in _operators_of(name)
+            return AnyOf(self._exists(name), one) if has_any else one
         operators = [
             self._operator(name, operator, operand, (*loc, operator))
             for operator, operand in value.items()
@@ -262,8 +287,6 @@ class _Compiler:
                 if name.startswith(METADATA)
                 else missing
             )
-        if value == "*" and "exists" in _operators_of(name):
-            return self._exists(name)
         if name.startswith(METADATA):
             return Equals("metadata", metadata_value(_path(name), _scalar(value, loc)))
         if name == "importance":
@@ -339,6 +362,11 @@ class _Compiler:
                 loc, f"a filter may list at most {FILTER_VALUES_MAX} values", "too_long"
             )
         return operand
+
+
+def _has_any(value: Any) -> bool:
+    """Whether a condition without an operator holds for any value."""
+    return ANY in value if isinstance(value, list) else value == ANY
 
 
 def _beyond(field: str, operator: str, value: str, span: Span) -> Filter:

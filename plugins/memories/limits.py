@@ -7,6 +7,7 @@ BATCH_ITEMS_MAX = 100
 BULK_DELETE_MEMORIES_MAX = 500
 LIST_OFFSET_MAX = 1_000_000_000
 LISTED_SCOPES_MAX = 1_000  # users, agents, applications and runs on one page
+LISTED_VALUES_MAX = 1_000  # of one field, on one page
 MESSAGES_MAX = 100
 
 # --- memories -------------------------------------------------------------------------------------

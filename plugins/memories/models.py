@@ -246,6 +246,14 @@ class DeleteAllQuery(Filters):
     confirm: str | None = Field(default=None, description=f"Must be `{DELETE_ALL_CONFIRMATION}`.")
 
 
+class Doomed(Scoped):
+    session_id: ScopeName | None = Field(default=None, description="Only this session.")
+    filters: dict[str, Any] = Field(
+        min_length=1,
+        description="Conditions on fields, with AND, OR and NOT, as in a search; at least one.",
+    )
+
+
 class BulkDelete(Body):
     ids: list[MemoryId] = Field(
         min_length=1, max_length=limits.BULK_DELETE_MEMORIES_MAX, description="Memories to delete."

@@ -9,7 +9,10 @@ from pyroaring import BitMap
 
 from plugins.memories import create
 from plugins.memories.create import etag, memory_reply
+from plugins.memories.filters import is_wide
 from plugins.memories.indexing import index_in_time, wait_seconds
+from plugins.memories.limits import FILTER_NODES_MAX, FILTER_VALUES_MAX
+from plugins.memories.listing import matching
 from plugins.memories.models import (
     DELETE_ALL_CONFIRMATION,
     EXAMPLE,
@@ -19,6 +22,7 @@ from plugins.memories.models import (
     BulkDeleted,
     DeleteAllQuery,
     Deleted,
+    Doomed,
     JobQuery,
     Memory,
     MemoryJob,
@@ -48,7 +52,13 @@ from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery, envelope, newest_first, position
-from runtime.errors import BadRequest, NotFound, PermissionDenied, PreconditionFailed
+from runtime.errors import (
+    BadRequest,
+    NotFound,
+    PermissionDenied,
+    PreconditionFailed,
+    ValidationFailed,
+)
 from runtime.inference import Models
 from runtime.timestamps import iso
 
@@ -183,6 +193,21 @@ def bulk_delete(ctx: WriteContext, body: BulkDelete) -> dict[str, Any]:
         "not_found": sum(result["status"] == "not_found" for result in results),
         "results": results,
     }
+
+
+def delete_matching(ctx: WriteContext, body: Doomed) -> dict[str, Any]:
+    # Its transaction keeps other writes waiting, which reading memories would do for long.
+    if is_wide(body.filters, FILTER_NODES_MAX, FILTER_VALUES_MAX):
+        raise ValidationFailed.at(
+            ("body", "filters"),
+            "deletes by equality and times alone (eq, ne, in, nin); list what else is meant with "
+            "POST /v1/memories/query, and delete it by its ids",
+            "too_wide",
+        )
+    doomed = matching(ctx, body, include_superseded=True)
+    if doomed:
+        hide_all(ctx, doomed)
+    return {"deleted": len(doomed)}
 
 
 def delete_all(ctx: WriteContext, body: None) -> dict[str, Any]:
@@ -367,6 +392,26 @@ OPERATIONS = (
             "not_found": 0,
             "results": [{"id": EXAMPLE_ID, "status": "deleted"}],
         },
+    ),
+    Write(
+        name="memories.delete_matching",
+        method="POST",
+        path="/v1/memories/delete-matching",
+        handler=delete_matching,
+        body=Doomed,
+        response=AllDeleted,
+        scope="write",
+        rate="batch",
+        idempotency=Idempotency.CACHED,
+        stability="beta",
+        summary="Delete the memories that pass a filter",
+        description=(
+            "However many there are, in one transaction: none can be read from now on, and the "
+            "rest is swept later. Superseded ones are deleted too. Takes conditions of equality "
+            "and times."
+        ),
+        example={"filters": {"AND": [{"user_id": "ada"}, {"tags": "draft"}]}},
+        example_reply={"deleted": 12},
     ),
     Write(
         name="memories.delete_all",

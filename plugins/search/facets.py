@@ -9,7 +9,6 @@ texts as digests.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Any
@@ -20,21 +19,16 @@ from plugins.search.limits import FACET_VALUES_MAX
 
 def counted(name: str, rows: Sequence[MemoryRow]) -> list[dict[str, Any]]:
     """[{value, count}] of a facet, most frequent first."""
-    facet = Facet(name)
-    counts = Counter(
-        value for row in rows for value in dict.fromkeys(map(_kinded, facet.values(row)))
+    most = nsmallest(
+        FACET_VALUES_MAX,
+        Facet(name).counted(rows),
+        key=lambda found: (-found[1], *_ordered(found[0])),
     )
-    most = nsmallest(FACET_VALUES_MAX, counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    return [
-        {"value": None if kind == "null" else value, "count": count}
-        for (kind, value), count in most
-    ]
+    return [{"value": value, "count": count} for value, count in most]
 
 
-def _kinded(value: Any) -> tuple[str, Any]:
-    """The value with its kind, which tells true from 1 and lets any two be ordered; 1 and 1.0 are
-    one value.
-    """
+def _ordered(value: Any) -> tuple[str, Any]:
+    """What a value is sorted by among those of any kind."""
     if value is None:
         return "null", 0
     return (

@@ -342,6 +342,8 @@ def test_a_foreign_id_in_the_path_is_forbidden(
         ("GET", "/v1/memories/audit?collection_id={col}", None),
         ("GET", "/v1/memories?collection_id={col}", None),
         ("POST", "/v1/memories/query", {"filters": {"collection_id": "{col}"}}),
+        ("POST", "/v1/memories/values", {"field": "user_id", "collection_id": "{col}"}),
+        ("POST", "/v1/memories/delete-matching", {"filters": {"collection_id": "{col}"}}),
         ("POST", "/v1/search", {"query": "secret", "collection_id": "{col}"}),
         (
             "POST",

@@ -280,6 +280,9 @@ def live_with_memories(plant: CanaryHarness) -> None:
         },
     )
     plant("memories.query", {**GROUP, "session_id": "*", "filters": {"user_id": "*"}})
+    where = {**GROUP, "session_id": "*"}
+    plant("memories.values", {**where, "field": "metadata.*", "filters": {"tags": ["*"]}})
+    plant("memories.delete_matching", {**where, "filters": {"tags": "*"}})
     boosts = {"tags": {"*": 1}, "metadata": [{"field": "*", "value": "*", "weight": 1}]}
     asked = {
         "query": "Where does the * sing?",

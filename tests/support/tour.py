@@ -204,6 +204,7 @@ def memories(call: Tour) -> None:
     call("memories.jobs.list", query={"status": "completed", "limit": 1})
     call("memories.list", query={"user_id": "ada", "tier": "short_term", "limit": 1})
     call("memories.query", {"filters": {"user_id": "ada"}, "limit": 2, "offset": 1})
+    call("memories.values", {"field": "metadata.room", "filters": {"user_id": "ada"}})
     call("memories.scopes", query={"kind": "user"})
     call("memories.get", id=made["id"])
     call(
@@ -567,6 +568,7 @@ def the_end(call: Tour) -> None:
     page = call("memories.list")["items"]
     call("memories.delete", id=page[0]["id"])
     call("memories.bulk_delete", {"ids": [page[0]["id"], page[1]["id"], "mem_" + "0" * 32]})
+    call("memories.delete_matching", {"filters": {"tags": "never used"}})
     call("memories.delete_all", query={"confirm": "delete-all-memories", "user_id": "ada"})
     call("collections.delete_all", query={"confirm": "delete-all-collections"})
     call("account.receipts", query={"limit": 1})

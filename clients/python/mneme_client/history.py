@@ -29,7 +29,6 @@ BATCH_RECORDS_MAX = 100
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 METADATA_BYTES_MAX = 15 * 1024  # of 16 KiB, with what is around the object
 PART_CHARS_MAX = 90_000
-DELETED_PER_CALL = 500
 
 Role = Literal["user", "assistant", "system", "tool"]
 Item = dict[str, Any]
@@ -106,10 +105,10 @@ class History:
                 return None
 
     def clear(self) -> None:
-        """Remove all objects."""
-        ids = [memory_id for ids, _ in self._newest_first(None) for memory_id in ids]
-        for start in range(0, len(ids), DELETED_PER_CALL):
-            self._client.memories.bulk_delete(ids[start : start + DELETED_PER_CALL])
+        """Remove all objects, in one call."""
+        self._client.memories.delete_matching(
+            {"tags": TAG}, collection_id=self._collection_id, **self._where
+        )
 
     def _newest_first(self, limit: int | None) -> Iterator[tuple[list[str], Item]]:
         """The memories of each object, and the object."""

@@ -2655,6 +2655,20 @@ class Usage(TypedDict):
     storage: Stored
 
 
+class ValueFound(TypedDict):
+    value: str | bool | int | float | None
+    """A value of the field."""
+    count: int
+    """Memories that have it."""
+
+
+class ValuesFound(TypedDict):
+    items: list[ValueFound]
+    """The most frequent first; of equally frequent ones, the first to appear."""
+    total_count: int
+    """How many distinct values there are."""
+
+
 class Verified(TypedDict):
     email: str
     """The address that is proved."""

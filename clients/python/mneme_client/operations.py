@@ -2473,6 +2473,52 @@ class Memories:
         )
         return self._transport.json(request)
 
+    def delete_matching(
+        self,
+        filters: Mapping[str, Any],
+        *,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        session_id: str | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.AllDeletedOfMemoryViews:
+        """Delete the memories that pass a filter.
+
+        However many there are, in one transaction: none can be read from now on, and the
+        rest is swept later. Superseded ones are deleted too. Takes conditions of equality
+        and times. Needs the scope `write`. A repeated Idempotency-Key repeats the answer
+        for 24 hours.
+
+        filters        Conditions on fields, with AND, OR and NOT, as in a search; at least
+                       one.
+        collection_id  The collection it belongs to; the default one when absent.
+        user_id        The caller's end user.
+        agent_id       The agent that remembers.
+        run_id         The run or conversation.
+        app_id         The application.
+        session_id     Only this session.
+        """
+        request = Request(
+            "POST",
+            "/v1/memories/delete-matching",
+            body=given(
+                collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                run_id=run_id,
+                app_id=app_id,
+                session_id=session_id,
+                filters=filters,
+            ),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
     def get(self, id: str, *, timeout: float | None = None) -> models.Memory:
         """Get a memory.
 
@@ -2822,6 +2868,62 @@ class Memories:
             key=keyed(idempotency_key),
             prefer=prefer,
             if_match=etag(if_match),
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+    def values(
+        self,
+        field: str,
+        *,
+        collection_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        app_id: str | None = None,
+        session_id: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        include_superseded: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        timeout: float | None = None,
+    ) -> models.ValuesFound:
+        """List the distinct values of a field.
+
+        With how many memories have each, among those that pass the filter. Tags and
+        metadata are read from the memories; where that would read too much it is 422. Needs
+        the scope `read`.
+
+        field               Whose values: collection_id, user_id, agent_id, run_id, app_id,
+                            session_id, speaker, role, tier, tags, source_type, source,
+                            source_reference, title, conflict_status, metadata.<path>.
+        collection_id       The collection it belongs to; the default one when absent.
+        user_id             The caller's end user.
+        agent_id            The agent that remembers.
+        run_id              The run or conversation.
+        app_id              The application.
+        session_id          Only this session.
+        filters             Conditions on fields, with AND, OR and NOT, as in a search.
+        include_superseded  Include memories that newer ones have superseded.
+        limit               At most so many values.
+        offset              Skip so many.
+        """
+        request = Request(
+            "POST",
+            "/v1/memories/values",
+            body=given(
+                collection_id=collection_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                run_id=run_id,
+                app_id=app_id,
+                session_id=session_id,
+                filters=filters,
+                include_superseded=include_superseded,
+                field=field,
+                limit=limit,
+                offset=offset,
+            ),
             timeout=timeout,
         )
         return self._transport.json(request)

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: d6d8c9c9ab88ef0c06ce220d8fae35d7b7bb0b9994e6be06f39de374e7dfb70e
+// SHA-256 of the document: 0d0a56e1fb6fb0419a2a944ad4fe79db4d04a54c8512a2b70c7332e9b9dfb15a
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -1897,6 +1897,26 @@ export class Memories {
     });
 
   /**
+   * Delete the memories that pass a filter
+   *
+   * However many there are, in one transaction: none can be read from now on, and the rest is
+   * swept later. Superseded ones are deleted too. Takes conditions of equality and times. Needs
+   * the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   */
+  readonly deleteMatching = (
+    body: Schemas["Doomed"],
+    options: Keyed = {},
+  ): Promise<Schemas["plugins__memory_views__AllDeleted"]> =>
+    this.#transport.send({
+      method: "POST",
+      path: "/v1/memories/delete-matching",
+      body,
+      as: "json",
+      keyed: true,
+      options,
+    });
+
+  /**
    * Get a memory
    *
    * The ETag is its version. Needs the scope `read`.
@@ -2083,6 +2103,24 @@ export class Memories {
       body,
       as: "json",
       keyed: true,
+      options,
+    });
+
+  /**
+   * List the distinct values of a field
+   *
+   * With how many memories have each, among those that pass the filter. Tags and metadata are
+   * read from the memories; where that would read too much it is 422. Needs the scope `read`.
+   */
+  readonly values = (
+    body: Schemas["ValuesQuery"],
+    options: CallOptions = {},
+  ): Promise<Schemas["ValuesFound"]> =>
+    this.#transport.send({
+      method: "POST",
+      path: "/v1/memories/values",
+      body,
+      as: "json",
       options,
     });
 }

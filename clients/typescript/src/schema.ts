@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: d6d8c9c9ab88ef0c06ce220d8fae35d7b7bb0b9994e6be06f39de374e7dfb70e
+// SHA-256 of the document: 0d0a56e1fb6fb0419a2a944ad4fe79db4d04a54c8512a2b70c7332e9b9dfb15a
 
 export interface paths {
     "/docs": {
@@ -1562,6 +1562,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/memories/delete-matching": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete the memories that pass a filter
+         * @description However many there are, in one transaction: none can be read from now on, and the rest is swept later. Superseded ones are deleted too. Takes conditions of equality and times. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         */
+        post: operations["memories.delete_matching"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/memories/jobs": {
         parameters: {
             query?: never;
@@ -1716,6 +1736,26 @@ export interface paths {
         get: operations["memories.scopes"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memories/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the distinct values of a field
+         * @description With how many memories have each, among those that pass the filter. Tags and metadata are read from the memories; where that would read too much it is 422. Needs the scope `read`.
+         */
+        post: operations["memories.values"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3788,6 +3828,24 @@ export interface components {
         };
         /** @description The extracted text, in UTF-8. */
         DocumentText: string;
+        Doomed: {
+            /** @description The collection it belongs to; the default one when absent. */
+            collection_id?: string | null;
+            /** @description The caller's end user. */
+            user_id?: string | null;
+            /** @description The agent that remembers. */
+            agent_id?: string | null;
+            /** @description The run or conversation. */
+            run_id?: string | null;
+            /** @description The application. */
+            app_id?: string | null;
+            /** @description Only this session. */
+            session_id?: string | null;
+            /** @description Conditions on fields, with AND, OR and NOT, as in a search; at least one. */
+            filters: {
+                [key: string]: unknown;
+            };
+        };
         DuplicateGroup: {
             /** @description The one to keep: the oldest. */
             keep: string;
@@ -6515,6 +6573,53 @@ export interface components {
             /** @description By API key, the costliest first. */
             by_api_key: components["schemas"]["KeyShare"][];
             storage: components["schemas"]["Stored"];
+        };
+        ValueFound: {
+            /** @description A value of the field. */
+            value: string | boolean | number | null;
+            /** @description Memories that have it. */
+            count: number;
+        };
+        ValuesFound: {
+            /** @description The most frequent first; of equally frequent ones, the first to appear. */
+            items: components["schemas"]["ValueFound"][];
+            /** @description How many distinct values there are. */
+            total_count: number;
+        };
+        ValuesQuery: {
+            /** @description The collection it belongs to; the default one when absent. */
+            collection_id?: string | null;
+            /** @description The caller's end user. */
+            user_id?: string | null;
+            /** @description The agent that remembers. */
+            agent_id?: string | null;
+            /** @description The run or conversation. */
+            run_id?: string | null;
+            /** @description The application. */
+            app_id?: string | null;
+            /** @description Only this session. */
+            session_id?: string | null;
+            /** @description Conditions on fields, with AND, OR and NOT, as in a search. */
+            filters?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description Include memories that newer ones have superseded.
+             * @default false
+             */
+            include_superseded?: boolean | null;
+            /** @description Whose values: collection_id, user_id, agent_id, run_id, app_id, session_id, speaker, role, tier, tags, source_type, source, source_reference, title, conflict_status, metadata.<path>. */
+            field: string;
+            /**
+             * @description At most so many values.
+             * @default 100
+             */
+            limit?: number | null;
+            /**
+             * @description Skip so many.
+             * @default 0
+             */
+            offset?: number | null;
         };
         Verified: {
             /** @description The address that is proved. */
@@ -9376,6 +9481,35 @@ export interface operations {
             };
         };
     };
+    "memories.delete_matching": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+                /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Doomed"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["plugins__memory_views__AllDeleted"];
+                };
+            };
+        };
+    };
     "memories.jobs.list": {
         parameters: {
             query?: {
@@ -9622,6 +9756,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ScopesFound"];
+                };
+            };
+        };
+    };
+    "memories.values": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ValuesQuery"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValuesFound"];
                 };
             };
         };

@@ -153,6 +153,8 @@ def test_what_would_cost_too_much_is_refused_and_says_what_to_do(
         ({"OR": [{"user_id": "ann"}, {"NOT": [{"title": {"gt": "x"}}]}]}, True),
         ({"metadata.size": {"gt": 5}}, True),
         ({"speaker": "*"}, True),
+        ({"speaker": ["*"]}, True),
+        ({"speaker": {"eq": "*"}}, False),
         ({"user_id": {"exists": True}}, True),
         ({"user_id": ["x"] * (FILTER_VALUES_LIGHT_MAX + 1)}, True),
         ({"OR": [{"user_id": "x"}] * FILTER_NODES_LIGHT_MAX}, True),

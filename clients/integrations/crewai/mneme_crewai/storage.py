@@ -3,9 +3,11 @@
     save                       memories.create_batch
     find                       search.search
     update                     memories.query, memories.update
-    delete, reset              memories.query, memories.bulk_delete
+    delete, reset              memories.delete_matching; with a metadata_filter memories.query,
+                               memories.bulk_delete
+    scopes, categories         memories.values
     get_record, list_records,
-    scopes, categories, count  memories.query
+    count, get_scope_info      memories.query
 
 A record is a memory whose source_type is "crewai"; its content and importance are the memory's own,
 its created_at is the memory's occurred_at, and the rest is metadata.crewai:
@@ -18,7 +20,6 @@ its created_at is the memory's occurred_at, and the rest is metadata.crewai:
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ from mneme_client import Mneme
 SOURCE_TYPE = "crewai"
 AT = "metadata.crewai."
 PAGE_ITEMS = 100
+PAGE_VALUES = 1_000
 DELETED_PER_CALL = 500
 FOUND_MAX = 100
 ROOT = "/"
@@ -78,17 +80,12 @@ class MnemeStorage:
         """
         wanted = _conditions(scope_prefix, categories)
         if not include_private:
-            own = [] if source is None else [{f"{AT}source": source}]
+            own = [] if source is None else [{f"{AT}source": {"eq": source}}]
             wanted.append({"OR": [{f"{AT}private": False}, *own]})
         found = self._client.search(
             query, filters={"AND": wanted}, limit=min(limit, FOUND_MAX), **self._where
         )
-        return [
-            (record, hit["normalized_score"])
-            for hit in found["results"]
-            if _is_in(record := _record(hit), categories)
-            and (include_private or not record.private or record.source == source)
-        ]
+        return [(_record(hit), hit["normalized_score"]) for hit in found["results"]]
 
     def search(
         self, query_embedding: list[float], *args: Any, **kwargs: Any
@@ -107,18 +104,19 @@ class MnemeStorage:
         """Delete the records that meet all conditions; -> how many."""
         wanted = _conditions(scope_prefix, categories)
         if record_ids is not None:
-            wanted.append({f"{AT}id": record_ids})
+            wanted.append({f"{AT}id": {"in": record_ids}})
         if older_than is not None:
             wanted.append({"occurred_at": {"lt": _aware(older_than).isoformat()}})
-        filters = metadata_filter or {}
-        for name, value in filters.items():
-            wanted.append({f"{AT}metadata.{name}": value})
+        if not metadata_filter:
+            done = self._client.memories.delete_matching({"AND": wanted}, **self._where)
+            return int(done["deleted"])
+        # What the service finds is at least what is meant: it compares each value of a list.
+        wanted += [{f"{AT}metadata.{name}": value} for name, value in metadata_filter.items()]
         ids = [
             memory["id"]
             for memory in self._walk(wanted)
-            if _is_in(record := _record(memory), categories)
-            and (record_ids is None or record.id in record_ids)
-            and all(record.metadata.get(name) == value for name, value in filters.items())
+            for kept in (_record(memory).metadata,)
+            if all(kept.get(name) == value for name, value in metadata_filter.items())
         ]
         return sum(
             self._client.memories.bulk_delete(part)["deleted"]
@@ -171,17 +169,17 @@ class MnemeStorage:
             categories=sorted({name for record in records for name in record.categories}),
             oldest_record=min(made, default=None),
             newest_record=max(made, default=None),
-            child_scopes=_children(scope, records),
+            child_scopes=_children(scope, [record.scope for record in records]),
         )
 
     def list_scopes(self, parent: str = ROOT) -> list[str]:
-        """The scopes directly below one; reads all its records."""
-        return self.get_scope_info(parent).child_scopes
+        """The scopes directly below one."""
+        scopes = self._values("scope", _conditions(parent))
+        return _children(parent, [scope for scope, _ in scopes])
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """How many records each category of a scope has; reads all its records."""
-        records = map(_record, self._walk(_conditions(scope_prefix)))
-        return dict(Counter(name for record in records for name in record.categories))
+        """How many records each category of a scope has, the most frequent first."""
+        return dict(self._values("categories", _conditions(scope_prefix)))
 
     async def asave(self, records: list[MemoryRecord]) -> None:
         """As save."""
@@ -196,8 +194,7 @@ class MnemeStorage:
         return await asyncio.to_thread(self.delete, *args, **kwargs)
 
     def _memory(self, record_id: str) -> Mapping[str, Any] | None:
-        found = self._walk([*_conditions(None), {f"{AT}id": {"eq": record_id}}])
-        return next((one for one in found if _record(one).id == record_id), None)
+        return next(self._walk([*_conditions(None), {f"{AT}id": {"eq": record_id}}]), None)
 
     def _page(self, wanted: list[Condition], limit: int, offset: int) -> Any:
         return self._client.memories.query(
@@ -211,21 +208,30 @@ class MnemeStorage:
             yield from page["items"]
             offset, total = offset + PAGE_ITEMS, page["total_count"]
 
+    def _values(self, name: str, wanted: list[Condition]) -> list[tuple[str, int]]:
+        """The values of a field of records, and how many of them have each."""
+        found: list[tuple[str, int]] = []
+        total = 1
+        while len(found) < total:
+            page = self._client.memories.values(
+                f"{AT}{name}",
+                filters={"AND": wanted},
+                limit=PAGE_VALUES,
+                offset=len(found),
+                **self._where,
+            )
+            found += [(item["value"], item["count"]) for item in page["items"]]
+            total = page["total_count"] if page["items"] else 0
+        return found
+
 
 def _conditions(scope: str | None, categories: list[str] | None = None) -> list[Condition]:
     wanted: list[Condition] = [{"source_type": SOURCE_TYPE}]
     if scope is not None:
         wanted.append({f"{AT}scopes": {"eq": normalize_scope_path(scope)}})
     if categories:
-        wanted.append({f"{AT}categories": categories})
+        wanted.append({f"{AT}categories": {"in": categories}})
     return wanted
-
-
-def _is_in(record: MemoryRecord, categories: list[str] | None) -> bool:
-    """Whether a record has one of the categories. The service takes `*` for any value, and so finds
-    too much where that is a name.
-    """
-    return not categories or not set(categories).isdisjoint(record.categories)
 
 
 def _fields(record: MemoryRecord) -> dict[str, Any]:
@@ -271,9 +277,10 @@ def _record(memory: Mapping[str, Any]) -> MemoryRecord:
     )
 
 
-def _children(scope: str, records: Sequence[MemoryRecord]) -> list[str]:
+def _children(scope: str, paths: Sequence[str]) -> list[str]:
+    """Those of the paths, and above them, that are directly below a scope."""
     below = normalize_scope_path(scope).rstrip(ROOT) + ROOT
-    inner = [record.scope[len(below) :] for record in records if record.scope.startswith(below)]
+    inner = [path[len(below) :] for path in paths if path.startswith(below)]
     return sorted({below + path.split(ROOT)[0] for path in inner if path})
 
 

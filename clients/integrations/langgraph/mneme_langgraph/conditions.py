@@ -27,7 +27,6 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "$lte": operator.le,
 }
 OPERATORS = ("$eq", "$ne", *_ORDER)
-_ANY = "*"  # to the service: has any value
 
 
 def check(conditions: Filter) -> None:
@@ -55,7 +54,7 @@ def narrowing(conditions: Filter, path: str) -> list[dict[str, Any]]:
             continue  # dots and other signs mean something in a path of the service
         operands = wanted if isinstance(wanted, Mapping) else {"$eq": wanted}
         for sign, operand in operands.items():
-            if sign == "$eq" and isinstance(operand, str | bool | int | float) and operand != _ANY:
+            if sign == "$eq" and isinstance(operand, str | bool | int | float):
                 found.append({f"{path}.{name}": {"eq": operand}})
             elif sign in _ORDER and _is_number(operand):
                 found.append({f"{path}.{name}": {sign.removeprefix("$"): operand}})

@@ -4,7 +4,7 @@
     put               the same query, then memories.update, or memories.create_batch for new items
     delete            the same query, then memories.bulk_delete
     search            memories.query, or search.search with a query
-    list_namespaces   memories.scopes: every namespace is an app_id
+    list_namespaces   memories.values: every namespace is an app_id
 
 In a batch all reads come first, then the writes; of several writes to one item the last counts.
 Two processes that put the same new item at once may both create it; whoever looks last removes the
@@ -38,7 +38,7 @@ from . import conditions, items
 from .items import Memory, Place
 
 PAGE_ITEMS = 100
-SCOPES_PER_PAGE = 1_000
+VALUES_PER_PAGE = 1_000
 PLACES_PER_QUERY = 50
 RANKED_ITEMS_MAX = 10_000  # as far as a search of the service goes
 DELETED_PER_CALL = 500
@@ -210,10 +210,16 @@ class MnemeStore(BaseStore):
         found: set[tuple[str, ...]] = set()
         offset, total = 0, 1
         while offset < total:
-            page = self._client.memories.scopes(kind="app", limit=SCOPES_PER_PAGE, offset=offset)
-            names = [scope["name"] for scope in page["items"] if scope["name"].startswith(prefix)]
-            found |= {tuple(name[len(prefix) :].split(".")) for name in names}
-            offset, total = offset + SCOPES_PER_PAGE, page["total_count"]
+            page = self._client.memories.values(
+                "app_id",
+                collection_id=self._collection(),
+                filters={"source_type": items.SOURCE_TYPE},
+                limit=VALUES_PER_PAGE,
+                offset=offset,
+            )
+            names = [item["value"].removeprefix(prefix) for item in page["items"]]
+            found |= {tuple(name.split(".")) for name in names}
+            offset, total = offset + VALUES_PER_PAGE, page["total_count"]
         matching = {
             namespace[: op.max_depth]
             for namespace in found
