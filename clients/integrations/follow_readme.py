@@ -11,7 +11,7 @@ from pathlib import Path
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINES_MAX = 10
-SECONDS_MAX = 120
+SECONDS_MAX = 300
 
 blocks = FENCED.findall(Path("README.md").read_text(encoding="utf-8"))
 at = next(at for at, (language, _) in enumerate(blocks) if language == "python")

@@ -11,7 +11,7 @@ AGENT = Path(__file__).parent.parent / "examples/agent.py"
 
 def test_the_agent_answers_from_what_it_was_told_before() -> None:
     told = subprocess.run(
-        [sys.executable, str(AGENT)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(AGENT)], capture_output=True, text=True, timeout=300, check=False
     )
     assert told.returncode == 0, told.stderr
     assert told.stdout.splitlines() == [
