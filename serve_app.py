@@ -9,8 +9,9 @@ environment. Importing this module does not import Ray.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -75,6 +76,8 @@ PLUGINS = (
 
 OPENER = "serve_app:open_shard"
 
+log = logging.getLogger("mneme.plugins")
+
 # What configs/local.yaml says, for an installation that came without that file.
 LOCAL_PROFILE: Mapping[str, Any] = {
     **core_settings.LOCAL_PROFILE,
@@ -113,10 +116,21 @@ def models(settings: Settings) -> Models:
     """
     _refuse_missing_extras(settings)
     try:
-        of_plugins = {name: load(settings) for name, load in registry(settings).models.items()}
-        return replace(load_models(settings, settings.data_dir), of_plugins=of_plugins)
+        own = load_models(settings, settings.data_dir)
+        return replace(own, of_plugins=dict(_models_of_plugins(settings)))
     except ModelUnusable as missing:
         raise cluster.CannotOpen(str(missing)) from missing
+
+
+def _models_of_plugins(settings: Settings) -> Iterator[tuple[str, Any]]:
+    """(name, model) of those that plugins declare. Whoever asks for one that could not be loaded
+    is told that it is not there; whoever does not notices nothing.
+    """
+    for name, load in registry(settings).models.items():
+        try:
+            yield name, load(settings)
+        except Exception:  # whatever another package's code raises concerns that package alone
+            log.exception("model %s could not be loaded", name)
 
 
 def _refuse_missing_extras(settings: Settings) -> None:

@@ -81,14 +81,14 @@ tagging = Plugin(
 )
 """
 TROUBLES = """\
-from mneme import Idempotency, Job, Plugin, Read, RetryStrategy, View, Write
+from mneme import CatchUp, Idempotency, Job, Plugin, Read, RetryStrategy, View, Write
 
 
 class Done(View):
     done: bool
 
 
-def fail(ctx, given):
+def fail(*_):
     raise RuntimeError("zebra in the attic")
 
 
@@ -103,6 +103,8 @@ clash = Plugin("clash", operations=(
 ))
 raising = Plugin(
     "raising",
+    models={"raising.model": fail},
+    catch_up=CatchUp(fail, fail),
     jobs=(Job("raising.work", fail, retry=RetryStrategy(attempts=1)),),
     operations=(
         Read(name="raising.read", method="GET", path="/v1/raising", handler=fail, response=Done,
@@ -227,6 +229,7 @@ def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvir
     assert save(service, me) == 201
     assert service.http.get("/v1/health").json()["status"] == "ok"
     assert "plugin broken of mneme-plugin-troubles 0.2.0 is left out" in service.errors
+    assert "model raising.model could not be loaded" in service.errors
     where = (*CONFIG, "--data-dir", service.data_dir)
     status, said, _ = environment.mneme("doctor", *where, "--set", "plugins.enabled=bookmarks")
     assert status == 1 and "plugin raising: mneme-plugin-troubles 0.2.0, which" in said
@@ -299,9 +302,12 @@ def test_rows_of_one_that_was_removed_stay_and_have_a_name(
         assert "plugin bookmarks is not there, and its rows are: bookmarks.fields.bitmaps" in said
     finally:
         without.end()
-    again = Served(data_dir, settings={"plugins.enabled": "bookmarks"}, program=environment.program)
+    there = {"plugins.enabled": "bookmarks,raising"}
+    again = Served(data_dir, settings=there, program=environment.program)
     try:
         page = again.http.get("/v1/bookmarks", headers={"Authorization": f"Bearer {me}"}).json()
         assert page["total_count"] == 1 and page["items"][0]["checked"] is True
+        assert again.stop() == 0, "what another one's catch_up raises is nobody else's"
+        assert "what a plugin owes accounts begins at the next start" in again.errors
     finally:
         again.end()

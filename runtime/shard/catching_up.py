@@ -1,7 +1,8 @@
 """What accounts are owed when their shard is opened: each is looked at once, in the background, and
 what is due of what plugins declare (`Plugin.catch_up`) begins in a transaction of its own.
 
-It may be cut off at any moment: what has not begun by then is due at the next start as well.
+It may be cut off at any moment: what has not begun by then is due at the next start as well. So is
+what a plugin whose code raises owes; the others go on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 from collections.abc import Sequence
 
 from runtime.api.call import Call
-from runtime.api.context import WriteContext
+from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import CatchUp
 from runtime.errors import ApiError
 from runtime.limits import ACCOUNTS_LOOKED_AT_PER_STEP
@@ -32,6 +33,7 @@ class CatchingUp:
         self._declared = [
             plugin.catch_up for plugin in parts.registry.plugins if plugin.catch_up is not None
         ]
+        self._failed: list[CatchUp] = []
         self._stopping = False
         self._task: asyncio.Task | None = None
 
@@ -77,10 +79,26 @@ class CatchingUp:
                 principal, own = owner
                 try:
                     ctx = self._background.context(snapshot, own, principal, self._call(own))
-                    found += [(own, each) for each in self._declared if each.is_due(ctx)]
                 except KeyShredded:
                     continue
+                found += [(own, each) for each in self._declared if self._is_due(each, ctx)]
         return found
+
+    def _is_due(self, owed: CatchUp, ctx: ReadContext) -> bool:
+        try:
+            return owed not in self._failed and owed.is_due(ctx)
+        except KeyShredded:
+            return False
+        except (ApiError, StorageFailed):
+            raise
+        except Exception as raised:
+            self._give_up(owed, raised)
+            return False
+
+    def _give_up(self, owed: CatchUp, raised: Exception) -> None:
+        """Ask nothing further of it until the next start: the code of a plugin raised."""
+        log.error("what a plugin owes accounts begins at the next start", exc_info=raised)
+        self._failed.append(owed)
 
     async def _begin(self, scope: Scope, owed: CatchUp) -> None:
         with self._parts.store.snapshot() as snapshot:
@@ -92,7 +110,14 @@ class CatchingUp:
             if owed.is_due(ctx):
                 owed.begin(ctx)
 
-        await self._background.write("catch up", scope, owner[0], self._call(scope), begin)
+        if owed in self._failed:
+            return
+        try:
+            await self._background.write("catch up", scope, owner[0], self._call(scope), begin)
+        except (ApiError, StorageFailed):
+            raise
+        except Exception as raised:
+            self._give_up(owed, raised)
 
     def _call(self, scope: Scope) -> Call:
         return Call(
