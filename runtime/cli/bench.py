@@ -49,6 +49,7 @@ PHASES = (
     ("search, 8 at once", "searches", 8, 0.2),
 )
 MODEL_SECONDS_MAX = 3.0
+BUSY_SHARE = 0.25  # of the cores, in waiting processes; more, and they share them with the service
 MODEL_TEXTS = {
     "a question of 9 words": 9,
     "a memory of 25 words": 25,
@@ -322,6 +323,8 @@ def described(report: Mapping[str, Any]) -> str:
         asked = next(iter(report["model"].values()))["alone_ms"]
         lines.append(f"A lone search takes {alone / asked:.1f} times what the model takes for it.")
     lines += ["", f"Ended with {report['memories']:,} memories in one account."]
+    if on["load_before"] > on["cores"] * BUSY_SHARE:
+        lines.append("The machine was busy before: it can do better than these figures.")
     if report["generator_cores"] is not None:
         lines.append(
             f"The generator took {report['generator_cores']:.2f} of the {on['cores']} cores."

@@ -30,6 +30,9 @@ def test_every_phase_is_measured_and_nothing_stays(
     told = bench.described(report)
     assert "search, 8 at once" in told and "A lone search takes" in told
     assert _accounts(service) == accounts
+    for load, busy in ((0.1, False), (1.5, True)):
+        report["machine"] |= {"cores": 2, "load_before": load}
+        assert ("was busy before" in bench.described(report)) == busy
 
 
 def _accounts(service: Served) -> float:

@@ -419,6 +419,48 @@ def test_what_is_nothing_of_the_kind_is_said(tmp_path: Path) -> None:
         open_source(tmp_path / "d.dump")
 
 
+EVERYTHING = {
+    "qdrant": "qdrant",
+    "chroma": "chroma",
+    "langgraph.sqlite": "langgraph",
+    "hindsight.zip": "hindsight",
+    "hindsight_list.json": "hindsight",
+    "mem0.json": "mem0",
+    "zep.json": "zep",
+    "letta.af": "letta",
+    "mcp.jsonl": "mcp",
+    "notes.csv": "csv",
+    "notes.parquet": "parquet",
+    "memories.jsonl": "mneme",
+}
+TEXTS = {
+    "mem0.json": '{"results": [{"id": "x", "memory": "Likes tea."}]}',
+    "zep.json": '{"messages": [{"role": "user", "content": "Hello."}], "edges": []}',
+    "letta.af": '{"agents": [], "blocks": [{"label": "human", "value": "Name: Ada"}]}',
+    "mcp.jsonl": '{"type": "entity", "name": "Ada", "observations": ["plays chess"]}',
+    "notes.csv": "text,author\nNo nuts.,ada\n",
+    "memories.jsonl": '{"content": "Tea."}\n"Coffee."\n',
+}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_every_source_runs_dry_and_reads_the_same_again(
+    stores: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An interrupted import goes on by this."""
+    path = stores / name
+    if not path.exists():
+        path = written(tmp_path, name, TEXTS.get(name, ""))
+    if name == "notes.parquet":
+        parquet.write_table(pyarrow.table({"text": ["No nuts.", "Tea."]}), path)
+    assert main(["import", str(path), "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert f"{path}: {EVERYTHING[name]}, " in told and "-> content" in told
+    source = open_source(path)
+    first, second = ([record.key for record in source.records(Ledger())] for _ in range(2))
+    assert first == second and first
+
+
 def test_a_dry_run_needs_no_service(
     stores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
