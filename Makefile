@@ -30,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: build run test test-fast test-long test-browser test-clients test-integrations check audit pins types docs client graph clean
+.PHONY: build run test test-fast test-long test-browser test-wheel test-clients test-integrations check audit pins types docs client graph clean
 
 build: $(STAMP)
 
@@ -64,6 +64,10 @@ test-long: build
 test-browser: build
 	@$(CHROMIUM)
 	@$(PYTEST) tests/browser $(ARGS)
+
+# The wheel, built and tried without a checkout in an environment of its own.
+test-wheel: build
+	@$(PYTEST) --long tests/test_wheel.py $(ARGS)
 
 # clients/integrations, each with its framework in an environment of its own: make test-integrations ARGS="langgraph"
 test-integrations: build
