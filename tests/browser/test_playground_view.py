@@ -8,7 +8,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from tests.browser.person import NARROW, Person
+from tests.browser.person import NARROW, WIDE, Person
 from tests.support.in_process import PASSWORD
 from tests.support.over_http import over_http
 from tests.support.upstream import says, upstream
@@ -43,6 +43,7 @@ def test_with_a_model_chat_says_what_it_was_given_and_what_it_took(
             me = service.register("ada@example.com")
             service.remember(me, FACT)
             person = Person(browser, service.url)
+            person.look_through(WIDE, "light")
             person.open("/sign-in")
             person.fill("E-mail address", "ada@example.com")
             person.fill("Password", PASSWORD)
