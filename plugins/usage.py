@@ -1,7 +1,7 @@
 """Usage: what an account has used of its month, and used before.
 
-Shows what runtime/api/metering.py counts, and owns no table of its own: the figures are written
-in the transactions of the effects they stand for, whatever the feature.
+Shows what runtime/api/metering.py and runtime/api/latencies.py count, and owns no table of its own:
+the figures are written in the transactions of the effects they stand for, whatever the feature.
 
 Choices where the interface leaves room:
 - `credits.used` includes what is reserved for work under way, so that `remaining` is what can still
@@ -19,21 +19,24 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from runtime.api import metering, tenants
+from runtime.api import latencies, metering, tenants
 from runtime.api.checks import Finding
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.figures import figures
 from runtime.api.metering import (
     RollupRow,
 )
-from runtime.api.operation import Body, Call, Read, View
+from runtime.api.operation import Body, Call, Query, Read, View
 from runtime.api.pagination import Page, PageQuery, envelope, position
 from runtime.api.plugin import Job, Plugin
 from runtime.api.slot_context import OperatorReadContext
 from runtime.api.tiers import credits_limit
 from runtime.errors import NotFound
+from runtime.limits import USAGE_LATENCIES_KEPT_SECONDS
 from runtime.tenancy import slot_of_email
 from runtime.timestamps import DAY_MS, HOUR_MS, Timestamp, iso
+
+LATENCY_HOURS_MAX = USAGE_LATENCIES_KEPT_SECONDS // 3600
 
 # --- requests and responses -----------------------------------------------------------------------
 
@@ -49,6 +52,15 @@ class HistoryQuery(PageQuery):
     )
     granularity: Literal["hour", "day", "month"] = Field(
         default="day", description="Length of an item."
+    )
+
+
+class LatencyQuery(Query):
+    hours: int = Field(
+        default=24,
+        ge=1,
+        le=LATENCY_HOURS_MAX,
+        description="Of so many hours, the running one included.",
     )
 
 
@@ -129,6 +141,32 @@ class HistoryItem(View):
     )
     requests: int
     credits: int
+
+
+class Latency(View):
+    requests: int = Field(description="Requests that were let in.")
+    client_errors: int = Field(description="Of these, those answered with 4xx.")
+    server_errors: int = Field(description="Of these, those answered with 5xx, or not at all.")
+    error_share: float = Field(description="Share of both among the requests, 0 to 1.")
+    mean_ms: float = Field(description="Mean milliseconds.")
+    p50_ms: float = Field(description="Half were answered within so many milliseconds.")
+    p95_ms: float = Field(description="95 of 100 were answered within so many milliseconds.")
+    p99_ms: float = Field(description="99 of 100 were answered within so many milliseconds.")
+
+
+class OperationLatency(Latency):
+    operation: str = Field(description="Name of the operation, such as `memories.create`.")
+
+
+class HourLatency(Latency):
+    period_start: str = Field(description="First instant of the hour (ISO 8601, UTC).")
+
+
+class Latencies(View):
+    since: str = Field(description="First instant of the first hour (ISO 8601, UTC).")
+    total: Latency = Field(description="Of all operations.")
+    by_operation: list[OperationLatency] = Field(description="By operation, the most asked first.")
+    by_hour: list[HourLatency] = Field(description="By hour, oldest first; those with requests.")
 
 
 class PeriodAudit(View):
@@ -226,6 +264,45 @@ def history(ctx: ReadContext, body: None) -> dict[str, Any]:
     return envelope(ctx, items, following, len(matching))
 
 
+def latency(ctx: ReadContext, body: None) -> Latencies:
+    first = ctx.now // HOUR_MS * HOUR_MS - (ctx.query.hours - 1) * HOUR_MS
+    found = latencies.since(ctx, first)
+    by_operation: dict[str, list[latencies.LatencyRow]] = {}
+    by_hour: dict[int, list[latencies.LatencyRow]] = {}
+    for hour, operation, row in found:
+        by_operation.setdefault(operation, []).append(row)
+        by_hour.setdefault(hour, []).append(row)
+    operations = [
+        OperationLatency(operation=name, **_figures_of(latencies.merged(rows)))
+        for name, rows in by_operation.items()
+    ]
+    return Latencies(
+        since=iso(first),
+        total=Latency(**_figures_of(latencies.merged(row for _, _, row in found))),
+        by_operation=sorted(operations, key=lambda one: (-one.requests, one.operation)),
+        by_hour=[
+            HourLatency(period_start=iso(hour), **_figures_of(latencies.merged(rows)))
+            for hour, rows in by_hour.items()
+        ],
+    )
+
+
+def _figures_of(row: latencies.LatencyRow) -> dict[str, Any]:
+    requests = row.requests
+    errors = row.client_errors + row.server_errors
+    p50, p95, p99 = row.quantiles_ms((0.5, 0.95, 0.99))
+    return {
+        "requests": requests,
+        "client_errors": row.client_errors,
+        "server_errors": row.server_errors,
+        "error_share": round(errors / requests, 4) if requests else 0.0,
+        "mean_ms": round(row.total_ms / requests, 2) if requests else 0.0,
+        "p50_ms": p50,
+        "p95_ms": p95,
+        "p99_ms": p99,
+    }
+
+
 def _end(granularity: str, start: int) -> int:
     return (
         metering.period_end(start)
@@ -278,7 +355,8 @@ def audit(ctx: OperatorReadContext, body: AuditQuery) -> Audit:
 
 def erase(ctx: WriteContext) -> dict[str, int]:
     """Remove all usage. Counts of rows by table."""
-    return {table.name: ctx[table].delete_prefix() for table in metering.TABLES}
+    tables = (*metering.TABLES, *latencies.TABLES)
+    return {table.name: ctx[table].delete_prefix() for table in tables}
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -296,6 +374,16 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
 # --- the plugin -----------------------------------------------------------------------------------
 
 _START = "2026-05-01T00:00:00.000Z"
+_LATENCY = {
+    "requests": 655,
+    "client_errors": 12,
+    "server_errors": 1,
+    "error_share": 0.0198,
+    "mean_ms": 6.31,
+    "p50_ms": 4.2,
+    "p95_ms": 18.5,
+    "p99_ms": 41.0,
+}
 
 OPERATIONS = (
     Read(
@@ -349,6 +437,30 @@ OPERATIONS = (
             "next_cursor": None,
             "has_more": False,
             "total_count": 1,
+        },
+    ),
+    Read(
+        name="usage.latency",
+        method="GET",
+        path="/v1/usage/latency",
+        handler=latency,
+        heavy=True,
+        query=LatencyQuery,
+        response=Latencies,
+        fresh_usage=True,
+        stability="beta",
+        summary="How long requests took, and how many failed",
+        description=(
+            "By operation and by hour, up to eight days back. Times are those in the account's "
+            "shard, from where a request is let in to its answer; a chat's or an answer's includes "
+            "its language model's. They are estimated from histograms. Requests that a limit "
+            "refused are in no figure."
+        ),
+        example_reply={
+            "since": _START,
+            "total": _LATENCY,
+            "by_operation": [{"operation": "search.search", **_LATENCY}],
+            "by_hour": [{"period_start": _START, **_LATENCY}],
         },
     ),
     Read(

@@ -150,6 +150,8 @@ USAGE_EVENTS_KEPT_SECONDS = 2 * 24 * 3600
 USAGE_HOURS_KEPT_SECONDS = 62 * 24 * 3600
 USAGE_DAYS_KEPT_SECONDS = 800 * 24 * 3600
 USAGE_SHARES_KEPT_SECONDS = 400 * 24 * 3600
+USAGE_LATENCIES_KEPT_SECONDS = 8 * 24 * 3600
+USAGE_TIMED_REQUESTS_MAX = 65_536  # under way in one shard
 QUOTAS_MAX = 100_000
 
 # --- placement and shard --------------------------------------------------------------------------

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mneme.flow")
 
+_STATUS_OF_NO_ANSWER = 500
+
 
 class Flow:
     """One flow of one request."""
@@ -74,8 +76,9 @@ class Flow:
                 return began
             self._call.loaded = orjson.loads(began.body)
             result = await self._operation.handler(self._call, steps, self._models)
-        except BaseException:
-            await self.break_off(steps.outcome)
+        except BaseException as failed:
+            status = failed.status if isinstance(failed, ApiError) else _STATUS_OF_NO_ANSWER
+            await self.break_off(steps.outcome, status)
             raise
         reply = result if isinstance(result, Reply) else Reply(self._operation.statuses[0], result)
         if hasattr(reply.body, "__aiter__"):
@@ -95,16 +98,17 @@ class Flow:
         key = self._call.idempotency_key if remember else None
         return await self._to_the_end(self._stage(END, reply=reply, idempotency_key=key))
 
-    async def break_off(self, outcome: Any) -> None:
+    async def break_off(self, outcome: Any, status: int) -> None:
         """End without a whole reply: its client left, or something failed. What the flow has cost
         by then it costs all the same, or whoever leaves in time would have it for nothing.
 
         outcome  None where it has cost nothing
+        status   as which it counts among the account's requests
         """
         if outcome is None:
-            await self.abort()
+            await self.abort(status)
         else:
-            await self.end_unheard(Reply(outcome=outcome), remember=False)
+            await self.end_unheard(Reply(status, outcome=outcome), remember=False)
 
     async def end_unheard(self, reply: Reply, *, remember: bool) -> None:
         """End where nobody waits to hear of it. What is refused for the moment is tried again, or
@@ -125,10 +129,10 @@ class Flow:
                 return
             await asyncio.sleep(pause)
 
-    async def abort(self) -> None:
+    async def abort(self, status: int = _STATUS_OF_NO_ANSWER) -> None:
         """Free the key. Where that fails too, the hold runs out by itself."""
         with contextlib.suppress(ApiError):
-            await self._to_the_end(self._stage(ABORT))
+            await self._to_the_end(self._stage(ABORT, reply=Reply(status)))
 
     async def _stage(self, stage: str, **fields: Any) -> Reply:
         body = None if stage == ABORT else self._call.body
@@ -179,6 +183,6 @@ class _Body:
         remember = whole and self._size <= STREAM_REMEMBERED_BYTES_MAX
         reply = dataclasses.replace(self._reply, body=b"".join(self._sent) if remember else None)
         if self._reply.error is not None:
-            await self._flow.break_off(self._reply.outcome)
+            await self._flow.break_off(self._reply.outcome, self._reply.error.status)
         else:
             await self._flow.end_unheard(reply, remember=remember)

@@ -234,6 +234,8 @@ class Head:
     def _count_request(self, principal: Principal, call: Call) -> None:
         if not call.admitted:  # else it was counted when it knocked
             self._parts.usage.request(principal, call.operation, call.now_ms, call.client)
+        if principal is not None and not call.preflight:
+            self._parts.usage.begun(principal, call)
 
 
 def _check_standing(ctx: ReadContext, operation: Operation) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime import tracing
-from runtime.api import access_tokens, erasures, jobs, metering, outbox, tenants
+from runtime.api import access_tokens, erasures, jobs, latencies, metering, outbox, tenants
 from runtime.api.call import Due
 from runtime.api.context import COUNTERS, Environment, WriteContext
 from runtime.api.operation import Call, Kind, Read, Reply, Write
@@ -60,6 +60,7 @@ CORE_TABLES = (
     *jobs.TABLES,
     *outbox.TABLES,
     *metering.TABLES,
+    *latencies.TABLES,
 )
 CORE_INDEXES = (jobs.JOB_FIELDS,)
 
@@ -203,7 +204,9 @@ class Shard:
             call.trace = tracing.carried()
             reply = await self._stalls.watch(self._executed(call), Label(call.operation))
         # Whatever it says was the shard's own to say when it was found out.
-        return reply if self._durability is None else self._durability.let_out(reply)
+        reply = reply if self._durability is None else self._durability.let_out(reply)
+        self._usage.answered(call, reply)
+        return reply
 
     async def _executed(self, call: Call) -> Reply:
         operation = self.registry.operations[call.operation]

@@ -9,6 +9,10 @@ is not in here.
 
 Along with them goes when each session was last seen, and from which address.
 
+How long each request took from its admission to its reply, and how it ended, is put down too, by
+operation and hour (runtime/api/latencies.py); a flow takes as long as it is under way in the
+gateway.
+
 What reads accessed (`ReadContext.count_accesses`) travels along, counted, but every ten seconds
 only.
 """
@@ -17,19 +21,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from runtime.api import access_tokens, metering
+from runtime.api import access_tokens, latencies, metering
 from runtime.api.context import WriteContext
-from runtime.api.operation import Call, Principal
+from runtime.api.latencies import LatencyRow
+from runtime.api.operation import ABORT, BEGUN, END, Call, Principal, Reply
 from runtime.errors import Unavailable
 from runtime.limits import (
     ACCESSES_UNWRITTEN_MAX,
     ACCESSES_WRITTEN_AFTER_SECONDS,
+    USAGE_TIMED_REQUESTS_MAX,
     USAGE_UNWRITTEN_EVENTS_MAX,
     USAGE_WRITTEN_AFTER_SECONDS,
 )
+from runtime.timestamps import HOUR_MS
 
 log = logging.getLogger("mneme.usage")
 
@@ -42,6 +50,7 @@ Accesses = dict[
     str, dict[Any, tuple[int, int]]
 ]  # counter's name -> key -> (how often, the last time in Unix milliseconds)
 Seen = dict[str, tuple[int, str]]  # session id -> (its last request, Unix milliseconds; address)
+Took = dict[tuple[int, str], LatencyRow]  # (hour, operation) -> what was noted
 Charges = list[tuple[bytes, str, str, int]]  # (charge id, operation, key id, credits)
 
 
@@ -59,6 +68,8 @@ class UsageBuffer:
         self._charges: dict[Tenant, Charges] = {}
         self._seen: dict[Tenant, Seen] = {}
         self._charged = 0
+        self._begun: dict[bytes, tuple[Tenant, float]] = {}  # seed of a call -> since when
+        self._took: dict[Tenant, Took] = {}
         self._accesses: dict[Tenant, Accesses] = {}
         self._accesses_size = 0
         self._accesses_due = 0.0  # by the loop's clock
@@ -88,6 +99,32 @@ class UsageBuffer:
         )
         number, last = counts.get(key, (0, 0))
         counts[key] = (number + 1, max(last, now_ms))
+        self._set_alarm()
+
+    def begun(self, principal: Principal, call: Call) -> None:
+        """Note when a call was let in; of too many under way, the oldest are not timed."""
+        if len(self._begun) >= USAGE_TIMED_REQUESTS_MAX:
+            del self._begun[next(iter(self._begun))]
+        tenant = principal.slot, principal.tenant_number
+        self._begun[call.seed] = tenant, time.perf_counter()
+
+    def answered(self, call: Call, reply: Reply) -> None:
+        """Note how long a call took that was let in, and how it ended."""
+        if (
+            call.flow
+            or reply.status == BEGUN
+            or (noted := self._begun.pop(call.seed, None)) is None
+        ):
+            return
+        tenant, since = noted
+        whole = call.stage in (END, ABORT) and reply.error is None and call.reply is not None
+        status = call.reply.status if whole else reply.status
+        place = (call.now_ms // HOUR_MS * HOUR_MS, call.operation)
+        took = self._took.setdefault(tenant, {})
+        row = took.get(place)
+        if row is None:
+            row = took[place] = LatencyRow()
+        row.note(1_000 * (time.perf_counter() - since), status)
         self._set_alarm()
 
     def refused(self, principal: Principal | None, now_ms: int) -> None:
@@ -133,7 +170,7 @@ class UsageBuffer:
 
     async def flush(self, *, accesses_too: bool = True) -> None:
         """Write down what there is. What cannot be written stays, and is tried again a second
-        later; accesses are dropped then.
+        later; accesses and times are dropped then.
         """
         async with self._writing:
             if self._alarm is not None:
@@ -141,8 +178,9 @@ class UsageBuffer:
                 self._alarm = None
             counts, charges, charged = self._counts, self._charges, self._charged
             seen, self._seen = self._seen, {}
+            took, self._took = self._took, {}
             accesses = self._accesses if accesses_too else {}
-            tenants = {**counts, **charges, **accesses}
+            tenants = {**counts, **charges, **accesses, **took}
             if tenants:
                 self._counts, self._charges, self._charged = {}, {}, 0
                 if accesses_too:
@@ -153,6 +191,7 @@ class UsageBuffer:
                         charges.get(who, []),
                         accesses.get(who, {}),
                         seen.get(who, {}),
+                        took.get(who, {}),
                     )
                     for who in tenants
                 }
@@ -190,7 +229,7 @@ class UsageBuffer:
 
 
 def _record(
-    counts: Counts, charges: Charges, accesses: Accesses, seen: Seen
+    counts: Counts, charges: Charges, accesses: Accesses, seen: Seen, took: Took
 ) -> Callable[[WriteContext], None]:
     def record(ctx: WriteContext) -> None:
         for session_id, (at, address) in seen.items():
@@ -209,6 +248,8 @@ def _record(
                 key_id=key_id,
                 at=metering.made_at(charge_id),
             )
+        for (hour, operation), row in took.items():
+            latencies.count(ctx, operation, hour, row)
         for name, noted in accesses.items():
             ctx.registry.access_counters[name](ctx, noted)
 

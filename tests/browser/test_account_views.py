@@ -167,6 +167,51 @@ def test_sessions_are_listed_and_ended(ada: Person, service: Served) -> None:
     ada.see("Sign in to Mneme")
 
 
+def test_latency_has_each_operation_with_its_share_of_errors(ada: Person, service: Served) -> None:
+    me = {"Authorization": f"Bearer {ada.token}"}
+    for path in ("memories/mem_nothing", "memories/mem_nothing", "collections", "collections"):
+        httpx.get(f"{service.url}/v1/{path}", headers=me)
+    ada.look_through(NARROW, "dark")
+    ada.open("/latency")
+    ada.see("95 of 100 within", "2 of the caller, 0 of the service")
+    shown = {row.text.split()[0]: row.text for row in ada.all("tbody tr")}
+    assert "100%" in shown["memories.get"] and "0%" in shown["collections.list"]
+    assert (ada.overflowing, ada.hindering) == ([], [])
+    ada.fill("Span of time", "Last 8 days")
+    ada.see("in the last 192 hours")
+
+
+def test_an_export_is_imported_with_its_progress(
+    ada: Person, service: Served, tmp_path: Path
+) -> None:
+    eve = {"email": "eve-exports@example.com", "password": PASSWORD, "full_name": "Eve"}
+    session = httpx.post(f"{service.url}/v1/auth/register", json=eve).json()
+    hers = {"headers": {"Authorization": f"Bearer {session['access_token']}"}, "timeout": 60}
+    memories = [{"content": f"Eve counted <b>{number}</b>."} for number in range(60)]
+    httpx.post(f"{service.url}/v1/memories/batch", json={"memories": memories}, **hers)
+    lines = httpx.get(f"{service.url}/v1/account/export", **hers).text.splitlines()
+    files = {"torn": lines[:-1], "changed": ["{}", *lines], "whole": lines}
+    for name, kept in files.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(kept) + "\n")
+
+    def bring(name: str) -> None:
+        ada.fill("Export", str(tmp_path / f"{name}.jsonl"))
+        ada.press("Import")
+
+    ada.open("/settings")
+    bring("torn")
+    ada.see("This export is not whole")
+    bring("changed")
+    ada.see("Line 1 is not a record of an export.")
+    bring("whole")
+    ada.see("Imported:", "0 known before", "Taken in", "memory")
+    bring("whole")
+    ada.see("Imported: 0 records taken in")
+    assert ada.hindering == []
+    ada.open("/memories")
+    ada.see("Eve counted <b>59</b>.", "50 of 60 memories")
+
+
 def test_signing_out_ends_the_session_for_good(ada: Person, service: Served) -> None:
     ada.open()
     token = ada.token

@@ -190,3 +190,36 @@ def test_the_drawing_is_moved_by_keys_and_fits_a_small_window(ada: Person) -> No
     ada.until(
         lambda: ada.browser.execute_script(_PICTURE) == fitted, lambda: "it was not fitted again"
     )
+
+
+@pytest.mark.usefixtures("family")
+def test_entities_are_merged_by_hand_and_relationships_filtered_by_type(
+    ada: Person, api: httpx.Client
+) -> None:
+    graph = "/v1/knowledge-graph"
+    twin = {
+        "source": "Mei Lin",
+        "type": "works_at",
+        "target": "Initech",
+        "valid_from": "2024-05-01",
+    }
+    api.post(f"{graph}/relationships", json=twin).raise_for_status()
+    ada.open("/graph")
+    ada.fill("Relationships that are drawn", "knows (2)")
+    ada.see("Drawn: 3 entities and 2 relationships.")
+    ada.fill("Relationships that are drawn", "Every relationship")
+    ada.fill("Find an entity by name", "Mei L")
+    ada.press("Mei Lin")
+    ada.press("Merge…")
+    ada.fill("The entity that stays", "Mei")
+    ada.press("Mei")
+    ada.see("and 1 relationship, each with its times", "It costs 2 credits")
+    assert ada.hindering == []
+    ada.press("Merge")
+    ada.see("“Mei Lin” is “Mei” from here on.", "Also called", "works at → Initech")
+    mei = api.get(f"{graph}/entities/Mei Lin").json()
+    assert (mei["entity"]["name"], mei["entity"]["aliases"]) == ("Mei", ["Mei Lin"])
+    moved = [one for one in mei["relationships"] if one["target"]["name"] == "Initech"]
+    assert [one["valid_from"] for one in moved] == ["2024-05-01T00:00:00.000Z"]
+    ada.look_through(NARROW, "dark")
+    assert (ada.overflowing, ada.hindering) == ([], [])

@@ -140,6 +140,7 @@ PARTS = {
     "search.similar": "part 4, Search",
     "usage.get": "part 4, Usage and billing",
     "usage.history": "part 4, Usage and billing; rule P",
+    "usage.latency": "part 4, Usage and billing",
     "webhooks.create": "part 4, Webhooks; part 2, Webhook",
     "webhooks.dead_letters.list": "part 3, Webhook delivery; part 6, Delivery rules",
     "webhooks.dead_letters.replay": "part 3, Webhook delivery; part 6, Delivery rules",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plugins import usage
-from runtime.api import figures, metering
+from runtime.api import figures, latencies, metering
 from runtime.limits import RESERVATION_SECONDS_MAX
 from runtime.timestamps import parse
 from tests.support.metered import MeteredHarness, metered
@@ -382,3 +382,43 @@ def test_usage_can_be_taken_along_and_erased(ada: MeteredHarness) -> None:
     assert (
         ada.write(lambda ctx: [table.name for table in metering.TABLES if ctx[table].count()]) == []
     )
+
+
+# --- how long it took, and how it ended -----------------------------------------------------------
+
+
+def test_latency_counts_each_request_with_how_it_ended(ada: MeteredHarness) -> None:
+    made = ada("memories.create", {"content": "The key is in the shed."}).body["id"]
+    ada("memories.get", id=made)
+    ada("memories.get", id=made.replace("mem_", "mem_0")[:36])
+    shown = ada("usage.latency", query={"hours": 1}).body
+    by_operation = {one["operation"]: one for one in shown["by_operation"]}
+    ended = {
+        name: (one["requests"], one["client_errors"], one["server_errors"], one["error_share"])
+        for name, one in by_operation.items()
+    }
+    assert ended == {
+        "memories.create": (1, 0, 0, 0.0),
+        "memories.get": (2, 1, 0, 0.5),
+    }
+    assert (shown["total"]["requests"], shown["total"]["error_share"]) == (3, 0.3333)
+    for one in (shown["total"], *shown["by_operation"]):
+        assert 0 < one["p50_ms"] <= one["p95_ms"] <= one["p99_ms"]
+    (hour,) = shown["by_hour"]
+    assert hour == {"period_start": shown["since"], **shown["total"]}
+
+
+def test_latencies_are_kept_for_eight_days(ada: MeteredHarness) -> None:
+    ada.move_to("2026-05-12T10:59:00Z")
+    ada("memories.list")
+    ada.move_to("2026-05-20T10:01:00Z")
+    ada("memories.list")
+    assert [one["requests"] for one in ada("usage.latency").body["by_hour"]] == [1]
+    assert len(ada("usage.latency", query={"hours": 192}).body["by_hour"]) == 1
+    ada.move_to("2026-05-20T11:01:00Z")
+    ada("memories.list")
+    scope = ada.harness.scope_of(ada.token)
+    ada("usage.get")
+    with ada.harness.shard.store.snapshot() as snapshot:
+        hours = {hour for (hour, _), _ in snapshot.bind(latencies.LATENCIES, scope).scan()}
+    assert hours == {parse("2026-05-20T10:00:00.000Z"), parse("2026-05-20T11:00:00.000Z")}

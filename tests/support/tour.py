@@ -586,6 +586,7 @@ def usage_and_billing(call: Tour) -> None:
     call("usage.get")
     for granularity in ("hour", "day", "month"):
         call("usage.history", query={"granularity": granularity, "from": "2020-01-01", "limit": 1})
+    call("usage.latency", query={"hours": 2})
     call("billing.tiers")
     call("billing.subscription")
     call("internal.billing.set_tier", {**of_ada, "tier": "free"}, who=operator)

@@ -1310,6 +1310,27 @@ class Hop(TypedDict):
     """Name of its object."""
 
 
+class HourLatency(TypedDict):
+    requests: int
+    """Requests that were let in."""
+    client_errors: int
+    """Of these, those answered with 4xx."""
+    server_errors: int
+    """Of these, those answered with 5xx, or not at all."""
+    error_share: float
+    """Share of both among the requests, 0 to 1."""
+    mean_ms: float
+    """Mean milliseconds."""
+    p50_ms: float
+    """Half were answered within so many milliseconds."""
+    p95_ms: float
+    """95 of 100 were answered within so many milliseconds."""
+    p99_ms: float
+    """99 of 100 were answered within so many milliseconds."""
+    period_start: str
+    """First instant of the hour (ISO 8601, UTC)."""
+
+
 class HypothesisView(TypedDict):
     statement: str
     confidence: float
@@ -1509,6 +1530,36 @@ class KeyUsage(TypedDict):
     """Requests made with the key."""
     credits: int
     """Credits they cost."""
+
+
+class Latencies(TypedDict):
+    since: str
+    """First instant of the first hour (ISO 8601, UTC)."""
+    total: Latency
+    """Of all operations."""
+    by_operation: list[OperationLatency]
+    """By operation, the most asked first."""
+    by_hour: list[HourLatency]
+    """By hour, oldest first; those with requests."""
+
+
+class Latency(TypedDict):
+    requests: int
+    """Requests that were let in."""
+    client_errors: int
+    """Of these, those answered with 4xx."""
+    server_errors: int
+    """Of these, those answered with 5xx, or not at all."""
+    error_share: float
+    """Share of both among the requests, 0 to 1."""
+    mean_ms: float
+    """Mean milliseconds."""
+    p50_ms: float
+    """Half were answered within so many milliseconds."""
+    p95_ms: float
+    """95 of 100 were answered within so many milliseconds."""
+    p99_ms: float
+    """99 of 100 were answered within so many milliseconds."""
 
 
 class LeftOut(TypedDict):
@@ -1831,6 +1882,27 @@ class Observation(TypedDict):
     corrects: NotRequired[str | None]
     """The observation it takes the place of."""
     idempotency_key: NotRequired[str | None]
+
+
+class OperationLatency(TypedDict):
+    requests: int
+    """Requests that were let in."""
+    client_errors: int
+    """Of these, those answered with 4xx."""
+    server_errors: int
+    """Of these, those answered with 5xx, or not at all."""
+    error_share: float
+    """Share of both among the requests, 0 to 1."""
+    mean_ms: float
+    """Mean milliseconds."""
+    p50_ms: float
+    """Half were answered within so many milliseconds."""
+    p95_ms: float
+    """95 of 100 were answered within so many milliseconds."""
+    p99_ms: float
+    """99 of 100 were answered within so many milliseconds."""
+    operation: str
+    """Name of the operation, such as `memories.create`."""
 
 
 class OperationShare(TypedDict):

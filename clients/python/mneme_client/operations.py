@@ -3899,6 +3899,21 @@ class Usage:
         )
         return Listing(self._transport, request)
 
+    def latency(
+        self, *, hours: int | None = None, timeout: float | None = None
+    ) -> models.Latencies:
+        """How long requests took, and how many failed.
+
+        By operation and by hour, up to eight days back. Times are those in the account's
+        shard, from where a request is let in to its answer; a chat's or an answer's
+        includes its language model's. They are estimated from histograms. Requests that a
+        limit refused are in no figure. Needs the scope `read`.
+
+        hours  Of so many hours, the running one included.
+        """
+        request = Request("GET", "/v1/usage/latency", query=given(hours=hours), timeout=timeout)
+        return self._transport.json(request)
+
 
 class WebhooksDeadLetters:
     """Operations named `webhooks.dead_letters.…`."""

@@ -192,8 +192,8 @@ export function dialog(title, body, { wide = false } = {}) {
     });
     made.append(
       h(
-        "header",
-        null,
+        "div",
+        { class: "dialog-head" },
         h("h2", { id: heading }, title),
         button("✕", () => close(undefined), { kind: "quiet small", "aria-label": "Close" }),
       ),

@@ -558,3 +558,28 @@ def test_a_conversation_without_memory_passes_untouched() -> None:
         "seed": 7,
         "stop": ["x"],
     }
+
+
+# --- what the account is told ---------------------------------------------------------------------
+
+
+def test_latencies_tell_how_long_chats_took_and_how_they_ended(
+    service: OverHttp, endpoint: Upstream
+) -> None:
+    who = service.register("latencies@example.com")
+    statuses = []
+    for act in (says("Under the flowerpot."), refuses(500), refuses(500), refuses(500)):
+        endpoint.will(act)
+        statuses.append(service.post("/v1/chat/completions", {"messages": ASK}, who).status_code)
+    unknown = {"messages": ASK, "collection_id": "col_nowhere"}
+    assert service.post("/v1/chat/completions", unknown, who).status_code == 404
+    failed = sum(status >= 500 for status in statuses)
+    assert statuses[0] == 200 and failed
+    shown = service.get("/v1/usage/latency", who).json()
+    (chats,) = (one for one in shown["by_operation"] if one["operation"] == "chat.completions")
+    assert (chats["requests"], chats["client_errors"], chats["server_errors"]) == (
+        5,
+        1,
+        failed,
+    )
+    assert chats["p50_ms"] > 0

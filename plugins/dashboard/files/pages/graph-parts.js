@@ -3,6 +3,7 @@
 import { count, date, number, percent } from "../format.js";
 import { badge, button, card, empty, facts, h, identifier, link, load, pages, tabs, tags, time } from "../kit.js";
 import { readable } from "./graph-drawing.js";
+import { merge } from "./graph-merging.js";
 
 const PAGE_ITEMS = 25;
 const RELATED_MAX = 100;
@@ -16,7 +17,7 @@ export function interval(from, to) {
 
 // --- an entity --------------------------------------------------------------------------------------------------------
 
-// Show an entity in root. on: {open, focus, select} get an entity's id.
+// Show an entity in root. on: {open, focus, select, merged} get an entity's id.
 export function showEntity(root, id, { api, on, contested, signal }) {
   const path = encodeURIComponent(id);
   return load(
@@ -36,6 +37,10 @@ export function showEntity(root, id, { api, on, contested, signal }) {
           { class: "row" },
           button("Expand", () => on.open(entity.id), { kind: "small", title: "Draw everything that is related to it" }),
           button("Only around it", () => on.focus(entity.id), { kind: "small" }),
+          button("Merge…", async () => on.merged(await merge(entity, api, signal)), {
+            kind: "small",
+            title: "Let another entity stand for it, where both are the same",
+          }),
         ),
         facts([
           ["Also called", entity.aliases.length ? tags(entity.aliases) : null],

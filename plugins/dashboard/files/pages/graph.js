@@ -65,7 +65,7 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
     .sort(([, a], [, b]) => b - a)
     .map(([type]) => type);
   const tone = new Map(types.map((type, index) => [type, Math.min(index, TONES) + 1]));
-  const asked = { focus: null, depth: 1, opened: [], hidden: new Set() };
+  const asked = { focus: null, depth: 1, opened: [], hidden: new Set(), relation: "" };
   const told = h("p", { class: "note", role: "status" });
   const chosen = h("p", { class: "chosen", hidden: true });
   const around = h("div", { class: "row around", hidden: true });
@@ -145,7 +145,7 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
       api,
       contested: contested ?? new Set(),
       signal,
-      on: { open, focus, select: (other) => (select(other), drawn(other) ? drawing.centre(other) : open(other)) },
+      on: { open, focus, merged, select: (other) => (select(other), drawn(other) ? drawing.centre(other) : open(other)) },
     });
   }
 
@@ -178,6 +178,16 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
     drawing.fit();
   }
 
+  async function merged(id) {
+    if (!id) return;
+    newest = await api.get("/v1/knowledge-graph/entities", { limit: ALONE_MAX }, { signal });
+    Object.assign(asked, { focus: null, opened: [] });
+    around.hidden = true;
+    select(id);
+    await open(id);
+    drawing.centre(id);
+  }
+
   async function everything() {
     Object.assign(asked, { focus: null, opened: [] });
     around.hidden = true;
@@ -194,6 +204,14 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
   }
 
   const finder = search({ api, signal, onchoose: async (id) => (select(id), drawn(id) || (await open(id)), drawing.centre(id)) });
+  const relations = h(
+    "select",
+    { class: "picker", "aria-label": "Relationships that are drawn", onchange: () => ((asked.relation = relations.value), ask()) },
+    h("option", { value: "" }, "Every relationship"),
+    Object.entries(stats.relationships_by_type)
+      .sort(([, a], [, b]) => b - a)
+      .map(([type, many]) => h("option", { value: type }, `${readable(type)} (${number(many)})`)),
+  );
   const drawnView = () =>
     h(
       "div",
@@ -201,7 +219,7 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
       h(
         "div",
         { class: "drawing-frame" },
-        h("div", { class: "row between" }, finder, legend(types, tone, asked.hidden, paint)),
+        h("div", { class: "row between" }, finder, relations, legend(types, tone, asked.hidden, paint)),
         around,
         drawing.element,
         chosen,
@@ -226,14 +244,15 @@ function explorer({ stats, sample, newest, contested }, { api, route, signal }) 
 
 // What is drawn: the newest relationships, or those around the entity in focus, and those around each entity that was expanded.
 // newest: a page of entities; those without relationships stand alone.
-async function neighbourhood(api, { focus, depth, opened }, clocks, newest, signal) {
-  const query = (body) => api.post(QUERY, { ...clocks, ...body }, { signal });
+async function neighbourhood(api, { focus, depth, opened, relation }, clocks, newest, signal) {
+  const narrowed = { ...clocks, ...(relation && { relation_type: relation }) };
+  const query = (body) => api.post(QUERY, { ...narrowed, ...body }, { signal });
   const first = focus ? query({ entity: focus, depth, limit: RELATIONSHIPS_MAX }) : query({ limit: RELATIONSHIPS_MAX });
   const answers = await Promise.all([first, ...opened.map((entity) => query({ entity, limit: AROUND_MAX }))]);
   const entities = new Map(answers.flatMap((answer) => answer.entities.map((entity) => [entity.id, entity])));
   const relationships = new Map(answers.flatMap((answer) => answer.relationships.map((one) => [one.id, one])));
   const full = answers[0].relationships.length === RELATIONSHIPS_MAX;
-  const whole = !focus && !full;
+  const whole = !focus && !full && !relation;
   if (whole) for (const entity of newest.items) entities.set(entity.id, entities.get(entity.id) ?? entity);
   const sampled = full || (whole && entities.size < newest.total_count);
   return { entities: [...entities.values()], relationships: [...relationships.values()], sampled };

@@ -24,6 +24,7 @@ export const PAGES = [
   { path: "/policies", title: "Outcome policies", group: "work", load: () => import("./policies.js") },
   { path: "/policy", title: "Outcome policy", under: "/policies", load: () => import("./policy.js") },
   { path: "/usage", title: "Usage", group: "account", load: () => import("./usage.js") },
+  { path: "/latency", title: "Latency", group: "account", load: () => import("./latency.js") },
   { path: "/billing", title: "Billing", group: "account", load: () => import("./billing.js") },
   { path: "/keys", title: "API keys", group: "account", load: () => import("./keys.js") },
   { path: "/sessions", title: "Sessions", group: "account", load: () => import("./sessions.js") },

@@ -145,7 +145,7 @@ function showLatency(root, session, signal) {
         signal,
         series: [{ label: "In the service", values: timings.map(({ seconds }) => 1_000 * seconds), tone: 2, format: duration }],
       }),
-      h("p", { class: "note" }, said + ". What all callers see is in the operator's metrics, at /metrics."),
+      h("p", { class: "note" }, said + ". ", link("/latency", "What all requests of the account took")),
     ),
   );
 }

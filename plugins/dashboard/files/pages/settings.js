@@ -18,6 +18,7 @@ import {
   table,
   time,
 } from "../kit.js";
+import { importCard } from "./import.js";
 
 export const title = "Settings";
 
@@ -51,6 +52,7 @@ export async function render(root, { api, session, signal }) {
       ),
       h("div", { class: "row" }, h("a", { class: "button", href: api.href("/v1/account/export"), download: "" }, "Download the export")),
     ),
+    importCard(api, signal),
     card(
       "Receipts of erasures",
       h("p", { class: "note" }, "What was erased within the last week, store by store."),

@@ -1,0 +1,132 @@
+// Taking an export in: a part at a time, so that one sees how far it has come, may stop it, and can go on later.
+
+import { count, number, percent } from "../format.js";
+import { button, card, form, h, isAbort, meter, replace, table } from "../kit.js";
+
+const PART_RECORDS = 50;
+const FILE_BYTES_MAX = 512 * 1024 * 1024;
+const MANIFEST = "manifest";
+const BUSY = [429, 503];
+const WAIT_SECONDS = 5;
+
+export function importCard(api, signal) {
+  const told = h("div", { class: "stack" });
+  const made = form([{ name: "file", label: "Export", type: "file", accept: ".jsonl,.ndjson", required: true }], {
+    submit: "Import",
+    inline: true,
+    onsubmit: async () => {
+      const { files } = made.control("file");
+      if (files.length) await run(api, files[0], told, signal);
+    },
+  });
+  return card(
+    "Bring an export in",
+    h(
+      "p",
+      null,
+      "The file of an export, from this Mneme or another one. Contents, versions and times stay; what is here already is left alone, so an import can be repeated. A memory that was not here costs a credit. For the files of other products there is “mneme import”.",
+    ),
+    made,
+    told,
+  );
+}
+
+async function run(api, file, told, signal) {
+  const stopped = new AbortController();
+  const bar = meter(0, `Import of ${file.name}`);
+  const line = h("p", { class: "note", role: "status" }, "Reading the file…");
+  const stop = button("Stop", () => stopped.abort(), { kind: "small" });
+  const sums = { created: {}, known: {}, skipped: {} };
+  let done = 0;
+  replace(told, bar, h("div", { class: "row between" }, line, stop));
+  try {
+    const records = parsed(await text(file));
+    while (done < records.length) {
+      const part = records.slice(done, done + PART_RECORDS);
+      const both = AbortSignal.any([signal, stopped.signal]);
+      add(sums, await sent(api, { records: part, first: done }, line, both));
+      done += part.length;
+      bar.value = done / records.length;
+      replace(line, `${percent(done / records.length)}: ${number(done)} of ${count(records.length, "record")}`);
+    }
+    replace(told, h("p", { role: "status" }, h("strong", null, `Imported: ${summary(sums)}.`)), byKind(sums));
+  } catch (error) {
+    if (signal.aborted) return;
+    const why = isAbort(error) ? "It was stopped." : error.message;
+    const rest = done ? ` ${count(done, "record was", "records were")} taken in or known before; import the file again to go on.` : "";
+    replace(told, h("p", { class: "problem", role: "alert" }, why + rest));
+  }
+}
+
+async function text(file) {
+  if (file.size > FILE_BYTES_MAX) throw new Error("This file is too large for a browser. POST /v1/account/import takes it in parts.");
+  return file.text();
+}
+
+// The records of an export without its manifest, which says whether all of them are here.
+function parsed(lines) {
+  const entries = lines
+    .split("\n")
+    .map((line, index) => [line, index + 1])
+    .filter(([line]) => line.trim())
+    .map(([line, place]) => {
+      try {
+        const { kind, record } = JSON.parse(line);
+        if (typeof kind === "string" && record && typeof record === "object") return { kind, record };
+      } catch {
+        // said below
+      }
+      throw new Error(`Line ${number(place)} is not a record of an export.`);
+    });
+  const manifest = entries.at(-1);
+  if (manifest?.kind !== MANIFEST) throw new Error("This export is not whole: its last line, the manifest, is missing.");
+  const records = entries.slice(0, -1);
+  if (manifest.record.records !== records.length)
+    throw new Error(`This export is not whole: it has ${number(records.length)} of ${count(manifest.record.records, "record")}.`);
+  return records;
+}
+
+// Sends a part; while the service is busy, or the account asks too often, it waits as long as it is told to.
+async function sent(api, part, line, signal) {
+  for (;;) {
+    try {
+      return await api.post("/v1/account/import/parts", part, { signal });
+    } catch (error) {
+      if (!BUSY.includes(error.status) || error.code === "quota_exceeded") throw error;
+      const seconds = Number(error.retryAfter) || WAIT_SECONDS;
+      replace(line, `The service asks to wait ${count(seconds, "second")}…`);
+      await pause(1_000 * seconds, signal);
+    }
+  }
+}
+
+const pause = (ms, signal) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+
+function add(sums, reply) {
+  for (const [outcome, kinds] of Object.entries(sums))
+    for (const [kind, many] of Object.entries(reply[outcome])) kinds[kind] = (kinds[kind] ?? 0) + many;
+}
+
+const total = (kinds) => Object.values(kinds).reduce((sum, many) => sum + many, 0);
+
+const summary = ({ created, known, skipped }) =>
+  `${count(total(created), "record")} taken in, ${number(total(known))} known before, ${number(total(skipped))} not of a kind that is taken in`;
+
+function byKind(sums) {
+  const kinds = [...new Set(Object.values(sums).flatMap(Object.keys))].sort();
+  return table(
+    [
+      { label: "Kind", cell: (kind) => kind.replaceAll("_", " ") },
+      ...[
+        ["Taken in", "created"],
+        ["Known before", "known"],
+        ["Left out", "skipped"],
+      ].map(([label, outcome]) => ({ label, kind: "number", cell: (kind) => number(sums[outcome][kind] ?? 0) })),
+    ],
+    kinds,
+  );
+}
