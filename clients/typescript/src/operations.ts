@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 0d0a56e1fb6fb0419a2a944ad4fe79db4d04a54c8512a2b70c7332e9b9dfb15a
+// SHA-256 of the document: 0192a58c15466c7d44df2ca4fb5474d0a4262df896b0316e5c388ca84bb89c2d
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2627,6 +2627,26 @@ export class Usage {
     new Listing(this.#transport, {
       method: "GET",
       path: "/v1/usage/history",
+      query,
+      as: "json",
+      options,
+    });
+
+  /**
+   * How long requests took, and how many failed
+   *
+   * By operation and by hour, up to eight days back. Times are those in the account's shard, from
+   * where a request is let in to its answer; a chat's or an answer's includes its language
+   * model's. They are estimated from histograms. Requests that a limit refused are in no figure.
+   * Needs the scope `read`.
+   */
+  readonly latency = (
+    query: Query<"usage.latency"> = {},
+    options: CallOptions = {},
+  ): Promise<Schemas["Latencies"]> =>
+    this.#transport.send({
+      method: "GET",
+      path: "/v1/usage/latency",
       query,
       as: "json",
       options,

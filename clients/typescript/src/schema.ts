@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 0d0a56e1fb6fb0419a2a944ad4fe79db4d04a54c8512a2b70c7332e9b9dfb15a
+// SHA-256 of the document: 0192a58c15466c7d44df2ca4fb5474d0a4262df896b0316e5c388ca84bb89c2d
 
 export interface paths {
     "/docs": {
@@ -2218,6 +2218,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/usage/latency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How long requests took, and how many failed
+         * @description By operation and by hour, up to eight days back. Times are those in the account's shard, from where a request is let in to its answer; a chat's or an answer's includes its language model's. They are estimated from histograms. Requests that a limit refused are in no figure. Needs the scope `read`.
+         */
+        get: operations["usage.latency"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks": {
         parameters: {
             query?: never;
@@ -4315,6 +4335,26 @@ export interface components {
             /** @description Name of its object. */
             target: string;
         };
+        HourLatency: {
+            /** @description Requests that were let in. */
+            requests: number;
+            /** @description Of these, those answered with 4xx. */
+            client_errors: number;
+            /** @description Of these, those answered with 5xx, or not at all. */
+            server_errors: number;
+            /** @description Share of both among the requests, 0 to 1. */
+            error_share: number;
+            /** @description Mean milliseconds. */
+            mean_ms: number;
+            /** @description Half were answered within so many milliseconds. */
+            p50_ms: number;
+            /** @description 95 of 100 were answered within so many milliseconds. */
+            p95_ms: number;
+            /** @description 99 of 100 were answered within so many milliseconds. */
+            p99_ms: number;
+            /** @description First instant of the hour (ISO 8601, UTC). */
+            period_start: string;
+        };
         HypothesisView: {
             statement: string;
             /** @description 0 to 1. */
@@ -4543,6 +4583,34 @@ export interface components {
             requests: number;
             /** @description Credits they cost. */
             credits: number;
+        };
+        Latencies: {
+            /** @description First instant of the first hour (ISO 8601, UTC). */
+            since: string;
+            /** @description Of all operations. */
+            total: components["schemas"]["Latency"];
+            /** @description By operation, the most asked first. */
+            by_operation: components["schemas"]["OperationLatency"][];
+            /** @description By hour, oldest first; those with requests. */
+            by_hour: components["schemas"]["HourLatency"][];
+        };
+        Latency: {
+            /** @description Requests that were let in. */
+            requests: number;
+            /** @description Of these, those answered with 4xx. */
+            client_errors: number;
+            /** @description Of these, those answered with 5xx, or not at all. */
+            server_errors: number;
+            /** @description Share of both among the requests, 0 to 1. */
+            error_share: number;
+            /** @description Mean milliseconds. */
+            mean_ms: number;
+            /** @description Half were answered within so many milliseconds. */
+            p50_ms: number;
+            /** @description 95 of 100 were answered within so many milliseconds. */
+            p95_ms: number;
+            /** @description 99 of 100 were answered within so many milliseconds. */
+            p99_ms: number;
         };
         /** @description Sentences that no memory holds, by reason. */
         LeftOut: {
@@ -5260,6 +5328,26 @@ export interface components {
             /** @description The observation it takes the place of. */
             corrects?: string | null;
             idempotency_key?: string | null;
+        };
+        OperationLatency: {
+            /** @description Requests that were let in. */
+            requests: number;
+            /** @description Of these, those answered with 4xx. */
+            client_errors: number;
+            /** @description Of these, those answered with 5xx, or not at all. */
+            server_errors: number;
+            /** @description Share of both among the requests, 0 to 1. */
+            error_share: number;
+            /** @description Mean milliseconds. */
+            mean_ms: number;
+            /** @description Half were answered within so many milliseconds. */
+            p50_ms: number;
+            /** @description 95 of 100 were answered within so many milliseconds. */
+            p95_ms: number;
+            /** @description 99 of 100 were answered within so many milliseconds. */
+            p99_ms: number;
+            /** @description Name of the operation, such as `memories.create`. */
+            operation: string;
         };
         OperationShare: {
             /** @description Name of the operation, such as `memories.create`. */
@@ -10591,6 +10679,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_HistoryItem_"];
+                };
+            };
+        };
+    };
+    "usage.latency": {
+        parameters: {
+            query?: {
+                /** @description Of so many hours, the running one included. */
+                hours?: number;
+            };
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Latencies"];
                 };
             };
         };

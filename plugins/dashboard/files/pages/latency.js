@@ -62,7 +62,7 @@ function overTime(first, hours, span, signal) {
       series: [
         { label: "Half within", values: values("p50_ms"), tone: 2, format: duration },
         { label: "95 of 100 within", values: values("p95_ms"), tone: 1, format: duration },
-        { label: "Errors", values: values("error_share"), tone: 3, kind: "bars", scale: "errors", format: (share) => percent(share, 0) },
+        { label: "Errors", values: values("error_share"), tone: 3, scale: "errors", format: (share) => percent(share, 0) },
       ],
     }),
     h("p", { class: "note" }, said + "."),
