@@ -117,8 +117,8 @@ class UsageBuffer:
         ):
             return
         tenant, since = noted
-        whole = call.stage in (END, ABORT) and reply.error is None and call.reply is not None
-        status = call.reply.status if whole else reply.status
+        of_flow = call.reply if call.stage in (END, ABORT) and reply.error is None else None
+        status = reply.status if of_flow is None else of_flow.status
         place = (call.now_ms // HOUR_MS * HOUR_MS, call.operation)
         took = self._took.setdefault(tenant, {})
         row = took.get(place)
