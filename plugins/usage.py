@@ -36,8 +36,6 @@ from runtime.limits import USAGE_LATENCIES_KEPT_SECONDS
 from runtime.tenancy import slot_of_email
 from runtime.timestamps import DAY_MS, HOUR_MS, Timestamp, iso
 
-LATENCY_HOURS_MAX = USAGE_LATENCIES_KEPT_SECONDS // 3600
-
 # --- requests and responses -----------------------------------------------------------------------
 
 
@@ -59,7 +57,7 @@ class LatencyQuery(Query):
     hours: int = Field(
         default=24,
         ge=1,
-        le=LATENCY_HOURS_MAX,
+        le=USAGE_LATENCIES_KEPT_SECONDS // 3600,
         description="Of so many hours, the running one included.",
     )
 
