@@ -9,6 +9,7 @@ import posixpath
 import re
 from pathlib import Path
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 import serve_app
@@ -38,6 +39,8 @@ OPERATION = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) (/v1/[^`\s?]*)[^`\s]*)`
 TEXT = re.compile(r"(?<=>)[^<]+(?=<)")
 JOINT = re.compile(r"(?<=[a-zA-Z}])([._/@:;=]+)(?=[a-zA-Z0-9{])")
 CELL = re.compile(r"<td.*?</td>", re.DOTALL)
+ID = re.compile(r'\bid="([^"]+)"')
+OWN_LINK = re.compile(r'<a\b[^>]*\bhref="(?!https?:|mailto:|javascript:)([^"]+)"')
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 _described = json.loads(exported(serve_app.registry(), serve_app.Settings()))
@@ -82,7 +85,7 @@ def on_page_markdown(markdown, page, **_):
     def referred(match):
         if uri == API or match[1].split("?")[0] not in _operations:
             return match[0]
-        return f"[{match[0]}]({posixpath.relpath(API, here or '.')}#{anchor(match[1])})"
+        return f"[{match[0]}]({posixpath.relpath(API, here or '.')}#{anchor(match[1].split('?')[0])})"
 
     parts, at = [], 0
     for fence in FENCE.finditer(markdown):
@@ -99,3 +102,18 @@ def on_page_content(html, **_):
         return TEXT.sub(lambda text: JOINT.sub(r"\1<wbr>", text[0]), cell[0])
 
     return CELL.sub(breaking, html)
+
+
+def on_post_build(config, **_):
+    """Refuse a site with a link of its own that leads nowhere, to a page or inside one."""
+    site = Path(config.site_dir)
+    text = {path: path.read_text() for path in site.rglob("*.html") if path.name != "404.html"}
+    anchors = {path: set(ID.findall(html)) for path, html in text.items()}
+    nowhere = []
+    for path, html in text.items():
+        for target, _, fragment in (link.partition("#") for link in OWN_LINK.findall(html)):
+            to = (path.parent / target).resolve() if target else path
+            if not to.exists() or (fragment and fragment not in anchors.get(to, {fragment})):
+                nowhere.append(f"{path.relative_to(site)}: {target}#{fragment}")
+    if nowhere:
+        raise PluginError("links that lead nowhere: " + ", ".join(sorted(set(nowhere))))

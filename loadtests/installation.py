@@ -9,6 +9,7 @@ memory and a search.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -27,9 +28,12 @@ MIB = 2**20
 
 
 def pss_mb(process: psutil.Process) -> float:
-    """Of a process and of those it started."""
-    family = [process, *process.children(recursive=True)]
-    return sum(one.memory_full_info().pss for one in family) / MIB
+    """Of a process and of those it started; one that has ended meanwhile has none."""
+    found = 0.0
+    for one in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):
+            found += one.memory_full_info().pss / MIB
+    return found
 
 
 def call(url: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
