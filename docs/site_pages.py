@@ -83,9 +83,10 @@ def on_page_markdown(markdown, page, **_):
         return f"[{text}]({posixpath.relpath(to, here or '.')}{fragment})"
 
     def referred(match):
-        if uri == API or match[1].split("?")[0] not in _operations:
+        operation = match[1].split("?")[0]
+        if uri == API or operation not in _operations:
             return match[0]
-        return f"[{match[0]}]({posixpath.relpath(API, here or '.')}#{anchor(match[1].split('?')[0])})"
+        return f"[{match[0]}]({posixpath.relpath(API, here or '.')}#{anchor(operation)})"
 
     parts, at = [], 0
     for fence in FENCE.finditer(markdown):
