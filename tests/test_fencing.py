@@ -4,6 +4,7 @@ wakes up: real processes, real signals.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import threading
@@ -25,6 +26,7 @@ from tests.support.served import REQUEST_SECONDS_MAX, STOP_SECONDS_MAX, Served, 
 WRITERS = 3
 WRITES_BEFORE = 12
 POLL_SECONDS = 0.02
+WRITE_SECONDS = 0.02  # between two writes of a writer
 
 
 class Writers:
@@ -42,24 +44,30 @@ class Writers:
         ]
 
     def write(self, text: str) -> None:
+        with self._client() as client:
+            self._write(client, text)
+
+    def _client(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.service.url,
+            headers={"Authorization": f"Bearer {self.token}", "Prefer": "respond-async"},
+            timeout=REQUEST_SECONDS_MAX,
+            trust_env=False,
+        )
+
+    def _write(self, client: httpx.Client, text: str) -> None:
         late, status = self.stopped, 0
-        try:
-            with httpx.Client(
-                base_url=self.service.url, timeout=REQUEST_SECONDS_MAX, trust_env=False
-            ) as client:
-                headers = {"Authorization": f"Bearer {self.token}", "Prefer": "respond-async"}
-                status = client.post(
-                    "/v1/memories/raw", json={"content": text}, headers=headers
-                ).status_code
-        except httpx.HTTPError:
-            pass
+        with contextlib.suppress(httpx.HTTPError):
+            status = client.post("/v1/memories/raw", json={"content": text}).status_code
         self.answered.append((text, late, status))
 
     def _run(self, writer: int) -> None:
         number = 0
-        while not self.over:
-            self.write(f"writer {writer} keeps number {number}")
-            number += 1
+        with self._client() as client:
+            while not self.over:
+                self._write(client, f"writer {writer} keeps number {number}")
+                number += 1
+                time.sleep(WRITE_SECONDS)
 
     def acknowledged(self, *, late: bool) -> set[str]:
         return {

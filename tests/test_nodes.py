@@ -18,6 +18,7 @@ from tests.support.several_nodes import SeveralNodes, several_nodes
 from tests.support.sharded import emails
 
 WAIT_SECONDS_MAX = 240
+WRITE_SECONDS = 0.02  # between two writes
 
 
 class Writer(threading.Thread):
@@ -48,9 +49,11 @@ class Writer(threading.Thread):
                             headers=headers,
                         )
                     except httpx.TransportError:
-                        continue  # the gateway, or its proxy, went with the node
+                        time.sleep(WRITE_SECONDS)  # the gateway, or its proxy, went with it
+                        continue
                     if answer.is_success:
                         self.acknowledged[token].add(text)
+                        time.sleep(WRITE_SECONDS)
                         break
                     # Ray Serve's proxy, whose gateway went in the midst of a request, says so in
                     # words of its own.

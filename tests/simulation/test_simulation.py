@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.history import run
 
-SEEDS, LONG_SEEDS = 4, 40
+SEEDS, LONG_SEEDS = 2, 40
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ lengths, in a child process.
 `slow` holds every pattern against prefix + unit × n + suffix. Units are what the pattern's own
 loops repeat (read off its parse tree) and a fixed list of marks, spaces, digits, letters and
 comment openers. Processor time is compared, best of several tries: a pattern is slow when the
-longer string costs both more than COST_SECONDS_MAX and more than GROWTH_MAX times the string an
-eighth as long. What goes on for longer than KILLED_AFTER_SECONDS ends the child by its processor
+longer string costs both more than COST_SECONDS_MAX and more than GROWTH_MAX times the string a
+sixteenth as long. What goes on for longer than KILLED_AFTER_SECONDS ends the child by its processor
 limit, and counts as slow.
 """
 
@@ -26,14 +26,15 @@ from typing import Any
 import regex
 
 LENGTH = 16_000
-SHARE = 8
+SHARE = 16
 COST_SECONDS_MAX = 0.25
-GROWTH_MAX = 24
+GROWTH_MAX = 64
 KILLED_AFTER_SECONDS = 2
 _TRIES = 3
-_PASSED_SECONDS = (
-    0.0008  # at an eighth of the length: what costs less is far from COST_SECONDS_MAX at the whole
-)
+# How much of a string is tried first, and what costs less than that then is far from
+# COST_SECONDS_MAX at the whole, though its time be squared. The second: of a sentence's length.
+_FIRST = (SHARE, 0.0002)
+_FIRST_OF_SHORT = (4, 0.003)
 _SUFFIXES = ("\x01", "x")
 _FIXED = (
     "a", "A", "7", " ", "\n", "\t", ".", "!", "?", "…", "！", "。", "-", "_", "/", "'", '"', "“",
@@ -122,16 +123,17 @@ def _main() -> None:
 
 def _verdict(probed: Probed) -> str | None:
     ask = getattr(probed.compiled(), probed.method)
+    share, passed_seconds = _FIRST if probed.length == LENGTH else _FIRST_OF_SHORT
     for prefix, unit, suffix in _attacks(probed):
         resource.setrlimit(
             resource.RLIMIT_CPU,
             (int(time.process_time()) + KILLED_AFTER_SECONDS + 1, resource.RLIM_INFINITY),
         )
-        short, long = (
-            _pumped(probed, prefix, unit, suffix, length)
-            for length in (probed.length // SHARE, probed.length)
+        first, short, long = (
+            _pumped(probed, prefix, unit, suffix, probed.length // part)
+            for part in (share, SHARE, 1)
         )
-        if probed.length == LENGTH and _cost(ask, short) < _PASSED_SECONDS:
+        if _cost(ask, first) < passed_seconds:
             continue
         cost, tries = _cost(ask, long), 1
         while cost > COST_SECONDS_MAX and tries < _TRIES:
