@@ -12,7 +12,7 @@ without meeting the other is a component of its own, and it is the smaller one o
     graph_components  (label, entity)      -> b""
 
 Figures: entities, relationships, entity_type, relationship_type, degree, conflicts, components,
-component_size, changed_at.
+component_size, changed_at; and asked_for, which is counted where an account may have too many.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ import msgspec
 from runtime.api.context import ReadContext, WriteContext
 from runtime.timestamps import iso
 from storage.store import Table
+
+ASKED_FOR = "asked_for"
 
 
 class NodeRow(msgspec.Struct, array_like=True):
@@ -82,6 +84,23 @@ def entity_counts(ctx: WriteContext, kind: str, by: int) -> None:
     """A node of the graph becomes an entity (1), or is none any more (-1)."""
     _add(ctx, "entities", "", by)
     _add(ctx, "entity_type", kind, by)
+
+
+def asked_for(ctx: ReadContext) -> int | None:
+    """How many entities were made through the API, once that was counted (`asked_for_counted`)."""
+    row = ctx[FIGURES].get(ASKED_FOR, "")
+    return None if row is None else row.count
+
+
+def asked_for_counted(ctx: WriteContext, count: int) -> None:
+    ctx[FIGURES].put((ASKED_FOR, ""), FigureRow(count))
+
+
+def asked_for_changed(ctx: WriteContext, by: int) -> None:
+    """So many more entities were made through the API; noted where they were counted."""
+    count = asked_for(ctx)
+    if count is not None:
+        asked_for_counted(ctx, count + by)
 
 
 def entity_retyped(ctx: WriteContext, before: str, after: str) -> None:

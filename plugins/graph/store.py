@@ -40,7 +40,7 @@ from plugins.graph.rows import (
 )
 from plugins.memories import MemoryRow, unreadable
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.tiers import check_room
+from runtime.api.tiers import check_room, records_limit
 from runtime.errors import NotFound, PermissionDenied
 from runtime.ids import id_tag
 
@@ -179,7 +179,8 @@ def ensure_entity(
 
     Without a type any entity of the name will do, and one whose type is unknown, or was read, takes
     the type it is given. `memory` is where the name was mentioned; without one the API asks for it,
-    and PermissionDenied is raised where the tier has no room for one more. is_given: the API says
+    and PermissionDenied is raised where the tier has no room for one more that was asked for: what
+    memories mention takes none. is_given: the API says
     that the memory mentions it.
     """
     rows = named(ctx, name)
@@ -189,8 +190,7 @@ def ensure_entity(
     at = ctx.now if memory is None else memory.occurred_at
     if row is None:
         if memory is None:
-            kept = graph_stats.figure(ctx, "entities")
-            check_room(ctx.settings, ctx.principal.tier, "entities", kept)
+            _check_room(ctx)
         row = new_entity(ctx, name, kind or UNKNOWN_TYPE, at, collection=collection)
         is_new = True
     else:
@@ -214,6 +214,19 @@ def ensure_entity(
         after = mentioned(ctx, after, memory, GIVEN if is_given else CLAIMED)
     put_entity(ctx, after, None if is_new else row)
     return after, is_new
+
+
+def _check_room(ctx: WriteContext) -> None:
+    """Count those asked for only where there may be too many."""
+    settings, tier = ctx.settings, ctx.principal.tier
+    limit = records_limit(settings, tier, "entities")
+    if limit is None or graph_stats.figure(ctx, "entities") < limit:
+        return
+    kept = graph_stats.asked_for(ctx)
+    if kept is None:
+        kept = sum(row.asked_for for _, row in ctx[ENTITIES].scan())
+        graph_stats.asked_for_counted(ctx, kept)
+    check_room(settings, tier, "entities", kept)
 
 
 def new_entity(
@@ -271,6 +284,9 @@ def put_entity(ctx: WriteContext, row: EntityRow, before: EntityRow | None) -> N
         graph_stats.entity_counts(ctx, *((before.type, -1) if row.is_value else (row.type, 1)))
     elif before is not None and row.type != before.type and not row.is_value:
         graph_stats.entity_retyped(ctx, before.type, row.type)
+    was_asked_for = before is not None and before.asked_for
+    if row.asked_for != was_asked_for:
+        graph_stats.asked_for_changed(ctx, 1 if row.asked_for else -1)
     ctx[ENTITIES].put((row.ordinal,), row)
     fields = ctx.index(ENTITY_FIELDS)
     now, then = _entries(row), set() if before is None else _entries(before)
@@ -309,6 +325,8 @@ def delete_entity(ctx: WriteContext, row: EntityRow) -> None:
         ctx[NAMES].delete(ctx.digest("name", name), row.ordinal)
     ctx[GRAPH_IDS].delete(row.id)
     ctx[ENTITIES].delete(row.ordinal)
+    if row.asked_for:
+        graph_stats.asked_for_changed(ctx, -1)
     if row.is_value:
         graph_stats.entity_counts(ctx, row.type, 1)
     graph_stats.entity_went(ctx, row.ordinal, row.type)

@@ -118,6 +118,24 @@ def test_entities_that_are_asked_for_have_the_room_of_the_tier(tmp_path: Path, a
         assert (shown["entities"], shown["limits"]["entities"]) == (asked, asked)
 
 
+def test_entities_that_memories_speak_of_take_no_room(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_entities=1) as service:
+        ada = service.register("ada@example.com")
+        pier = {"name": "Pier 0", "type": "place"}
+        for content in ("I live in Oslo and I work at Acme.", "I moved to Riga."):
+            said = {"content": content, "infer": True, "user_id": "ada"}
+            assert service.request("POST", "/v1/memories", said, who=ada).status_code == 201
+        entities = service.request("GET", "/v1/knowledge-graph/entities", who=ada).json()
+        assert entities["total_count"] > 1
+        for _ in range(2):
+            made = service.request("POST", "/v1/knowledge-graph/entities", pier, who=ada)
+            assert made.status_code == 201, made.text
+            further = {"name": "Pier 9", "type": "place"}
+            refused(service.request("POST", "/v1/knowledge-graph/entities", further, who=ada))
+            path = f"/v1/knowledge-graph/entities/{made.json()['id']}"
+            assert service.request("DELETE", path, who=ada).status_code == 200
+
+
 def test_every_tier_says_what_it_has_room_for(tmp_path: Path) -> None:
     with in_process(tmp_path, tiers__free_memories=7) as service:
         tiers = service.request("GET", "/v1/billing/tiers").json()["items"]
