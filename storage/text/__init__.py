@@ -4,7 +4,7 @@
     read_query, query_terms  what a search needs to know of a query, all at once; its terms alone
     content_words, Matcher   words at their places in a text, for excerpts that show why it matched
     Speller                  which of the words it knows a word may be a slip of the fingers for
-    language_of_text         the language that it is written in
+    is_english               whether it is written in English
     passages                 a long text in parts that a model reads whole
     estimated_tokens         about how many tokens a text is
 
@@ -20,7 +20,7 @@ from storage.text.analysis import (
     query_terms,
     read_query,
 )
-from storage.text.languages import language_of_text
+from storage.text.languages import is_english
 from storage.text.passages import ASCII_PER_TOKEN, estimated_tokens, passages
 from storage.text.spelling import Speller
 from storage.text.stop_words import STOP_WORDS, word_set
@@ -35,7 +35,7 @@ __all__ = [
     "analyze",
     "content_words",
     "estimated_tokens",
-    "language_of_text",
+    "is_english",
     "passages",
     "query_terms",
     "read_query",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import regex
 
-from storage.text import language_of_text
+from storage.text import is_english
 
 JUDGED_CHARS_MAX = 8_192
 _LETTERS = regex.compile(r"\p{L}+")
@@ -21,4 +21,4 @@ def readable(text: str) -> bool:
     else:
         letters = sum(map(len, _LETTERS.findall(judged)))
         has_letters = 2 * sum(map(len, _LATIN.findall(judged))) > letters
-    return has_letters and language_of_text(judged) == "english"
+    return has_letters and is_english(judged)

@@ -70,6 +70,9 @@ def test_a_long_text_is_cut_into_sentences_of_bounded_length() -> None:
     ("text", "read"),
     [
         ("My sister moved to Oslo.", True),
+        ("My brother Tom lives in Kiel.", True),
+        ("Gates C & D, J. T. Moore", True),
+        ("Ich wohne in Kiel und arbeite bei der Post.", False),
         ("ok", True),
         ("", False),
         ("12:30 ... 😂", False),
