@@ -33,7 +33,7 @@ class InferenceUnavailable(Exception):
 
 class Embedding(NamedTuple):
     """A text's vector (width,), and the vectors of the words asked for, (w, 64) int8, or None;
-    where it was read, a parse of each sentence.
+    where it was read, a parse of each sentence. Of a text that was only read the vector is empty.
     """
 
     vector: np.ndarray
@@ -231,6 +231,12 @@ class BoundedEmbedder(ABC):
     async def read_language(self, texts: Sequence[str]) -> list[Reading]:
         return await asyncio.to_thread(lambda: [unread(text) for text in texts])
 
+    async def embed_read(
+        self, texts: Sequence[str], words: Sequence[Spans]
+    ) -> list[tuple[Embedding, Reading]]:
+        embeddings = await self.embed_words(texts, words)
+        return list(zip(embeddings, await self.read_language(texts), strict=True))
+
     def _prefix(self, is_query: bool) -> str:
         return self._prefixes.query if is_query else self._prefixes.passage
 
@@ -249,8 +255,8 @@ class BoundedEmbedder(ABC):
         known = self._recent.of(account, asked) if is_query else {}
         missing = [each for each in dict.fromkeys(asked) if each not in known]
         self._stats["texts_total"] += len(asked)
-        if not any(isinstance(words, ToRead) for _, words in asked[:1]):
-            self._pace.add(len(asked), time.monotonic())
+        only_read = sum(isinstance(each, ToRead) and each.embedded is None for _, each in asked)
+        self._pace.add(len(asked) - only_read, time.monotonic())
         self._stats["known_total"] += len(known)
         if missing:
             with tracing.part("model", "embedder", texts=len(missing)):

@@ -69,6 +69,14 @@ class Embedder(Protocol):
         """
         ...
 
+    async def embed_read(
+        self, texts: Sequence[str], words: Sequence[Spans]
+    ) -> list[tuple[Embedding, Reading]]:
+        """As embed_words and read_language, of one run of the model where that reads a text as a
+        whole. Raises InferenceUnavailable.
+        """
+        ...
+
     def makes(self, space: str) -> bool:
         """Whether its vectors belong to this space."""
         ...

@@ -96,5 +96,11 @@ class WordEmbedder:
     async def read_language(self, texts: Sequence[str]) -> list[language.Reading]:
         return [language.unread(text) for text in texts]
 
+    async def embed_read(
+        self, texts: Sequence[str], words: Sequence[Sequence[tuple[int, int]]]
+    ) -> list[tuple[Embedding, language.Reading]]:
+        embeddings = await self.embed_words(texts, words)
+        return list(zip(embeddings, await self.read_language(texts), strict=True))
+
     async def close(self) -> None:
         pass

@@ -17,6 +17,7 @@ import numpy as np
 from runtime.inference.language import kernels
 from runtime.inference.language.parse import Parse
 from runtime.inference.language.spelling import spell
+from runtime.inference.tiles import TILE_COLUMNS
 
 FILE = Path(__file__).with_name("heads.npz")
 
@@ -40,16 +41,18 @@ class Heads:
             if not name.startswith("list.") and not name.endswith(".scales")
         }
         self._tables = [floats[f"{name}.weight"] for name in ("words", "suffixes", "prefixes")]
-        self._entry = _turned(floats["entry.weight"]), floats["entry.bias"]
-        self._near = (
-            np.stack([_turned(floats[f"near.{layer}.weight"]) for layer in range(2)]),
-            np.stack([floats[f"near.{layer}.bias"] for layer in range(2)]),
-        )
-        self._said = _turned(floats["said.weight"]), floats["said.bias"]
+        self._entry = _in_panels(floats["entry.weight"], floats["entry.bias"])
+        near = [(floats[f"near.{layer}.weight"], floats[f"near.{layer}.bias"]) for layer in (0, 1)]
+        panels, biases = zip(*(_in_panels(*each) for each in near), strict=True)
+        self._near = np.stack(panels), np.stack(biases)
+        self._said = _in_panels(floats["said.weight"], floats["said.bias"])
         self._kinds = floats["kinds.weight"], floats["kinds.bias"]
         self._roots = floats["arc_root"], floats["label_root"]
-        self._arcs, self._labels = (floats["arcs"], floats["distances"]), floats["labels"]
-        arc, label = floats["arcs"].shape[1], self._labels.shape[2] - 1
+        self._arcs = floats["arcs"], floats["distances"]
+        # (numbers, relations, numbers) -> relations first, and a pair of numbers as one
+        labels = floats["labels"].transpose(1, 0, 2).reshape(floats["labels"].shape[1], -1)
+        self._labels = _in_panels(labels, np.zeros(len(labels), np.float32), float(kernels.NEVER))
+        arc, label = floats["arcs"].shape[1], floats["labels"].shape[2] - 1
         names = ("tags", "detailed", "edits", "spans", "nominal")
         sizes = [*(len(self.lists[name]) for name in names), arc, arc, label, label]
         ends = np.cumsum(sizes).tolist()
@@ -65,44 +68,39 @@ class Heads:
         buckets = np.concatenate([each for each, _ in spelt])
         looked_up = [table[buckets[:, part]] for part, table in enumerate(self._tables)]
         x = np.concatenate([states, *looked_up, *[np.concatenate([m for _, m in spelt])]], axis=1)
-        hidden = np.empty((len(x), self._entry[0].shape[1]), np.float32)
-        scores = np.empty((len(x), self._parts[-1].stop), np.float32)
+        hidden = np.empty((len(x), len(self._entry[1])), np.float32)
+        scores = np.empty((len(x), len(self._said[1])), np.float32)
         kernels.score(x, edges, *self._entry, *self._near, *self._said, hidden, scores)
+        read = self._read(hidden, scores, edges)
+        ends = edges.tolist()
         return [
-            self._read(hidden[first:last], scores[first:last])
-            for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+            Parse(*[each[first:last] for each in read], kind=kind)
+            for first, last, kind in zip(
+                ends[:-1], ends[1:], self._kinds_of(hidden, edges), strict=True
+            )
         ]
 
-    def _read(self, hidden: np.ndarray, scores: np.ndarray) -> Parse:
+    def _read(self, hidden: np.ndarray, scores: np.ndarray, edges: np.ndarray) -> list[np.ndarray]:
+        """What a Parse has, of the words of all sentences, but for the kinds of those."""
         words = len(scores)
-        tags, detailed, edits, spans, nominal, dependents, heads, labelled, labelling = (
-            scores[:, part] for part in self._parts
+        tags, detailed, edits, spans, nominal, *ends = (scores[:, part] for part in self._parts)
+        dependents, heads, labelled, labelling = (np.maximum(each, np.float32(0)) for each in ends)
+        labels, tree, relations = (np.empty(words, np.int64) for _ in range(3))
+        likely, arcs, certainties = (np.empty(words, np.float32) for _ in range(3))
+        kernels.find_spans(np.ascontiguousarray(spans), edges, labels, likely)
+        kernels.find_trees(dependents, heads, edges, self._roots[0], *self._arcs, tree, arcs)
+        kernels.label_trees(
+            *(labelled, labelling, edges, tree, self._roots[1], *self._labels),
+            *(arcs, relations, certainties),
         )
-        labels, likely = np.empty(words, np.int64), np.empty(words, np.float32)
-        kernels.find_spans(np.ascontiguousarray(spans), labels, likely)
-        tree, relations = np.empty(words, np.int64), np.empty(words, np.int64)
-        arcs, certainties = np.empty((words, 1 + words), np.float32), np.empty(words, np.float32)
-        kernels.find_tree(
-            _positive(dependents), _positive(heads), self._roots[0], *self._arcs, arcs, tree
-        )
-        kernels.label_tree(
-            *(_positive(labelled), _positive(labelling), self._roots[1], self._labels),
-            *(arcs, tree, relations, certainties),
-        )
+        classes = [each.argmax(axis=1) for each in (tags, detailed, edits, nominal)]
+        return [*classes, labels, likely, tree, relations, certainties]
+
+    def _kinds_of(self, hidden: np.ndarray, edges: np.ndarray) -> list[int]:
         weight, bias = self._kinds
-        kind = weight @ np.concatenate([hidden.mean(axis=0), hidden.max(axis=0)]) + bias
-        return Parse(
-            tags.argmax(axis=1),
-            detailed.argmax(axis=1),
-            edits.argmax(axis=1),
-            nominal.argmax(axis=1),
-            labels,
-            likely,
-            tree,
-            relations,
-            certainties,
-            int(kind.argmax()),
-        )
+        means = np.add.reduceat(hidden, edges[:-1]) / np.diff(edges)[:, None].astype(np.float32)
+        pooled = np.concatenate([means, np.maximum.reduceat(hidden, edges[:-1])], axis=1)
+        return (pooled @ weight.T + bias).argmax(axis=1).tolist()
 
 
 @cache
@@ -123,9 +121,13 @@ def _floats(codes: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
     return codes.astype(np.float32) * scales.reshape(-1, *[1] * (codes.ndim - 1))
 
 
-def _turned(weight: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(weight.T)
-
-
-def _positive(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, np.float32(0))
+def _in_panels(
+    weight: np.ndarray, bias: np.ndarray, filling: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """(outputs, inputs) and (outputs,) -> (panels, inputs, TILE_COLUMNS), and the bias as long;
+    filling: of outputs that there are none of.
+    """
+    more = -len(weight) % TILE_COLUMNS
+    filled = np.pad(weight, ((0, more), (0, 0)))
+    panels = filled.reshape(-1, TILE_COLUMNS, weight.shape[1]).transpose(0, 2, 1)
+    return np.ascontiguousarray(panels), np.pad(bias, (0, more), constant_values=filling)

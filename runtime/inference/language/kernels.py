@@ -1,53 +1,68 @@
 """The heads in compiled loops: from what is known of words to trees, names and kinds.
 
-Products take four rows of the weights at once, so that a sum is fetched and stored once for four
-products. Trees are found by Eisner's algorithm (1996), names by Viterbi's.
+The large products go by tiles (runtime/inference/tiles.py), their weights in panels of 32 columns,
+in the order in which tiles read them. Trees are found by Eisner's algorithm (1996), names by
+Viterbi's.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from runtime.inference.tiles import TILE_COLUMNS, TILE_ROWS, float_tile
 from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array
 
 NEVER = np.float32(-1e9)
 
 
 @inline
-def _product(x, weights, bias, out, positive):
-    """x (rows, inputs) · weights (inputs, outputs) + bias -> out; no less than 0 where so asked."""
+def _tiled_product(x, weights, bias, out, positive):
+    """x (rows, inputs) · weights (outputs / 32, inputs, 32) + bias -> out; no less than 0 where so
+    asked.
+    """
+    rows, inputs = x.shape
+    groups = (rows + TILE_ROWS - 1) // TILE_ROWS
+    for panel in range(weights.shape[0]):
+        row = 0
+        for group in range(groups, 0, -1):
+            count = (rows - row + group - 1) // group
+            into = out[row:, panel * TILE_COLUMNS :]
+            sizes = inputs, inputs, TILE_COLUMNS, out.shape[1]
+            float_tile((x[row:], weights[panel], into), sizes, count)
+            row += count
+    for row in range(rows):
+        into = out[row]
+        for column in range(out.shape[1]):
+            into[column] += bias[column]
+            if positive:
+                into[column] = max(into[column], np.float32(0))
+
+
+@inline
+def _product(x, weights, bias, out):
+    """x (rows, inputs) · weights (inputs, outputs) + bias -> out."""
     inputs, outputs = weights.shape
-    whole = inputs // 4 * 4
     for row in range(x.shape[0]):
-        mine, into = x[row], out[row]
+        into = out[row]
         for column in range(outputs):
             into[column] = bias[column]
-        for first in range(0, whole, 4):
-            a, b, c, d = mine[first], mine[first + 1], mine[first + 2], mine[first + 3]
-            one, two = weights[first], weights[first + 1]
-            three, four = weights[first + 2], weights[first + 3]
+        for number in range(inputs):
             for column in range(outputs):
-                into[column] += (
-                    a * one[column] + b * two[column] + c * three[column] + d * four[column]
-                )
-        for number in range(whole, inputs):
-            for column in range(outputs):
-                into[column] += mine[number] * weights[number, column]
-        if positive:
-            for column in range(outputs):
-                into[column] = max(into[column], np.float32(0))
+                into[column] += x[row, number] * weights[number, column]
 
 
 @kernel(
     *(in_array(FLOAT32, 2), in_array(INT64)),
-    *(in_array(FLOAT32, 2), in_array(FLOAT32), in_array(FLOAT32, 3), in_array(FLOAT32, 2)),
-    *(in_array(FLOAT32, 2), in_array(FLOAT32)),
+    *(in_array(FLOAT32, 3), in_array(FLOAT32), in_array(FLOAT32, 4), in_array(FLOAT32, 2)),
+    *(in_array(FLOAT32, 3), in_array(FLOAT32)),
     *(out_array(FLOAT32, 2), out_array(FLOAT32, 2)),
 )
 def score(x, edges, entry, entry_bias, near, near_bias, said, said_bias, hidden, scores):
-    """x (w, inputs) of sentences that end at edges[1:] -> hidden (w, 192); scores (w, outputs)."""
+    """x (w, inputs) of sentences that end at edges[1:] -> hidden (w, 192); scores (w, outputs),
+    filled up to whole panels.
+    """
     width = hidden.shape[1]
-    _product(x, entry, entry_bias, hidden, True)
+    _tiled_product(x, entry, entry_bias, hidden, True)
     wide, more = np.empty((x.shape[0], 3 * width), np.float32), np.empty_like(hidden)
     for layer in range(near.shape[0]):
         wide[:] = 0
@@ -58,11 +73,11 @@ def score(x, edges, entry, entry_bias, near, near_bias, said, said_bias, hidden,
                 wide[word, width : 2 * width] = hidden[word]
                 if word + 1 < edges[sentence + 1]:
                     wide[word, 2 * width :] = hidden[word + 1]
-        _product(wide, near[layer], near_bias[layer], more, True)
+        _tiled_product(wide, near[layer], near_bias[layer], more, True)
         for word in range(x.shape[0]):
             for number in range(width):
                 hidden[word, number] += more[word, number]
-    _product(hidden, said, said_bias, scores, False)
+    _tiled_product(hidden, said, said_bias, scores, False)
 
 
 @inline
@@ -137,98 +152,117 @@ def _eisner(arcs, tree):
 
 
 @kernel(
-    *(in_array(FLOAT32, 2), in_array(FLOAT32, 2), in_array(FLOAT32), in_array(FLOAT32, 2)),
-    *(in_array(FLOAT32, 2), out_array(FLOAT32, 2), out_array(INT64)),
+    *(in_array(FLOAT32, 2), in_array(FLOAT32, 2), in_array(INT64)),
+    *(in_array(FLOAT32), in_array(FLOAT32, 2), in_array(FLOAT32, 2)),
+    *(out_array(INT64), out_array(FLOAT32)),
 )
-def find_tree(dependents, heads, root, weights, distances, arcs, tree):
-    """One sentence's words as dependents and as heads (w, 96 each), and the root as a head -> arcs
-    (w, 1 + w), the logarithms of how likely each head is, the root first; tree (w,), each word's
-    head in the likeliest projective tree with one root, -1 for the root's.
+def find_trees(dependents, heads, edges, root, weights, distances, tree, likely):
+    """Words of sentences that end at edges[1:] as dependents and as heads (w, 96 each), and the
+    root as a head -> tree (w,), each word's head in its sentence in the likeliest projective tree
+    with one root, -1 for the root's; and the logarithm of how likely that is (w,).
     """
-    words, width = dependents.shape
+    width = dependents.shape[1]
     reach = distances.shape[0] // 2
-    turned = np.empty((words, width), np.float32)
-    _product(dependents, weights[:width], weights[width], turned, False)
-    for word in range(words):
-        for head in range(1 + words):
-            total = np.float32(0)
-            for number in range(width):
-                other = root[number] if head == 0 else heads[head - 1, number]
-                total += turned[word, number] * other
-            if head:
-                far = distances[max(-reach, min(reach, head - 1 - word)) + reach]
-                for number in range(width):
-                    total += dependents[word, number] * far[number]
-            arcs[word, head] = total
-        _log_softmax(arcs[word])
-    _eisner(arcs, tree)
+    turned = np.empty(dependents.shape, np.float32)
+    _product(dependents, weights[:width], weights[width], turned)
+    for sentence in range(edges.shape[0] - 1):
+        first, last = edges[sentence], edges[sentence + 1]
+        arcs = np.empty((last - first, 1 + last - first), np.float32)
+        for word in range(first, last):
+            for head in range(1 + last - first):
+                total = np.float32(0)
+                if head == 0:
+                    for number in range(width):
+                        total += turned[word, number] * root[number]
+                else:
+                    away = first + head - 1 - word
+                    far = distances[max(-reach, min(reach, away)) + reach]
+                    other = heads[first + head - 1]
+                    for number in range(width):
+                        total += turned[word, number] * other[number]
+                        total += dependents[word, number] * far[number]
+                arcs[word - first, head] = total
+            _log_softmax(arcs[word - first])
+        _eisner(arcs, tree[first:last])
+        for word in range(first, last):
+            likely[word] = arcs[word - first, tree[word] + 1]
 
 
 @kernel(
-    *(in_array(FLOAT32, 2), in_array(FLOAT32, 2), in_array(FLOAT32), in_array(FLOAT32, 3)),
-    *(in_array(FLOAT32, 2), in_array(INT64), out_array(INT64), out_array(FLOAT32)),
+    *(in_array(FLOAT32, 2), in_array(FLOAT32, 2), in_array(INT64), in_array(INT64)),
+    *(in_array(FLOAT32), in_array(FLOAT32, 3), in_array(FLOAT32)),
+    *(in_array(FLOAT32), out_array(INT64), out_array(FLOAT32)),
 )
-def label_tree(dependents, heads, root, weights, arcs, tree, relations, certainties):
-    """Words as dependents and as heads (w, 40 each), the root as a head, a tree and how likely its
-    arcs are -> relations (w,), and how likely each arc and its relation are together (w,).
+def label_trees(
+    dependents, heads, edges, tree, root, weights, bias, likely, relations, certainties
+):
+    """Words of sentences that end at edges[1:] as dependents and as heads (w, 40 each), their
+    heads, the root as a head, and how likely the arcs are -> relations (w,), and how likely each
+    arc and its relation are together (w,).
+
+    weights, bias  (panels, 41 · 41, 32) and (panels · 32,): of a relation and of each pair of a
+                   dependent's and a head's number, one more of both being 1; no relation has the
+                   bias NEVER
     """
     words, width = dependents.shape
-    count = weights.shape[1]
-    scores = np.empty(count, np.float32)
-    for word in range(words):
-        head = tree[word]
-        other = root if head < 0 else heads[head]
-        for relation in range(count):
-            scores[relation] = 0
-        for number in range(width + 1):
-            factor = dependents[word, number] if number < width else np.float32(1)
-            if factor == 0:
-                continue
-            for relation in range(count):
-                mine = weights[number, relation]
-                total = mine[width]
+    pairs = np.empty((words, (width + 1) * (width + 1)), np.float32)
+    for sentence in range(edges.shape[0] - 1):
+        for word in range(edges[sentence], edges[sentence + 1]):
+            head, mine = tree[word], pairs[word]
+            other = root if head < 0 else heads[edges[sentence] + head]
+            for number in range(width + 1):
+                factor = dependents[word, number] if number < width else np.float32(1)
+                first = number * (width + 1)
                 for place in range(width):
-                    total += mine[place] * other[place]
-                scores[relation] += factor * total
-        _log_softmax(scores)
+                    mine[first + place] = factor * other[place]
+                mine[first + width] = factor
+    scores = np.empty((words, bias.shape[0]), np.float32)
+    _tiled_product(pairs, weights, bias, scores, False)
+    for word in range(words):
+        mine = scores[word]
+        _log_softmax(mine)
         best = 0
-        for relation in range(1, count):
-            if scores[relation] > scores[best]:
+        for relation in range(1, mine.shape[0]):
+            if mine[relation] > mine[best]:
                 best = relation
         relations[word] = best
-        certainties[word] = np.exp(arcs[word, head + 1] + scores[best])
+        certainties[word] = np.exp(likely[word] + mine[best])
 
 
-@kernel(in_array(FLOAT32, 2), out_array(INT64), out_array(FLOAT32))
-def find_spans(scores, labels, likely):
-    """(w, 1 + 2 · kinds) scores of "outside", and of "begins" and "goes on" for each kind -> the
-    likeliest labels (w,) in which a span goes on only after a word of its kind, and how likely each
-    is.
+@kernel(in_array(FLOAT32, 2), in_array(INT64), out_array(INT64), out_array(FLOAT32))
+def find_spans(scores, edges, labels, likely):
+    """(w, 1 + 2 · kinds) scores of "outside", and of "begins" and "goes on" for each kind, of words
+    of sentences that end at edges[1:] -> the likeliest labels (w,) in which a span goes on only
+    after a word of its kind, and how likely each is.
     """
     words, count = scores.shape
     best = np.empty((words, count), np.float32)
     before = np.zeros((words, count), np.int64)
     logs = scores.copy()
-    for word in range(words):
-        _log_softmax(logs[word])
-        top = 0
-        if word:
-            for label in range(1, count):
-                if best[word - 1, label] > best[word - 1, top]:
-                    top = label
-        for label in range(count):
-            goes_on = label > 0 and label % 2 == 0
-            chosen = top
-            if goes_on and word:
-                same = best[word - 1, label] > best[word - 1, label - 1]
-                chosen = label if same else label - 1
-            earlier = best[word - 1, chosen] if word else np.float32(0)
-            best[word, label] = logs[word, label] + (NEVER if goes_on and not word else earlier)
-            before[word, label] = chosen
-    label = 0
-    for other in range(1, count):
-        if best[words - 1, other] > best[words - 1, label]:
-            label = other
-    for word in range(words - 1, -1, -1):
-        labels[word], likely[word] = label, np.exp(logs[word, label])
-        label = before[word, label]
+    for sentence in range(edges.shape[0] - 1):
+        first, last = edges[sentence], edges[sentence + 1]
+        for word in range(first, last):
+            _log_softmax(logs[word])
+            top = 0
+            if word > first:
+                for label in range(1, count):
+                    if best[word - 1, label] > best[word - 1, top]:
+                        top = label
+            for label in range(count):
+                goes_on = label > 0 and label % 2 == 0
+                chosen = top
+                if goes_on and word > first:
+                    same = best[word - 1, label] > best[word - 1, label - 1]
+                    chosen = label if same else label - 1
+                earlier = best[word - 1, chosen] if word > first else np.float32(0)
+                best[word, label] = logs[word, label] + (
+                    NEVER if goes_on and word == first else earlier
+                )
+                before[word, label] = chosen
+        label = 0
+        for other in range(1, count):
+            if best[last - 1, other] > best[last - 1, label]:
+                label = other
+        for word in range(last - 1, first - 1, -1):
+            labels[word], likely[word] = label, np.exp(logs[word, label])
+            label = before[word, label]

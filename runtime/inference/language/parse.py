@@ -10,10 +10,14 @@ import numpy as np
 class ToRead(NamedTuple):
     """A text's words, for the heads: those of each sentence, and where each stands in it (code
     points).
+
+    embedded  where the text is embedded in the same run, the words whose vectors are wanted; None
+              where it is read alone
     """
 
     sentences: tuple[tuple[str, ...], ...]
     spans: tuple[tuple[int, int], ...]
+    embedded: tuple[tuple[int, int], ...] | None = None
 
 
 class Parse(NamedTuple):

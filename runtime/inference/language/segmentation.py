@@ -156,6 +156,8 @@ def _unit(word: str) -> int:
 def _is_break(text: str, words: Spans, kinds: list[str], start: int, kind: str) -> bool:
     """Whether a sentence of these words ends before the word that begins at `start`."""
     gap = text[words[-1][1] : start]
+    if kinds[-1] == "word" and gap in ("", " "):
+        return False
     if "\n" in gap or "\r" in gap:
         return _is_line_break(text, words, kinds, gap, start)
     at = len(words) - 1
@@ -194,12 +196,3 @@ def _first_word(text: str) -> str:
     while letters < len(text) and text[letters].isalpha():
         letters += 1
     return text[:letters].lower()
-
-
-def _cut(words: Spans) -> list[Segment]:
-    """One sentence, or several where it has too many words."""
-    return [
-        Segment(part[0][0], part[-1][1], part)
-        for first in range(0, len(words), SENTENCE_TOKENS_MAX)
-        if (part := words[first : first + SENTENCE_TOKENS_MAX])
-    ]

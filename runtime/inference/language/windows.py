@@ -16,6 +16,8 @@ def windows(
 
     pieces  how many tokens a text is, from pieces_max on not exactly
     """
+    if segments and len(text) < pieces_max and text.isascii():
+        return [list(segments)]  # a token has a character at least
     found: list[list[Segment]] = []
     room = 0
     for segment in segments:

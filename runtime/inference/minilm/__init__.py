@@ -43,10 +43,12 @@ class Network(Protocol):
     """The model from token ids on."""
 
     def run(
-        self, texts: Sequence[Sequence[int]], *, inner: bool = False
+        self, texts: Sequence[Sequence[int]], *, inner: bool = False, last: bool = True
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """n ≥ 1 texts' token ids -> (n, 384) float32 unit rows, and for each text its layers,
         (1, tokens, 384) float32, the last alone; with `inner` (3, tokens, 384), INNER_LAYERS first.
+        Without `last`, which goes with `inner` alone, the rows are empty, (n, 0), and the layers
+        (2, tokens, 384).
         """
         ...
 
@@ -98,34 +100,35 @@ class MiniLm:
         vectors, layers = self.network.run([text.ids for text in texts])
         return vectors, [each[-1, 1:-1] for each in layers]
 
-    def embed_with_layers(self, texts: Sequence[Tokens]) -> tuple[np.ndarray, list[np.ndarray]]:
+    def embed_with_layers(
+        self, texts: Sequence[Tokens], *, last: bool = True
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As embed, and for each text (3, tokens, 384) float32: the vectors of each token but [CLS]
-        and [SEP] in the INNER_LAYERS and in the last one.
+        and [SEP] in the INNER_LAYERS and in the last one. Without `last` as Network.run.
         """
-        vectors, layers = self.network.run([text.ids for text in texts], inner=True)
+        vectors, layers = self.network.run([text.ids for text in texts], inner=True, last=last)
         return vectors, [each[:, 1:-1] for each in layers]
 
     def embed_with_words(
         self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
     ) -> list[Embedding]:
         """As embed, with the vectors of these words of each text, or what is read of them."""
+        wanted = [each.embedded if isinstance(each, ToRead) else each for each in words]
         if not any(isinstance(each, ToRead) for each in words):
             vectors, states = self.embed_with_states(texts)
             parses: list[list[Parse]] = [[] for _ in texts]
         else:
-            vectors, layers = self.embed_with_layers(texts)
+            # Who wants no vector waits for no layer behind those that are read.
+            last = not all(isinstance(each, ToRead) and each.embedded is None for each in words)
+            vectors, layers = self.embed_with_layers(texts, last=last)
             states = [each[-1] for each in layers]
             parses = _read(texts, layers, words)
         return [
             Embedding(
-                vector,
-                None
-                if spans is None or isinstance(spans, ToRead)
-                else vectors_of(hidden, text.offsets, spans),
-                parsed,
+                vector, None if spans is None else vectors_of(hidden, text.offsets, spans), parsed
             )
             for text, vector, hidden, spans, parsed in zip(
-                texts, vectors, states, words, parses, strict=True
+                texts, vectors, states, wanted, parses, strict=True
             )
         ]
 

@@ -11,7 +11,7 @@ import regex
 
 from runtime import limits
 from runtime.inference import language
-from runtime.inference.embedding import Embedding
+from runtime.inference.embedding import Asked, Embedding, Spans
 from runtime.inference.language import Reading, Sentence
 from runtime.inference.language.segmentation import Segment
 from runtime.inference.language.windows import to_read, windows
@@ -32,10 +32,15 @@ def latin(text: str) -> str:
 
 
 class _Cut(NamedTuple):
-    """A text on its way to its reading: what is to be read of it, and the sentences so far."""
+    """A text on its way to its reading: what is to be read of it, and what the model is asked of
+    each window; the sentences so far. is_embedded: whether the one window is the whole text, and
+    its embedding is the text's.
+    """
 
     windows: list[list[Segment]]
+    asked: list[Asked]
     sentences: list[Sentence]
+    is_embedded: bool = False
 
 
 def _load_assembly() -> Callable[..., list[list[Sentence]]]:
@@ -82,6 +87,7 @@ class MiniLmEmbedder(LocalEmbedder):
         self._minilm = model = MiniLm.load(model_directory, model_path, threads=threads)
         self._vocabulary = model.vocabulary()
         self._speller = Speller(self._vocabulary.keys())
+        self._assemble: Callable[..., list[list[Sentence]]] | None = None
         super().__init__(
             model,
             threads=threads,
@@ -104,27 +110,53 @@ class MiniLmEmbedder(LocalEmbedder):
         )
 
     async def read_language(self, texts: Sequence[str]) -> list[Reading]:
+        return (await self._read(texts, [None] * len(texts)))[0]
+
+    async def embed_read(
+        self, texts: Sequence[str], words: Sequence[Spans]
+    ) -> list[tuple[Embedding, Reading]]:
+        readings, embeddings = await self._read(texts, words)
+        left = [row for row in range(len(texts)) if row not in embeddings]
+        alone = await self.embed_words([texts[row] for row in left], [words[row] for row in left])
+        embeddings |= dict(zip(left, alone, strict=True))
+        return [(embeddings[row], reading) for row, reading in enumerate(readings)]
+
+    async def _read(
+        self, texts: Sequence[str], words: Sequence[Spans | None]
+    ) -> tuple[list[Reading], dict[int, Embedding]]:
+        """What each text says; and, by the text's place, the embeddings of those that the model
+        reads as a whole, where words are given.
+        """
         # Outside the time limit, since the loops may have to be compiled.
-        assemble = await asyncio.to_thread(_load_assembly)
+        assemble = self._assemble = self._assemble or await asyncio.to_thread(_load_assembly)
         # Half a surrogate pair has no UTF-8; a question mark takes its place.
         cleaned = [text.encode("utf-8", "replace").decode() for text in texts]
-        found = await asyncio.to_thread(lambda: [self._in_windows(text) for text in cleaned])
-        asked = [(row, window) for row, cut in enumerate(found) for window in cut.windows]
-        for first in range(0, len(asked), limits.EMBEDDER_ROUND_TEXTS_MAX):
-            part = asked[first : first + limits.EMBEDDER_ROUND_TEXTS_MAX]
-            embeddings = await self._embed([to_read(cleaned[row], window) for row, window in part])
-            for (row, _), read in zip(
-                part, await asyncio.to_thread(assemble, cleaned, part, embeddings), strict=True
-            ):
-                found[row].sentences.extend(read)
-        return [Reading(tuple(cut.sentences)) for cut in found]
+        found = await asyncio.to_thread(lambda: list(map(self._cut_up, cleaned, words)))
+        windows = [(row, at) for row, cut in enumerate(found) for at in range(len(cut.windows))]
+        embedded: dict[int, Embedding] = {}
+        for first in range(0, len(windows), limits.EMBEDDER_ROUND_TEXTS_MAX):
+            part = windows[first : first + limits.EMBEDDER_ROUND_TEXTS_MAX]
+            embeddings = await self._embed([found[row].asked[at] for row, at in part])
+            cut = [(row, found[row].windows[at]) for row, at in part]
+            read = await asyncio.to_thread(assemble, cleaned, cut, embeddings)
+            for (row, _), sentences, embedding in zip(part, read, embeddings, strict=True):
+                found[row].sentences.extend(sentences)
+                if found[row].is_embedded:
+                    embedded[row] = embedding
+        return [Reading(tuple(cut.sentences)) for cut in found], embedded
 
-    def _in_windows(self, text: str) -> _Cut:
+    def _cut_up(self, text: str, words: Spans | None) -> _Cut:
         if not language.readable(text):
-            return _Cut([], list(language.unread(text).sentences))
+            return _Cut([], [], list(language.unread(text).sentences))
         segments = language.read_sentences(text)
         pieces_max = limits.EMBEDDED_TOKENS_MAX - 2
-        return _Cut(windows(text, segments, self._minilm.pieces, pieces_max), [])
+        cut = windows(text, segments, self._minilm.pieces, pieces_max)
+        asked = [to_read(text, window) for window in cut]
+        is_whole = len(cut) == 1 and len(asked[0][0]) == len(text) <= limits.EMBEDDED_CHARS_MAX
+        if words is None or not is_whole:
+            return _Cut(cut, [*asked], [])
+        whole, wanted = asked[0]
+        return _Cut(cut, [(whole, wanted._replace(embedded=tuple(words)))], [], is_embedded=True)
 
     def readable(self, text: str) -> str:
         return latin(text)

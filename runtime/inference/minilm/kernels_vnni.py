@@ -6,10 +6,10 @@ about 0.6 of its time: products take tokens by fourteen instead of by six, there
 no operator starts between two steps. Texts lie one after the other as rows of one matrix, a token
 to a row.
 
-A tile is the product of up to 14 rows and 32 columns; its sums stay in registers until they are
-floats. The instruction multiplies unsigned bytes by signed ones: here weights are the unsigned
-ones, stored plus 128, and what that adds, 128 times the row's sum, is taken off where the sums
-begin.
+A tile (runtime/inference/tiles.py) is the product of up to 14 rows and 32 columns; its sums stay in
+registers until they are floats. The instruction multiplies unsigned bytes by signed ones: here
+weights are the unsigned ones, stored plus 128, and what that adds, 128 times the row's sum, is
+taken off where the sums begin.
 
 File: `<directory>/all-MiniLM-L6-v2-packed-v<PACKED_VERSION>`, one MODEL, mapped into memory, so
 that the processes of a machine share it. A product's weights are (outputs/32, inputs/4, 32, 4): in
@@ -18,17 +18,12 @@ the order in which tiles read them.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
@@ -41,16 +36,24 @@ from runtime.inference.minilm.weights import (
     WIDTH,
     quantised,
 )
+from runtime.inference.tiles import (
+    FLOAT,
+    FLOATS,
+    INT,
+    INTS,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    WORD,
+    Tile,
+    float_tile,
+    tile_of,
+)
 from runtime.limits import EMBEDDED_TOKENS_MAX
 from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array, records
 
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
 HEAD_WIDTH = WIDTH // HEADS
-# 28 sums of 16 numbers, two vectors of weights and one of a row's bytes: 31 of the 32 registers
-TILE_ROWS = 14
-TILE_COLUMNS = 32
-VECTOR = 16
 BLOCK_ROWS = 8 * TILE_ROWS  # what the inner layer makes of them fits the second cache
 ZERO_POINT = 128  # of the stored weights
 EXP_LEAST = -87.0  # below it the exponential is no normal float32
@@ -109,27 +112,28 @@ class CompiledMiniLm:
         )
 
     def run(
-        self, texts: Sequence[Sequence[int]], *, inner: bool = False
+        self, texts: Sequence[Sequence[int]], *, inner: bool = False, last: bool = True
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
+        kept = len(INNER_LAYERS) * inner + last
         if self._pool is None or len(texts) == 1:
-            return self._run(texts, inner)
+            return self._run(texts, kept)
         share = -(-len(texts) // self._threads)
         others = [
-            self._pool.submit(self._run, texts[first : first + share], inner)
+            self._pool.submit(self._run, texts[first : first + share], kept)
             for first in range(share, len(texts), share)
         ]
-        found = [self._run(texts[:share], inner), *(other.result() for other in others)]
+        found = [self._run(texts[:share], kept), *(other.result() for other in others)]
         return np.concatenate([vectors for vectors, _ in found]), [
             state for _, states in found for state in states
         ]
 
-    def _run(self, texts: Sequence[Sequence[int]], inner: bool) -> tuple[Any, list[np.ndarray]]:
+    def _run(self, texts: Sequence[Sequence[int]], kept: int) -> tuple[Any, list[np.ndarray]]:
         edges = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(ids) for ids in texts], out=edges[1:])
-        tokens = np.fromiter((token for ids in texts for token in ids), np.int64, edges[-1])
-        layers = np.empty((3 if inner else 1, len(tokens), WIDTH), np.float32)
-        vectors = np.empty((len(texts), WIDTH), np.float32)
+        tokens = np.concatenate([np.array(ids, np.int64) for ids in texts])
+        layers = np.empty((kept, len(tokens), WIDTH), np.float32)
+        vectors = np.empty((len(texts), 0 if kept == len(INNER_LAYERS) else WIDTH), np.float32)
         _forward(self._model, tokens, edges, layers, vectors)
         return vectors, [layers[:, edges[i] : edges[i + 1]] for i in range(len(texts))]
 
@@ -181,120 +185,22 @@ def _pack_dense(dense: Any, weights: Mapping[str, np.ndarray], *names: str) -> N
     )
 
 
-_INT, _FLOAT, _WORD = ir.IntType(32), ir.FloatType(), ir.IntType(64)
-_INTS, _FLOATS = ir.VectorType(_INT, VECTOR), ir.VectorType(_FLOAT, VECTOR)
-
-
-class _Tile(ABC):
-    """Writes the instructions of a tile, which compiled loops would not keep in registers: for each
-    number of rows a loop over the depth, what two matrices have in common, that adds one product to
-    each sum. A kind of tile says what the numbers are."""
-
-    step = 1  # of the depth
-    vector = _FLOATS  # sixteen sums
-
-    def __init__(self, builder: ir.IRBuilder, pointers: Sequence[Any], sizes: Sequence[Any]):
-        """pointers: to the first elements of the arrays; sizes: as the kind of tile says."""
-        self._builder, self._pointers, self._sizes = builder, pointers, sizes
-
-    def write(self, count: Any) -> None:
-        """count: the number of rows, known only when the code runs."""
-        builder = self._builder
-        done = builder.append_basic_block("done")
-        chosen = builder.switch(count, done)
-        for rows in range(1, TILE_ROWS + 1):
-            begin = builder.append_basic_block(f"rows{rows}")
-            chosen.add_case(_WORD(rows), begin)
-            builder.position_at_end(begin)
-            pairs = [(row, half) for row in range(rows) for half in (0, VECTOR)]
-            for (row, half), total in zip(pairs, self._sums(pairs), strict=True):
-                self._finish(row, half, total)
-            builder.branch(done)
-        builder.position_at_end(done)
-
-    def _sums(self, pairs: Sequence[tuple[int, int]]) -> list[Any]:
-        """Sixteen sums for each (row, first column)."""
-        builder, before = self._builder, self._builder.block
-        starts = [self._start(row) for row, _ in pairs]
-        loop, after = builder.append_basic_block("depth"), builder.append_basic_block("sums")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        depth, sums, added = builder.phi(_WORD), [builder.phi(self.vector) for _ in pairs], []
-        columns = {half: self._column(half, depth) for half in (0, VECTOR)}
-        for (row, half), total in zip(pairs, sums, strict=True):
-            if not half:  # loaded next to its use, or the registers do not suffice
-                element = self._row(row, depth)
-            added.append(self._add(total, columns[half], element))
-        following = builder.add(depth, _WORD(self.step))
-        for phi, first, later in [
-            (depth, _WORD(0), following),
-            *zip(sums, starts, added, strict=True),
-        ]:
-            phi.add_incoming(first, before)
-            phi.add_incoming(later, loop)
-        builder.cbranch(builder.icmp_unsigned("<", following, self._sizes[0]), loop, after)
-        builder.position_at_end(after)
-        return added
-
-    @abstractmethod
-    def _start(self, row: int) -> Any: ...
-
-    @abstractmethod
-    def _row(self, row: int, depth: Any) -> Any: ...
-
-    @abstractmethod
-    def _column(self, half: int, depth: Any) -> Any: ...
-
-    @abstractmethod
-    def _add(self, total: Any, column: Any, element: Any) -> Any: ...
-
-    @abstractmethod
-    def _finish(self, row: int, half: int, total: Any) -> None: ...
-
-    def _at(self, array: int, kind: Any, row: Any, width: Any, column: Any) -> Any:
-        """Where element row · width + column of an array is, as a pointer to `kind`."""
-        builder = self._builder
-        row, column = (_WORD(part) if isinstance(part, int) else part for part in (row, column))
-        index = builder.add(builder.mul(row, width), column)
-        return builder.bitcast(builder.gep(self._pointers[array], [index]), kind.as_pointer())
-
-    def _load(self, array: int, kind: Any, row: Any, width: Any, column: Any) -> Any:
-        return self._builder.load(self._at(array, kind, row, width, column), align=1, typ=kind)
-
-    def _call(self, instruction: str, *values: Any) -> Any:
-        """Vectors of one kind -> another of it."""
-        kind = ir.FunctionType(values[0].type, [value.type for value in values])
-        return self._builder.call(
-            cgutils.get_or_insert_function(self._builder.module, kind, instruction), values
-        )
-
-    def _broadcast(self, value: Any) -> Any:
-        """A number -> a vector of sixteen of it."""
-        builder, kind = self._builder, ir.VectorType(value.type, VECTOR)
-        nothing = ir.Constant(kind, ir.Undefined)
-        return builder.shuffle_vector(
-            builder.insert_element(nothing, value, _INT(0)),
-            nothing,
-            ir.Constant(_INTS, [0] * VECTOR),
-        )
-
-
-class _ByteTile(_Tile):
+class _ByteTile(Tile):
     """Arrays: codes, scales and starts of rows; weights, scales and bias of columns; what they
     make. Sizes: inputs, outputs.
     """
 
     step = 4
-    vector = _INTS
+    vector = INTS
 
     def _start(self, row: int) -> Any:
-        return self._broadcast(self._load(2, _INT, 0, _WORD(0), row))
+        return self._broadcast(self._load(2, INT, 0, WORD(0), row))
 
     def _row(self, row: int, depth: Any) -> Any:
-        return self._broadcast(self._load(0, _INT, row, self._sizes[0], depth))
+        return self._broadcast(self._load(0, INT, row, self._sizes[0], depth))
 
     def _column(self, half: int, depth: Any) -> Any:
-        return self._load(3, _INTS, depth, _WORD(TILE_COLUMNS), half * self.step)
+        return self._load(3, INTS, depth, WORD(TILE_COLUMNS), half * self.step)
 
     def _add(self, total: Any, column: Any, element: Any) -> Any:
         return self._call("llvm.x86.avx512.vpdpbusd.512", total, column, element)
@@ -302,81 +208,17 @@ class _ByteTile(_Tile):
     def _finish(self, row: int, half: int, total: Any) -> None:
         builder = self._builder
         scale = builder.fmul(
-            self._broadcast(self._load(1, _FLOAT, 0, _WORD(0), row)),
-            self._load(4, _FLOATS, 0, _WORD(0), half),
+            self._broadcast(self._load(1, FLOAT, 0, WORD(0), row)),
+            self._load(4, FLOATS, 0, WORD(0), half),
         )
         value = builder.fadd(
-            builder.fmul(builder.sitofp(total, _FLOATS), scale),
-            self._load(5, _FLOATS, 0, _WORD(0), half),
+            builder.fmul(builder.sitofp(total, FLOATS), scale),
+            self._load(5, FLOATS, 0, WORD(0), half),
         )
-        builder.store(value, self._at(6, _FLOATS, row, self._sizes[1], half), align=1)
+        builder.store(value, self._at(6, FLOATS, row, self._sizes[1], half), align=1)
 
 
-class _FloatTile(_Tile):
-    """Arrays: rows, columns, what they make. Sizes: the depth, and what lies between two rows of
-    each array.
-    """
-
-    def _start(self, row: int) -> Any:
-        return ir.Constant(_FLOATS, [0.0] * VECTOR)
-
-    def _row(self, row: int, depth: Any) -> Any:
-        return self._broadcast(self._load(0, _FLOAT, row, self._sizes[1], depth))
-
-    def _column(self, half: int, depth: Any) -> Any:
-        return self._load(1, _FLOATS, depth, self._sizes[2], half)
-
-    def _add(self, total: Any, column: Any, element: Any) -> Any:
-        return self._call("llvm.fma.v16f32", column, element, total)
-
-    def _finish(self, row: int, half: int, total: Any) -> None:
-        self._builder.store(total, self._at(2, _FLOATS, row, self._sizes[3], half), align=1)
-
-
-def _tile_of(kind: type[_Tile]) -> Any:
-    """(arrays, sizes, rows) -> nothing: the product of up to 14 rows and 32 columns, arrays and
-    sizes tuples as the kind says.
-    """
-
-    @intrinsic
-    def tile(context, arrays, sizes, rows):
-        def generate(target: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
-            parts = cgutils.unpack_tuple(builder, values[0])
-            pointers = [
-                target.make_array(array)(target, builder, part).data
-                for array, part in zip(signature.args[0], parts, strict=True)
-            ]
-            given = [*pointers, *cgutils.unpack_tuple(builder, values[1]), values[2]]
-            builder.call(
-                _function(kind, builder.module, [value.type for value in given], len(pointers)),
-                given,
-            )
-            return target.get_dummy_value()
-
-        return types.void(arrays, sizes, rows), generate
-
-    return tile
-
-
-def _function(
-    kind: type[_Tile], module: ir.Module, given: Sequence[Any], arrays: int
-) -> ir.Function:
-    """One for all that call it: compiled into each of them, the tiles would take four times as long
-    to compile.
-    """
-    name = f"mneme.{kind.__name__}"
-    if name in module.globals:
-        return module.globals[name]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
-    function.linkage = "linkonce_odr"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block("begin"))
-    kind(builder, function.args[:arrays], function.args[arrays:-1]).write(function.args[-1])
-    builder.ret_void()
-    return function
-
-
-_byte_tile, _float_tile = _tile_of(_ByteTile), _tile_of(_FloatTile)
+_byte_tile = tile_of(_ByteTile)
 
 
 @inline
@@ -485,11 +327,11 @@ def _attend(projected, attended):
             count = min(TILE_ROWS, tokens - token)
             for other in range(0, width, TILE_COLUMNS):
                 compared = projected[token:, first:], keys[:, other:], shares[:, other:]
-                _float_tile(compared, (HEAD_WIDTH, 3 * WIDTH, width, width), count)
+                float_tile(compared, (HEAD_WIDTH, 3 * WIDTH, width, width), count)
             for row in range(count):
                 softmax(shares[row], tokens)
             summed = shares, projected[:, 2 * WIDTH + first :], attended[token:, first:]
-            _float_tile(summed, (tokens, width, 3 * WIDTH, WIDTH), count)
+            float_tile(summed, (tokens, width, 3 * WIDTH, WIDTH), count)
 
 
 @inline
@@ -547,10 +389,12 @@ def _pool(hidden, vector):
     out_array(FLOAT32, 2),
 )
 def _forward(model, tokens, edges, layers, vectors):
-    """tokens (t,) of texts that end at edges[1:] -> layers (1 or 3, t, 384), the last layer, and
-    before it the two of INNER_LAYERS where there is room; vectors (n, 384).
+    """tokens (t,) of texts that end at edges[1:] -> layers (1 to 3, t, 384), the last layer, those
+    of INNER_LAYERS, or these and the last; vectors (n, 384), but for INNER_LAYERS alone, where the
+    run ends with the second of them.
     """
     rows, hidden = tokens.shape[0], layers[layers.shape[0] - 1]
+    depth = INNER_LAYERS[1] if layers.shape[0] == 2 else LAYERS
     blocks = (rows + BLOCK_ROWS - 1) // BLOCK_ROWS
     block = (rows + blocks - 1) // blocks
     projected, attended = (
@@ -564,7 +408,7 @@ def _forward(model, tokens, edges, layers, vectors):
         np.empty(block, np.int32),
     )
     _look_up(model[0], tokens, edges, hidden)
-    for number in range(LAYERS):
+    for number in range(depth):
         layer = model[0].layers[number]
         for first in range(0, rows, block):
             _product(
@@ -591,5 +435,7 @@ def _forward(model, tokens, edges, layers, vectors):
         for kept in range(layers.shape[0] - 1):
             if number + 1 == INNER_LAYERS[kept]:
                 layers[kept] = hidden
+    if depth < LAYERS:
+        return
     for text in range(edges.shape[0] - 1):
         _pool(hidden[edges[text] : edges[text + 1]], vectors[text])

@@ -49,7 +49,8 @@ class GraphMiniLm:
         return cls(Session(path.read_bytes()[HEADER_BYTES:], threads))
 
     def run(
-        self, texts: Sequence[Sequence[int]], *, inner: bool = False
+        self, texts: Sequence[Sequence[int]], *, inner: bool = False, last: bool = True
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
-        return self._session.run_layers(texts, INNER_LAYERS if inner else ())
+        vectors, layers = self._session.run_layers(texts, INNER_LAYERS if inner else ())
+        return (vectors, layers) if last else (vectors[:, :0], [each[:-1] for each in layers])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.inference import MiniLmEmbedder, Models, language, packaged_files
+from runtime.inference import Embedding, MiniLmEmbedder, Models, language, packaged_files
 from runtime.inference.language.heads import heads
 from runtime.inference.language.parse import Parse
 from runtime.inference.language.segmentation import read_sentences
@@ -20,6 +20,7 @@ from runtime.inference.language.states import word_states
 from runtime.inference.language.windows import to_read
 from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm.onnx import GraphMiniLm
+from storage.text import content_words
 from tests.support import ROOT
 
 # word/TAG>relation of each word.
@@ -175,6 +176,30 @@ def test_a_sentence_is_read_alike_in_any_company(embedder: MiniLmEmbedder) -> No
         reading(embedder, texts)[-1] for texts in ([text], ["We talked for hours.", text])
     )
     assert alone == beside
+
+
+def test_one_run_embeds_a_text_and_reads_it(embedder: MiniLmEmbedder) -> None:
+    texts = [
+        "My sister Ana moved to Berlin. We talked for hours.",
+        " Anna's, with white space around it. ",
+        "Моя сестра переехала.",
+        "This is a sentence. " * 80,
+    ]
+    words = [[(word.start, word.end) for word in content_words(text)] for text in texts]
+
+    async def both() -> tuple[list[tuple[Embedding, language.Reading]], list[Embedding], float]:
+        runs = embedder.stats()["texts_total"]
+        found = await embedder.embed_read(texts[:1], words[:1])
+        runs = embedder.stats()["texts_total"] - runs
+        found += await embedder.embed_read(texts[1:], words[1:])
+        return found, await embedder.embed_words(texts, words), runs
+
+    found, embedded, runs = asyncio.run(both())
+    assert runs == 1
+    assert [read for _, read in found] == reading(embedder, texts)
+    for (one, _), other in zip(found, embedded, strict=True):
+        assert (one.vector == other.vector).all() and one.words is not None
+        assert (one.words == other.words).all()
 
 
 def test_a_long_text_is_read_whole(embedder: MiniLmEmbedder) -> None:

@@ -64,6 +64,12 @@ class WordEmbedder:
     async def read_language(self, texts: Sequence[str]) -> list[language.Reading]:
         return [language.unread(text) for text in texts]
 
+    async def embed_read(
+        self, texts: Sequence[str], words: Sequence[Any]
+    ) -> list[tuple[Embedding, language.Reading]]:
+        embeddings = await self.embed_words(texts, words)
+        return list(zip(embeddings, await self.read_language(texts), strict=True))
+
     def makes(self, space: str) -> bool:
         return space == self.space
 
