@@ -29,6 +29,8 @@ from __future__ import annotations
 from plugins.collections import COLLECTION_CLEANUP
 from plugins.graph import operations, privacy, queries, reading, search, unread
 from plugins.graph.forgetting import forget_memory
+from plugins.graph.mentions import Mentioned, mentioned_by
+from plugins.graph.noting import note_stored
 from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
 from plugins.graph.store import (
     Claim,
@@ -54,6 +56,7 @@ __all__ = [
     "UNKNOWN_TYPE",
     "Claim",
     "EntityRow",
+    "Mentioned",
     "RelationshipRow",
     "assert_claim",
     "begin_claim",
@@ -63,8 +66,10 @@ __all__ = [
     "forget_memory",
     "get_claim",
     "get_entities",
+    "mentioned_by",
     "named",
     "note_bound",
+    "note_stored",
     "plugin",
     "refreshed",
     "support_claim",

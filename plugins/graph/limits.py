@@ -27,6 +27,7 @@ ENTITY_NAME_WORDS_MAX = 8
 MENTIONS_PER_MEMORY_MAX = 64
 MENTIONS_MOVED_MAX = 1_000  # of an entity that turns out to be another one
 READING_DELAY_MS = 200
+MEMORIES_PASSED_MAX = 1_000  # memories that wait while later ones were read
 READING_MEMORIES_PER_STEP = 16
 READING_CHARS_PER_STEP_MAX = 8_000
 READING_PAUSE_STEPS = 9  # after each step, in the time it took: so a tenth of a core is spent

@@ -60,6 +60,9 @@ _MINE = frozenset(["my", "our"])
 _WHITE_MARKS = "\"'“”‘’«»`*_-–—()[]{}<>#@~,.:;!?…|/\\"
 
 
+NAMELESS = "user"  # who speaks where nobody says who
+
+
 class Mention(NamedTuple):
     """Somebody or something that a text speaks of.
 
@@ -74,6 +77,34 @@ class Mention(NamedTuple):
     kind: str
     aliases: tuple[str, ...] = ()
     is_sure: bool = True
+
+
+class Mentioned(NamedTuple):
+    """What a memory mentions. was_read: whether its text is of a language that is read."""
+
+    mentions: list[Mention]
+    was_read: bool
+
+
+def mentioned_by(
+    text: str,
+    reading: language.Reading,
+    *,
+    speaker: str | None,
+    role: str | None,
+    user_id: str | None,
+) -> Mentioned:
+    """What the memory of a text mentions, by what was read of it, and by who speaks and as what.
+    Whoever speaks of themselves by "I" mentions themselves.
+    """
+    # Whose "my" things its are: nobody's where an assistant or a tool speaks.
+    owner = None if role not in (None, "user") else speaker or user_id or NAMELESS
+    tokens = [token for sentence in reading.sentences for token in sentence.tokens]
+    themselves = []
+    if owner is not None and speaker not in (None, NAMELESS):
+        speaks = any("Person=1" in token.features for token in tokens)
+        themselves = [Mention(speaker, "person")] if speaks else []
+    return Mentioned(themselves + mentions_of(text, reading, owner), bool(tokens))
 
 
 def mentions_of(text: str, reading: language.Reading, speaker: str | None) -> list[Mention]:

@@ -9,13 +9,14 @@ claims, and is no entity; without a claim it goes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import msgspec
+from pyroaring import BitMap
 
 from plugins.graph.forgetting import forget_mention
 from plugins.graph.limits import ALIAS_SOURCES_MAX, ALIASES_MAX, MENTIONS_MOVED_MAX
-from plugins.graph.mentions import Mention
+from plugins.graph.mentions import NAMELESS, Mention, Mentioned
 from plugins.graph.rows import (
     CLAIM_FIELDS,
     CLAIMED,
@@ -33,24 +34,26 @@ from plugins.graph.store import (
     new_entity,
     put_entity,
 )
+from plugins.graph.unread import pass_over
 from plugins.memories import MemoryRow, find_rows_at
 from runtime.api.context import ReadContext, WriteContext
 
-NAMELESS = "user"  # who speaks where nobody says who
+
+def note(ctx: WriteContext, memory: MemoryRow, read: Mentioned) -> None:
+    """Store what a memory mentions."""
+    rows = [_note(ctx, memory, each) for each in read.mentions]
+    if read.was_read:
+        _judge_claimed(ctx, memory, {row.ordinal for row in rows if row is not None})
 
 
-def owner_of(memory: MemoryRow) -> str | None:
-    """Whose "my" things a memory's are; None where an assistant or a tool speaks."""
-    if memory.role not in (None, "user"):
-        return None
-    return memory.speaker or memory.user_id or NAMELESS
-
-
-def note(ctx: WriteContext, memory: MemoryRow, mentions: Sequence[Mention], was_read: bool) -> None:
-    """Store what a memory mentions. was_read: whether its text is of a language that is read."""
-    found = {row.ordinal for each in mentions if (row := _note(ctx, memory, each)) is not None}
-    if was_read:
-        _judge_claimed(ctx, memory, found)
+def note_stored(ctx: WriteContext, read: Mapping[int, Mentioned]) -> None:
+    """Store what memories of this transaction mention, by their ordinals, which were read before
+    they were stored: the job that reads the others has nothing left to do for them.
+    """
+    for memory in find_rows_at(ctx, sorted(read)):
+        note(ctx, memory, read[memory.ordinal])
+    if read:
+        pass_over(ctx, BitMap(read))
 
 
 def _note(ctx: WriteContext, memory: MemoryRow, mention: Mention) -> EntityRow | None:

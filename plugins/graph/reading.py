@@ -30,8 +30,8 @@ from plugins.graph.limits import (
     READING_PAUSE_STEPS,
     READING_YIELDS_SHARE,
 )
-from plugins.graph.mentions import Mention, mentions_of
-from plugins.graph.noting import NAMELESS, note, owner_of
+from plugins.graph.mentions import Mentioned, mentioned_by
+from plugins.graph.noting import note
 from plugins.graph.rows import READING, UNREAD, ReadingRow
 from plugins.graph.unread import READ_JOB_NAME, behind, reading, wake
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at
@@ -56,16 +56,8 @@ class _Prepared(NamedTuple):
     """What a step's memories mention, and how long to pause after it."""
 
     step: _Step
-    read: list[_Read]
+    read: list[tuple[MemoryRow, Mentioned]]
     pause_ms: int
-
-
-class _Read(NamedTuple):
-    """A memory's text, and what it mentions; was_read as plugins/graph/noting.py has it."""
-
-    row: MemoryRow
-    mentions: list[Mention]
-    was_read: bool
 
 
 def on_created(
@@ -120,45 +112,36 @@ def processor_seconds() -> float:
 
 def _mentions(
     rows: Sequence[MemoryRow], texts: Sequence[str], readings: Sequence[language.Reading]
-) -> list[_Read]:
-    return [
-        _Read(
-            row,
-            _of_speaker(row, reading) + mentions_of(text, reading, owner_of(row)),
-            any(sentence.tokens for sentence in reading.sentences),
-        )
-        for row, text, reading in zip(rows, texts, readings, strict=True)
-    ]
-
-
-def _of_speaker(row: MemoryRow, reading: language.Reading) -> list[Mention]:
-    """Whoever speaks of themselves by "I" mentions themselves."""
-    tokens = (token for sentence in reading.sentences for token in sentence.tokens)
-    if row.speaker in (None, NAMELESS) or owner_of(row) is None:
-        return []
-    speaks = any("Person=1" in token.features for token in tokens)
-    return [Mention(row.speaker, "person")] if speaks else []
+) -> list[tuple[MemoryRow, Mentioned]]:
+    found = []
+    for row, text, said in zip(rows, texts, readings, strict=True):
+        whose = {"speaker": row.speaker, "role": row.role, "user_id": row.user_id}
+        found.append((row, mentioned_by(text, said, **whose)))
+    return found
 
 
 def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, int]:
     step, read, pause_ms = ctx.prepared
-    stored = {row.ordinal: row for row in find_rows_at(ctx, [each.row.ordinal for each in read])}
-    for each in read:
-        row = stored.get(each.row.ordinal)
-        if row is not None and row.content_version == each.row.content_version:
-            note(ctx, row, each.mentions, each.was_read)
+    stored = {row.ordinal: row for row in find_rows_at(ctx, [row.ordinal for row, _ in read])}
+    for row, mentioned in read:
+        now = stored.get(row.ordinal)
+        if now is not None and now.content_version == row.content_version:
+            note(ctx, now, mentioned)
     return _go_on(ctx, step, pause_ms) or {"read": len(read)}
 
 
 def _go_on(ctx: WriteContext, step: _Step, pause_ms: int = 0) -> Again | None:
     """Note that a step's memories are read; None where there are no further ones."""
     done = {row.ordinal: row.content_version for row in step.rows}
-    present = {row.ordinal: row.content_version for row in find_rows_at(ctx, step.again)}
-    for ordinal in step.again:
+    put_off = (ordinal for ordinal in done if ctx[UNREAD].get(ordinal) is not None)
+    looked_at = list(dict.fromkeys([*step.again, *put_off]))
+    present = {row.ordinal: row.content_version for row in find_rows_at(ctx, looked_at)}
+    for ordinal in looked_at:
         if ordinal not in present or done.get(ordinal) == present[ordinal]:
             ctx[UNREAD].delete(ordinal)
-    is_left = bool(behind(ctx, step.read)) or next(ctx[UNREAD].keys(limit=1), None) is not None
-    ctx[READING].put((), ReadingRow(step.read, waits=is_left))
+    read = max(step.read, reading(ctx).read)
+    is_left = bool(behind(ctx, read)) or next(ctx[UNREAD].keys(limit=1), None) is not None
+    ctx[READING].put((), ReadingRow(read, waits=is_left))
     return Again({}, delay_ms=pause_ms) if is_left else None
 
 
@@ -166,7 +149,7 @@ def _pass_over(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> No
     """Leave the memories of a step that failed for good, and go on behind them."""
     step = _load(ctx, payload)
     if _go_on(ctx, step) is not None:
-        ctx[READING].put((), ReadingRow(step.read))
+        ctx[READING].put((), ReadingRow(reading(ctx).read))
         wake(ctx)
 
 

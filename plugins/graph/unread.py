@@ -7,7 +7,7 @@ from __future__ import annotations
 import msgspec
 from pyroaring import BitMap
 
-from plugins.graph.limits import READING_DELAY_MS
+from plugins.graph.limits import MEMORIES_PASSED_MAX, READING_DELAY_MS
 from plugins.graph.rows import READING, UNREAD, ReadingRow
 from plugins.memories import MEMORY_FIELDS
 from runtime.api.checks import Pursued
@@ -43,6 +43,20 @@ def behind(ctx: ReadContext, read: int) -> BitMap:
     """The ordinals of memories from `read` on."""
     live = ctx.index(MEMORY_FIELDS).of("live", 1)
     return live[live.rank(read - 1) :] if read else live
+
+
+def pass_over(ctx: WriteContext, ordinals: BitMap) -> None:
+    """Leave these memories, which have been read, to no job. The unread ones before them are read
+    first; where there are more of those than MEMORIES_PASSED_MAX, all are read in their order.
+    """
+    state = reading(ctx)
+    before = behind(ctx, state.read) - ordinals
+    before.remove_range(ordinals.max(), 1 << 32)
+    if len(before) <= MEMORIES_PASSED_MAX:
+        for ordinal in before:
+            ctx[UNREAD].put((ordinal,), b"")
+        read = max(state.read, ordinals.max() + 1)
+        ctx[READING].put((), msgspec.structs.replace(state, read=read))
 
 
 def unread(ctx: ReadContext, newest: int) -> BitMap:

@@ -34,12 +34,13 @@ from plugins.ingestion.settings import IngestionSettings
 from plugins.ingestion.statements import Count, Outcome, Statement, Target, statements
 from plugins.ingestion.store import FACTS, facts_of_turn
 from plugins.ingestion.successors import forget_memory as forget_claims
-from plugins.memories import delete_memories, find_row, index_texts
+from plugins.ingestion.texts import Texts
+from plugins.memories import delete_memories, find_row
 from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.inference import InferenceUnavailable, Models
+from runtime.inference import Models
 from storage.store import Table
 
 PROCESS = "memories.process"
@@ -106,26 +107,17 @@ async def prepare(
 
 
 async def extract(conversation: Conversation, models: Models, salience_min: float) -> Prepared:
-    """Find the facts, and index what is kept. Without an embedder the memories become searchable
-    later.
+    """Find the facts, index what is kept, and read whom it mentions, by one run of the model for a
+    text. Without an embedder the memories become searchable, and are read, later.
     """
-    engine = RuleEngine(models.read_language)
+    said, texts = conversation.said, Texts(models)
+    await texts.take_in((one.speaker, one.content) for one in said if one.told)
+    engine = RuleEngine(texts.read)
     if models.language_model is not None:
         engine = ModelEngine(models.language_model, engine)
-    found = await engine.extract(
-        conversation.said, conversation.occurred_at, conversation.instructions
-    )
-    said = conversation.said
+    found = await engine.extract(said, conversation.occurred_at, conversation.instructions)
     wanted, count = statements(found.facts, said, salience_min)
-    if wanted:
-        try:
-            indexed = await index_texts(
-                [(said[one.source].speaker, one.text) for one in wanted], models
-            )
-        except InferenceUnavailable:
-            indexed = [None] * len(wanted)
-        for statement, made in zip(wanted, indexed, strict=True):
-            statement.indexed = made
+    await texts.prepare(wanted, said, conversation.fields)
     return Prepared(conversation, found, wanted, count)
 
 

@@ -35,6 +35,7 @@ from plugins.graph import (
     end_claim,
     ensure_entity,
     note_bound,
+    note_stored,
     refreshed,
     support_claim,
 )
@@ -169,6 +170,9 @@ def settle(
     outcome = Outcome()
     for statement in wanted:
         _settle(Settlement(ctx, statement, said, target, outcome))
+    # Behind all claims, as it is for memories that are read later.
+    read = {each.ordinal: each.mentioned for each in wanted if each.ordinal is not None}
+    note_stored(ctx, {ordinal: each for ordinal, each in read.items() if each is not None})
     for event in outcome.events:
         for name in TOLD_OF:
             if (memory_id := event.get(name)) is not None:
@@ -251,6 +255,7 @@ def _store(one: Settlement) -> MemoryRow:
     draft = Draft(one.statement.text, one.target.collection, fields, one.statement.indexed)
     memory = store_memories(one.ctx, [draft], reason="extracted").rows[0]
     one.ctx[TEXTS].put((one.key,), memory.id.encode())
+    one.statement.ordinal = memory.ordinal
     return memory
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plugins.collections import CollectionRow
+from plugins.graph import Mentioned
 from plugins.ingestion.facts import Fact, Said
 from plugins.ingestion.rules import without_recalled
 from plugins.ingestion.salience import REASONS, Reason, judge
@@ -29,6 +30,8 @@ class Statement:
     turn       the statement of the turn that a fact rests on, None for a turn's own
     memory_id  of the memory that holds it, once it is settled
     sentences  of a turn: how many it has
+    mentioned  whom it mentions, where that was read
+    ordinal    of the memory that was made of it, where one was
     """
 
     text: str
@@ -39,6 +42,8 @@ class Statement:
     indexed: Indexed | None = None
     memory_id: str | None = None
     sentences: int = 0
+    mentioned: Mentioned | None = None
+    ordinal: int | None = None
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.inference import Embedder, Embedding, InferenceUnavailable, Models
+from runtime.inference import Embedder, Embedding, InferenceUnavailable, Models, language
 from storage.text import analyze, content_words, estimated_tokens, passages
 
 Made = TypeVar("Made")
@@ -76,9 +76,25 @@ async def index_in_time(
         return None
 
 
-async def index_texts(texts: Sequence[Text], models: Models) -> list[Indexed]:
-    """One Indexed per text. Raises InferenceUnavailable."""
-    return await _index_pieces(texts, await _aside(texts, _pieces, texts), models)
+async def index_texts(
+    texts: Sequence[Text], models: Models, readings: dict[str, language.Reading] | None = None
+) -> list[Indexed]:
+    """One Indexed per text. readings: where what each text says is put, of the same run of the
+    model where that takes the text as a whole. Raises InferenceUnavailable.
+    """
+    pieces = await _aside(texts, _pieces, texts)
+    if readings is None:
+        return await _index_pieces(texts, pieces, models)
+    indexed: dict[int, Indexed] = {}
+    for is_long in (False, True):
+        rows = [row for row, own in enumerate(pieces) if (len(own) > 1) == is_long]
+        part = [texts[row] for row in rows], [pieces[row] for row in rows]
+        found = await _index_pieces(*part, models, None if is_long else readings)
+        indexed |= dict(zip(rows, found, strict=True))
+    left = list({content for _, content in texts if content not in readings})
+    if left:
+        readings |= dict(zip(left, await models.read_language(left), strict=True))
+    return [indexed[row] for row in range(len(texts))]
 
 
 async def index_in_current_space(texts: Sequence[Text], models: Models) -> list[Indexed]:
@@ -90,10 +106,15 @@ async def index_in_current_space(texts: Sequence[Text], models: Models) -> list[
 
 
 async def _index_pieces(
-    texts: Sequence[Text], pieces: Sequence[Sequence[str]], models: Models
+    texts: Sequence[Text],
+    pieces: Sequence[Sequence[str]],
+    models: Models,
+    readings: dict[str, language.Reading] | None = None,
 ) -> list[Indexed]:
-    """As index_texts, of texts that are in pieces already."""
-    indexed = await _index_by(models.embedder, texts, pieces)
+    """As index_texts, of texts that are in pieces already. readings: where what they say is put, if
+    that is wanted.
+    """
+    indexed = await _index_by(models.embedder, texts, pieces, readings)
     if models.previous is None:
         return indexed
     older = await _index_by(models.previous, texts, pieces)
@@ -101,7 +122,10 @@ async def _index_pieces(
 
 
 async def _index_by(
-    embedder: Embedder, texts: Sequence[Text], pieces: Sequence[Sequence[str]]
+    embedder: Embedder,
+    texts: Sequence[Text],
+    pieces: Sequence[Sequence[str]],
+    readings: dict[str, language.Reading] | None = None,
 ) -> list[Indexed]:
     if not texts:
         return []
@@ -115,7 +139,13 @@ async def _index_by(
     ]
     embeddings: list[Embedding] = []
     for start, end in _requests([piece for own in pieces for piece in own]):
-        embeddings += await embedder.embed_words(whole[start:end], words[start:end])
+        if readings is None:
+            embeddings += await embedder.embed_words(whole[start:end], words[start:end])
+            continue
+        found = await embedder.embed_read(whole[start:end], words[start:end])
+        embeddings += [embedding for embedding, _ in found]
+        read_of = (reading for _, reading in found)
+        readings |= dict(zip(whole[start:end], read_of, strict=True))
     space = embedder.space
     own = iter(embeddings)
     read = [list(islice(own, len(each))) for each in pieces]

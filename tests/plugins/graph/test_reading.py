@@ -5,6 +5,7 @@ to, and what is left of them when memories change or go.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,41 @@ def test_each_text_is_read_once_and_a_restart_goes_on(
     assert sorted(read) == sorted(texts)
     listed = harness("graph.entities.list", who=me).body["items"]
     assert {item["name"] for item in listed} == {"Ana", "Ben", "Priya", "Tomas", "Ines"}
+    harness.close()
+    asyncio.run(embedder.close())
+
+
+def test_what_is_ingested_mentions_at_once_and_is_read_by_no_job(
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = MiniLmEmbedder(models, timeout_seconds=120)
+    heads, read = embedder.read_language, list[str]()
+
+    async def counted(texts: Sequence[str]) -> list[language.Reading]:
+        read.extend(texts)
+        return await heads(texts)
+
+    monkeypatch.setattr(embedder, "read_language", counted)
+    monkeypatch.setattr(reading, "READING_LOOKS_MAX", 1_000)
+    monkeypatch.setattr(reading, "processor_seconds", itertools.count().__next__)  # it is busy
+    harness = ShardHarness(tmp_path, serve_app.PLUGINS, Models(embedder))
+    me = harness.register()
+
+    def names() -> set[str]:
+        return {item["name"] for item in harness("graph.entities.list", who=me).body["items"]}
+
+    said = [
+        {"role": "user", "name": "Mira", "content": content}
+        for content in ("My sister Ana lives in Kiel.", "She and Ben came by train.")
+    ]
+    harness("memories.create", {"messages": said, "infer": True}, who=me)
+    assert names() == {"Mira", "Ana", "Kiel", "Ben"}
+    harness("memories.create", {"content": "We saw Priya together."}, who=me)
+    harness("memories.create", {"content": "I met Tomas in Riga.", "infer": True}, who=me)
+    assert names() >= {"Tomas", "Riga"} and "Priya" not in names() and not read
+    monkeypatch.setattr(reading, "processor_seconds", lambda: 0.0)
+    harness.settle()
+    assert read == ["We saw Priya together."] and "Priya" in names()
     harness.close()
     asyncio.run(embedder.close())
 
