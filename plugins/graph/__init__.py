@@ -43,6 +43,7 @@ from plugins.graph.store import (
     get_entities,
     named,
     note_bound,
+    part_claim,
     refreshed,
     support_claim,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "named",
     "note_bound",
     "note_stored",
+    "part_claim",
     "plugin",
     "refreshed",
     "support_claim",

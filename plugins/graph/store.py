@@ -4,7 +4,7 @@ What is stored, and the two clocks it is stored on, is in rows.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,12 @@ from plugins.graph.rows import (
     RelationshipRow,
     normalized,
 )
-from plugins.memories import MemoryRow, unreadable
+from plugins.memories import MemoryRow, find_rows_at, unreadable
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.tiers import check_room, records_limit
 from runtime.errors import NotFound, PermissionDenied
 from runtime.ids import id_tag
+from storage.store import Key
 
 _NO_TYPES = frozenset([GIVEN.decode(), UNKNOWN_TYPE])
 
@@ -379,14 +380,7 @@ def assert_claim(
             valid_from=claim.valid_from,
             functional=claim.type in FUNCTIONAL if claim.functional is None else claim.functional,
         )
-        ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
-        ctx[CLAIMS].put(key, row.ordinal.to_bytes(4, "big"))
-        fields = ctx.index(CLAIM_FIELDS)
-        for end in {row.source, row.target}:
-            fields.add(row.ordinal, "end", end)
-        fields.add(row.ordinal, "all", 1)
-        fields.add(row.ordinal, "type", row.type)
-        graph_stats.claim_came(ctx, row.source, row.target, row.type)
+        _enter(ctx, row, key)
     else:
         row = before
     ends = row.ends
@@ -404,6 +398,55 @@ def assert_claim(
     ctx[RELATIONSHIPS].put((row.ordinal,), row)
     _compare(ctx, row)
     return row, before is None
+
+
+def _enter(ctx: WriteContext, row: RelationshipRow, key: Key) -> None:
+    """Have a new claim found by its id, by what it says and by its ends."""
+    ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
+    ctx[CLAIMS].put(key, row.ordinal.to_bytes(4, "big"))
+    fields = ctx.index(CLAIM_FIELDS)
+    for end in {row.source, row.target}:
+        fields.add(row.ordinal, "end", end)
+    fields.add(row.ordinal, "all", 1)
+    fields.add(row.ordinal, "type", row.type)
+    graph_stats.claim_came(ctx, row.source, row.target, row.type)
+
+
+def part_claim(
+    ctx: WriteContext, row: RelationshipRow, memories: Sequence[MemoryRow]
+) -> RelationshipRow:
+    """Give these sources of a claim, which are not all it has, a claim of their own that says the
+    same, so that one may end without the other; -> it. Where the claim has no beginning, it begins
+    with the first of them.
+    """
+    own = {memory.ordinal for memory in memories}
+    begins = row.valid_from
+    if begins is None:
+        begins = min(memory.occurred_at for memory in memories)
+    says = (row.source, ctx.digest("type", row.type), row.target)
+    while ctx[CLAIMS].get(*says, begins) is not None:
+        begins += 1  # each millisecond that is taken is a claim's, of which there are few
+    parted = msgspec.structs.replace(
+        row,
+        id=ctx.new_id("rel"),
+        ordinal=ctx.next_ordinal("graph_relationships"),
+        valid_from=begins,
+        asked_for=False,
+        sources=[source for source in row.sources if source in own],
+        source_memory_id=memories[0].id,
+    )
+    _enter(ctx, parted, (*says, begins))
+    for memory in memories:
+        ctx[SOURCES].delete(memory.id, RELATIONSHIP, row.ordinal)
+        note_bound(ctx, parted, memory)
+    left = [source for source in row.sources if source not in own]
+    first = next(iter(find_rows_at(ctx, left)), None)
+    gone = {memory.id for memory in memories}
+    named_source = row.source_memory_id
+    if named_source in gone:
+        named_source = None if first is None else first.id
+    put_claim(ctx, msgspec.structs.replace(row, sources=left, source_memory_id=named_source))
+    return put_claim(ctx, parted)
 
 
 def _supported(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:

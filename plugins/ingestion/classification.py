@@ -17,19 +17,19 @@ from plugins.graph import (
     get_entities,
     named,
 )
-from plugins.ingestion.facts import ANY, PREDICATES, RELATIVES, Fact
+from plugins.ingestion.facts import ALL, ANY, PREDICATES, RELATIVES, Fact
 from plugins.ingestion.statements import Target
 from plugins.memories import find_row, find_rows_at
 from runtime.api.context import ReadContext
 from runtime.timestamps import DAY_MS
-from storage.text import analyze
+from storage.text import analyze, word_set
 
 OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 ROLES = frozenset(  # whose holder somebody has one of at a time
     (
         *("boss", "dentist", "doctor", "landlord", "therapist", "accountant", "hairdresser"),
         *("advisor", "physio", "tailor", "coach", "tutor"),
-        *("takes_place", "measures"),  # when a thing is, and how much
+        *("takes_place", "measures", "stays_in"),  # when a thing is, how much, and where one is now
     )
 )
 # What somebody thinks of a thing, and who is who, outlasts that the thing is gone or is replaced.
@@ -37,6 +37,11 @@ OUTLASTING = RELATIVES | {
     *("likes", "dislikes", "prefers", "favorite", "knows", "speaks", "born_in", "born_on", "named"),
     *("comes_from", "is", "habit", "grew_up_in", "fears", "allergic_to", "has_condition"),
 }
+# Of each of these somebody is one at a time.
+EXCLUSIVE = (
+    word_set("single bachelor engaged married divorced widowed husband wife"),
+    word_set("vegan vegetarian veggie pescatarian omnivore carnivore"),
+)
 TOLD_LATE_MS = 31 * DAY_MS  # what was over for longer before something was told is something else
 UNRELATED = frozenset(
     {"plans", "did", "named", "age", "born_on"}
@@ -51,7 +56,7 @@ class Verdict:
     rivals  claims that cannot hold beside it, and began no later: they end
     later   a claim that cannot hold beside it, and began after it: it is the older one
     ends    claims that it says hold no more
-    returns it held before, and ended; now it begins again
+    returns it held before, if for somebody else, and ended; now it begins again
     """
 
     kind: str
@@ -81,9 +86,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     subject = subject_of(ctx, fact)
     if subject is None or kind in UNRELATED - FUNCTIONAL or not fact.relates:
         return verdict
-    standing = [
-        row for row in claims_of(ctx, subject.ordinal, kind) if _is_of_scope(ctx, row, target)
-    ]
+    claims = claims_of(ctx, subject.ordinal, kind)
+    standing = [row for row in claims if _is_of_scope(ctx, row, target)]
     at = event_time(fact, target)
     same = _about(ctx, standing, fact)
     if fact.polarity != "holds":
@@ -94,7 +98,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
                 verdict.ends = _elsewhere(ctx, subject, fact, target)
         verdict.known = same[0] if same and not verdict.ends else None
         return verdict
-    verdict.returns = any(row.valid_from is None for row in same)
+    over = _about(ctx, [row for row in claims if row.valid_to is not None], fact)
+    verdict.returns = any(row.valid_from is None for row in (*same, *over))
     for row in same:
         covers = row.valid_to is None or row.valid_to > at
         if covers and (fact.valid_from is None or row.begins in (None, fact.valid_from)):
@@ -104,6 +109,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     if not is_functional(kind):
         held = [row for row in others if row.valid_to is None]
         others = held if fact.instead and kind not in OUTLASTING and len(held) == 1 else []
+        if kind == "is":
+            others += _excluded(ctx, held, fact)
     opposite = OPPOSITES.get(kind)
     if opposite is not None:
         others += [
@@ -169,11 +176,35 @@ def _meant(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[
     return found if len(found) == 1 else []
 
 
+def _excluded(ctx: ReadContext, claims: list[RelationshipRow], fact: Fact) -> list[RelationshipRow]:
+    """Those of the claims that say what nobody is who is what the fact says."""
+    said = frozenset(fact.object.casefold().split())
+    others = [each - said for each in EXCLUSIVE if not said.isdisjoint(each)]
+    things = get_entities(ctx, [row.target for row in claims])
+    return [
+        row
+        for row, thing in zip(claims, things, strict=True)
+        if thing is not None
+        and any(not each.isdisjoint(thing.name.casefold().split()) for each in others)
+    ]
+
+
 def _elsewhere(
     ctx: ReadContext, subject: EntityRow, fact: Fact, target: Target
 ) -> list[RelationshipRow]:
-    """The one standing claim about the thing that was said under another predicate."""
-    anything, whatever = "*" in fact.also, ANY in fact.also
+    """The one standing claim about the thing that was said under another predicate; all of the
+    subject's where all ends.
+    """
+    if ALL in fact.also:
+        return [
+            row
+            for row in claims_of(ctx, subject.ordinal, None)
+            if row.valid_to is None
+            and not (row.type in OUTLASTING - {"is"} or row.type.startswith("favorite"))
+            and _is_of_scope(ctx, row, target)
+        ]
+    anything = "*" in fact.also
+    whatever = ANY in fact.also and not anything
     kinds = (fact.predicate,) if whatever else (None,) if anything else fact.also
     claims = [
         row

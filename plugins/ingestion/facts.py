@@ -23,9 +23,10 @@ Polarity = Literal["holds", "ended", "denied"]
 # Predicate -> the type of its object. Those of plugins/graph/store.py's FUNCTIONAL have one object
 # at a time.
 PREDICATES: dict[str, str] = {
-    "lives_in": "place", "born_in": "place", "comes_from": "place", "born_on": "date",
-    "named": "name", "age": "number", "works_at": "organization", "works_as": "occupation",
-    "studies_at": "organization", "studies": "subject", "speaks": "language", "learns": "skill",
+    "lives_in": "place", "stays_in": "place", "born_in": "place", "comes_from": "place",
+    "born_on": "date", "named": "name", "age": "number", "works_at": "organization",
+    "works_as": "occupation", "studies_at": "organization", "studies": "subject",
+    "speaks": "language", "learns": "skill",
     "plays": "activity", "likes": "thing", "dislikes": "thing", "prefers": "thing",
     "favorite": "thing", "is": "trait", "allergic_to": "substance", "has_condition": "condition",
     "owns": "thing", "uses": "thing", "has_pet": "animal", "married_to": "person",
@@ -44,7 +45,7 @@ RELATIVES = frozenset(
     name for name, kind in PREDICATES.items() if kind == "person" and name != "knows"
 )
 
-ANY = "any"
+ANY, ALL = "any", "all"
 _WORD = re.compile(r"[^\W_]+")
 _STEM_CHARS = 4
 
@@ -76,7 +77,8 @@ class Fact:
     instead    whether it is told as what is so now, in the place of something else
     relates    whether its object is something that could be met again, a thing of the graph
     also       of what is ended, the predicates it may have been said under; "*" for any of a
-               thing; ANY where it is whatever one thing the predicate has
+               thing; ANY where it is whatever one thing the predicate has, or with "*" where
+               nothing may be known of the thing; ALL where it is all that passes of its subject
     """
 
     subject: str

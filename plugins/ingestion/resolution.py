@@ -27,6 +27,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from plugins.graph import (
     Claim,
     RelationshipRow,
@@ -36,6 +38,7 @@ from plugins.graph import (
     ensure_entity,
     note_bound,
     note_stored,
+    part_claim,
     refreshed,
     support_claim,
 )
@@ -50,7 +53,7 @@ from plugins.ingestion.classification import (
     subject_of,
 )
 from plugins.ingestion.duplicates import DATED
-from plugins.ingestion.facts import ANY, PREDICATES, Fact, Said
+from plugins.ingestion.facts import ALL, ANY, PREDICATES, Fact, Said
 from plugins.ingestion.sentences import sentences
 from plugins.ingestion.statements import Outcome, Statement, Target
 from plugins.ingestion.store import (
@@ -339,7 +342,7 @@ def _apply(
     if verdict.known is not None:
         relationship = support_claim(ctx, verdict.known, memory)
     elif fact.polarity == "holds" or (
-        fact.polarity == "ended" and not verdict.ends and ANY not in fact.also
+        fact.polarity == "ended" and not verdict.ends and not {ANY, ALL} & set(fact.also)
     ):
         relationship = _claim(one, fact, verdict, memory)
     if verdict.later is not None:
@@ -410,11 +413,29 @@ def _end(
     row = refreshed(ctx, row)
     if row.valid_to is not None and row.valid_to <= at:
         return  # another claim of the same memory has ended it
+    row = _of_scope_alone(ctx, row, memory)
     end_claim(ctx, row, at, memory.id)
     note_bound(ctx, row, memory)
     for source in find_rows_at(ctx, row.sources):
         if not source.superseded and source.id != memory.id and not _still_says(ctx, source):
             superseded.append(source)
+
+
+def _of_scope_alone(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
+    """The claim as the collection and the end user of a memory make it: what others say too is
+    theirs, and no statement of somebody else ends it.
+    """
+    sources = find_rows_at(ctx, row.sources)
+    scope = (memory.number, memory.user_id)
+    own = [each for each in sources if (each.number, each.user_id) == scope]
+    if not own or len(own) == len(sources):
+        return row
+    parted = part_claim(ctx, row, own)
+    for each in own:
+        for key, fact in list(ctx[FACTS].scan(each.id)):
+            if fact.relationship_id == row.id:
+                ctx[FACTS].put(key, msgspec.structs.replace(fact, relationship_id=parted.id))
+    return parted
 
 
 def _still_says(ctx: WriteContext, memory: MemoryRow) -> bool:

@@ -4,6 +4,7 @@
     clauses.py     clauses: who is said to do, be or have what, and whether that is stated
     people.py      who is meant, by a name, a relation or a pronoun
     predicates.py  what verbs say under the names of facts.PREDICATES, and which end what
+    endings.py     which things are over, or are at another time from now on
     claims.py      clauses as facts
 
 A clause is read where it is stated: no question, command, wish, condition or quotation. Its subject

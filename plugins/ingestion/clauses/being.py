@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import regex as re
+
 from plugins.ingestion.clauses.clauses import SUBJECT, Clause
 from plugins.ingestion.clauses.people import (
     GENDERS,
@@ -17,6 +19,7 @@ from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, 
 from plugins.ingestion.clauses.predicates import (
     ANIMALS,
     CONDITIONS,
+    FAVOURITE,
     MUCH,
     OWNED,
     STATES,
@@ -28,6 +31,7 @@ from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.facts import Polarity
 from storage.text import word_set
 
+_ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _MOODS = word_set("so really very super too pretty quite totally absolutely just")
 
 
@@ -40,7 +44,7 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
     owner = owner_of(tree, subject, speaker, talk) if token.tag == "NOUN" else None
     if owner is not None:
         lemma, about = token.lemma, Subject(owner)
-        if any(tree.tokens[each].lemma in ("favourite", "favorite")
+        if any(tree.tokens[each].lemma in FAVOURITE
                for each in tree.of(subject, "amod", "compound")):  # fmt: skip
             if tree.tokens[head].tag in NOMINAL or tree.tokens[head].tag in ("ADJ", "VERB"):
                 yield about, Claim("favorite", head, thing_of(tree, head), polarity, lemma)
@@ -70,7 +74,7 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
         if relation is not None:
             talk.relatives[(owner, relation)] = name
             yield Subject(owner), Claim(relation, subject, name, polarity)
-        elif any(tree.tokens[each].lemma in ("favourite", "favorite")
+        elif any(tree.tokens[each].lemma in FAVOURITE
                  for each in tree.of(head, "amod", "compound")):  # fmt: skip
             kind = tree.tokens[head].lemma
             yield Subject(owner), Claim("favorite", subject, name, polarity, kind)
@@ -97,8 +101,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     head, token = clause.head, tree.tokens[clause.head]
     polarity, thing = polarity_of(clause), thing_of(tree, head)
     is_owned = clause.subject is not None and any(
-        tree.tokens[each].lemma in ("favourite", "favorite")
-        for each in tree.of(clause.subject, "amod", "compound")
+        tree.tokens[each].lemma in FAVOURITE for each in tree.of(clause.subject, "amod", "compound")
     )
     about = "" if clause.subject is None else tree.tokens[clause.subject].lemma
     is_owned = is_owned or about in OWNED or (about in RELATIVES and token.tag == "PROPN")
@@ -107,7 +110,12 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     case = tree.first(head, "case")
     preposition = "" if case is None else tree.tokens[case].lemma
     is_person = subject.kind in ("person", "animal")
-    if token.tag == "ADJ" or (token.tag == "VERB" and not preposition) or _is_state(tree, head):
+    if not is_person and (_ORDINAL.fullmatch(tree.word(head)) or (
+        token.tag == "ADJ" and tree.first(head, "nummod") is not None and token.lemma == "sharp"
+    )):  # fmt: skip
+        # "the 26th", "ten sharp"
+        yield Claim(WHEN, head, tree.text_of(tree.phrase(head, ASIDES | _FRAME)), polarity)
+    elif token.tag == "ADJ" or (token.tag == "VERB" and not preposition) or _is_state(tree, head):
         yield from state(tree, clause, polarity)
     elif preposition:
         if token.tag in NOMINAL and not clause.past:
@@ -116,6 +124,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
             elif not tree.is_time(head):
                 away = (
                     {"from": "comes_from", "into": "likes"}
+                    | ({"in": "stays_in"} if tree.kind(head) == "place" else {})
                     if is_person
                     else {"in": WHERE, "at": WHERE}
                 )
@@ -199,5 +208,8 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
         return
     if {tree.tokens[each].lemma for each in tree.of(head, "advmod")} & _MOODS:
         return
-    thing = tree.text_of(tree.phrase(head, ASIDES | _FRAME | {"obl:unmarked"}))
+    times = [each for each in tree.of(head, "obl", "nmod") if tree.is_time(each)]
+    when = {each for place in times for each in tree.phrase(place, ())}
+    told = tree.phrase(head, ASIDES | _FRAME | {"obl:unmarked"})
+    thing = tree.text_of([each for each in told if each not in when])
     yield Claim("is", head, thing, polarity, relates=_lasts(tree, head))

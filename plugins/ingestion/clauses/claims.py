@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from plugins.ingestion.clauses.being import being, name_of, owned
 from plugins.ingestion.clauses.clauses import Clause, clauses
 from plugins.ingestion.clauses.doing import doing
+from plugins.ingestion.clauses.endings import ended_things
 from plugins.ingestion.clauses.people import Subject, Talk, note_people, subject_of
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim
 from plugins.ingestion.clauses.predicates import WHEN
@@ -115,6 +116,7 @@ def _told(tree: Tree, clause: Clause, subject: Subject, start: int, end: int) ->
 def _claims(
     tree: Tree, clause: Clause, subject: Subject, speaker: str, talk: Talk
 ) -> Iterator[tuple[Subject, Claim]]:
+    yield from ended_things(tree, clause, speaker, talk)
     if clause.is_copular:
         for claim in being(tree, clause, subject):
             yield subject, claim

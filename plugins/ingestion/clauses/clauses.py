@@ -98,6 +98,8 @@ def _clause(tree: Tree, head: int) -> Clause | None:
             verb, begins = inner, token.lemma in ("start", "begin")
         elif token.lemma in PLANNING or (token.lemma == "go" and tree.has(head, "VerbForm=Ger")):
             verb, planned = inner, True
+        elif token.lemma == "have" and tree.has(head, "Tense=Past") and tree.of(inner, "mark"):
+            verb = inner  # "had to sell it"
         elif token.lemma == "use":  # "used to live"
             verb, ended = inner, True
         elif token.lemma == "get" and tree.has(inner, "VerbForm=Part"):  # "got engaged"

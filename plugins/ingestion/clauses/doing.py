@@ -31,6 +31,7 @@ from plugins.ingestion.clauses.predicates import (
     JOBS,
     LASTING,
     SOLD,
+    STATUS,
     is_work,
 )
 from plugins.ingestion.clauses.tree import Tree
@@ -60,6 +61,10 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         yield from _stopped(tree, clause, subject)
         return
     places = objects(tree, verb)
+    if name in STATUS and not places and (clause.passive or clause.past):  # "got married"
+        thing = STATUS[name]
+        yield Claim("is", verb, thing, polarity, changes=True)
+        return
     ending = [(each, (name, case)) for each, case in places if (name, case) in ENDING]
     keys = [(each, (name, case)) for each, case in places]
     changing = [(each, CHANGING[key]) for each, key in keys if key in CHANGING]
@@ -177,7 +182,7 @@ def _changed(
 ) -> Iterator[Claim]:
     place, predicate = found[0]
     name = tree.tokens[clause.verb].lemma
-    if predicate == "lives_in" and (
+    if predicate in ("lives_in", "stays_in") and (
         subject.kind != "person" or tree.first(clause.verb, "obj") is not None
         or tree.tokens[place].tag != "PROPN" or not is_place(tree, place)
     ):  # fmt: skip

@@ -112,7 +112,11 @@ def subject_of(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Subject 
         return None  # "Garlic", which is written large for its place alone
     if clause.is_copular and tree.tokens[clause.subject].tag == "NOUN" and (
         tree.phrase(clause.subject) == [clause.subject]
-        and (tree.is_time(clause.head) or tree.tokens[clause.head].tag == "NUM")
+        and (
+            tree.is_time(clause.head)
+            or tree.tokens[clause.head].tag == "NUM"
+            or tree.first(clause.head, "nummod") is not None
+        )
     ):  # fmt: skip
         return Subject(tree.word(clause.subject), kind="")  # "standup is at ten"
     return meant(tree, clause.subject, speaker, talk)
@@ -130,6 +134,8 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         tree.kind(place) == "person"
     ):  # fmt: skip
         return Subject(tree.name(place, without=before))
+    if _is_named_animal(tree, place):
+        return Subject(tree.word(place), kind="animal")
     if token.tag == "PROPN" or (token.tag in ("NUM", "SYM", "X") and len(word) > 1):
         return Subject(tree.name(place), kind=tree.kind(place) or "")
     if token.tag != "NOUN" or token.lemma in VAGUE:
@@ -152,6 +158,14 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     if pointing or tree.first(place, "det", "compound", "nummod", "nmod") is None:
         return None  # "dogs", "good food": of all there are
     return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
+
+
+def _is_named_animal(tree: Tree, place: int) -> bool:
+    """Whether it is the name in "my cat Biscuit"."""
+    kind = "" if place == 0 else tree.tokens[place - 1].lemma.casefold()
+    return kind in ANIMALS and tree.tokens[place].tag in ("NOUN", "PROPN") and (
+        tree.word(place)[0].isupper()
+    )  # fmt: skip
 
 
 def relation_name(relation: str) -> str:
@@ -191,6 +205,8 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
         if relation is None and token.tag == "NOUN" and token.lemma in ANIMALS:
             named = called(tree, place)
             owner = owner_of(tree, place, speaker, talk)
+            if owner is None and named is not None and _is_named_animal(tree, named):
+                owner = owner_of(tree, named, speaker, talk)
             if named is not None and owner is not None:
                 found.append((named, owner, "has_pet", tree.name(named, without=place)))
             continue

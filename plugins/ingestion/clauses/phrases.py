@@ -47,6 +47,9 @@ def verb_name(tree: Tree, verb: int) -> str:
     lemma = tree.tokens[verb].lemma.casefold()
     if lemma == "rid":
         return "get rid"
+    if particle is None and lemma in ("come", "go", "move"):
+        back = (each for each in tree.of(verb, "advmod") if tree.tokens[each].lemma == "back")
+        particle = next(back, None)
     return lemma if particle is None else f"{lemma} {tree.tokens[particle].lemma}"
 
 

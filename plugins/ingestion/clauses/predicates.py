@@ -26,6 +26,8 @@ LASTING: dict[tuple[str, str], str] = {
 CHANGING: dict[tuple[str, str], str] = {
     ("move", "to"): "lives_in", ("move", "into"): "lives_in", ("move back", "to"): "lives_in",
     ("move", "in"): "lives_in", ("relocate", "to"): "lives_in", ("settle", "in"): "lives_in",
+    ("settle", "into"): "lives_in", ("come back", "to"): "stays_in", ("return", "to"): "stays_in",
+    ("go back", "to"): "stays_in",
     ("join", ""): "works_at", ("hire", "by"): "works_at", ("hire", "at"): "works_at",
     ("marry", ""): "married_to", ("engage", "to"): "engaged_to", ("marry", "to"): "married_to",
     ("adopt", ""): "has_pet", ("rescue", ""): "has_pet",
@@ -55,12 +57,17 @@ ENDING: dict[tuple[str, str], tuple[str, ...]] = {
     ("split up", "with"): ("partner_of", "engaged_to", "date"),
     ("give up", ""): (), ("give up", "on"): (), ("quit", ""): (), ("stop", ""): (),
     ("cut out", ""): (), ("unsubscribe", "from"): (), ("discontinue", ""): (),
+    ("throw out", ""): (), ("throw away", ""): (), ("ditch", ""): (), ("trade in", ""): (),
+    ("hand over", ""): (), ("hand back", ""): (), ("pack in", ""): (), ("uninstall", ""): (),
+    ("bin", ""): (), ("donate", ""): (),
 }  # fmt: skip
 # The same where nothing is named: what somebody has one of.
 GONE = {
     "move out": ("lives_in",), "resign": ("works_at",), "fire": ("works_at",),
     "lay off": ("works_at",), "retire": ("works_at",), "drop out": ("studies_at",),
 }  # fmt: skip
+# What somebody is of whom these are told without anybody else.
+STATUS = {"marry": "married", "engage": "engaged", "divorce": "divorced"}
 SOLD = frozenset({"sell", "give away", "get rid", "lose"})
 # Nouns that a clause "my … is …" answers.
 OWNED = {
@@ -82,6 +89,7 @@ CONDITIONS = word_set(
     left-handed right-handed colour-blind colorblind bilingual dyslexic autistic allergic
     mandatory deprecated dead obsolete"""
 )
+FAVOURITE = word_set("favourite favorite fav fave")
 # Of a thing, that it has one of at a time: when and where it is, and how much.
 WHEN, WHERE, MUCH = "takes_place", "located_in", "measures"
 

@@ -99,6 +99,15 @@ def test_likeness_alone_ends_nothing(ingestion: IngestionHarness, first: str, th
         ("I live with Sam in Oslo.", "I finally moved out.", "DELETE"),
         ("I work at Acme.", "Got fired last week.", "DELETE"),
         ("My line manager's Folasade.", "I report to Gintaras these days.", "UPDATE"),
+        ("The standup is at 9:45.", "We moved the standup to Tuesday.", "UPDATE"),
+        ("The union meeting is on Friday.", "The union meeting was cancelled.", "DELETE"),
+        ("I have a subscription.", "My subscription was cancelled.", "DELETE"),
+        ("I'm vegetarian.", "I'm vegan now.", "UPDATE"),
+        ("My coach is single.", "My coach got engaged in May.", "UPDATE"),
+        ("Nan lives in Bramley.", "Nan has settled into Sycamore Lodge.", "UPDATE"),
+        ("Ana is in Oslo.", "Ana came back to Rome.", "UPDATE"),
+        ("We have a car.", "We had to sell the car.", "DELETE"),
+        ("My cat Biscuit sleeps on the sofa.", "We had to let Biscuit go on Friday.", "DELETE"),
     ],
 )
 def test_clauses_end_what_they_say_is_over(
@@ -122,11 +131,47 @@ def test_clauses_end_what_they_say_is_over(
         ("I get a veg box.", "Yasmin cancelled the veg box."),
         ("I get a veg box.", "I might cancel the veg box."),
         ("We have a car and a boat.", "We sold the house."),
+        ("The standup is at 9:45.", "We moved the party to Tuesday."),
+        ("The union meeting is on Friday.", "The tennis match was cancelled."),
+        ("I'm vegetarian.", "Ana is vegan now."),
+        ("I'm vegetarian.", "I'm single."),
+        ("Ana lives in Nagoya.", "Ana is in Saitama."),
+        ("My cat Biscuit sleeps on the sofa.", "We let Rex go out on Friday."),
     ],
 )
 def test_clauses_end_nothing_else(reading: IngestionHarness, first: str, then: str) -> None:
     reading.hear(first)
     assert set(kinds(reading.hear(then, at=JUNE))) == {"ADD"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("We have a car.", "We sold the car."),
+        ("The standup is at 9:45.", "The standup is at 10 from tomorrow on."),
+    ],
+)
+def test_what_one_user_ends_holds_for_the_others(
+    reading: IngestionHarness, first: str, then: str
+) -> None:
+    for user in ("u1", "u2", "u3"):
+        reading.hear(first, user_id=user)
+    gone = reading.hear(then, at=JUNE, user_id="u1")["events"][0]["memory_id"]
+    held = {user: reading.contents(user_id=user) for user in ("u1", "u2", "u3", "u4")}
+    assert held == {"u1": [then], "u2": [first], "u3": [first], "u4": []}
+    event = reading.hear(then, at=JUNE, user_id="u2")["events"][0]
+    assert event["event"] in ("DELETE", "UPDATE"), "and each of them can end it"
+    reading("memories.delete", id=gone)
+    assert [reading.contents(user_id=user) for user in ("u1", "u2")] == [[first], [then]]
+
+
+def test_what_is_over_for_one_user_begins_for_another(reading: IngestionHarness) -> None:
+    reading.hear("We have a car.", user_id="u1")
+    reading.hear("We sold the car.", at=JUNE, user_id="u1")
+    reading.hear("We have a car.", at=JUNE, user_id="u2")
+    event = reading.hear("We sold the car.", at="2023-09-01T10:00:00Z", user_id="u2")["events"][0]
+    assert event["event"] == "DELETE", "it held until then"
+    assert reading.contents(user_id="u2") == ["We sold the car."]
 
 
 def test_what_happened_stays_in_its_turn(reading: IngestionHarness) -> None:

@@ -1,0 +1,113 @@
+"""What a clause says is over, or is elsewhere in time or amount, of a thing that is not the one who
+says it: "the class was cancelled", "they moved our standup to ten", "Rex died".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plugins.ingestion.clauses.clauses import Clause
+from plugins.ingestion.clauses.people import Subject, Talk, meant, thing_of
+from plugins.ingestion.clauses.phrases import NOMINAL, Claim, is_perfect, verb_name, whole
+from plugins.ingestion.clauses.predicates import MUCH, WHEN
+from plugins.ingestion.clauses.tree import ASIDES, Tree
+from plugins.ingestion.facts import ALL, ANY
+from storage.text import word_set
+
+# Verbs in the passive that say that a thing is no more, and what it is then.
+_ENDED = word_set(
+    """cancel scrap discontinue abolish decommission retire deprecate remove delete uninstall unplug
+    disable lift dissolve disband sell demolish scupper"""
+)
+_ENDED_WITH = frozenset(
+    {"call off", "switch off", "turn off", "shut down", "take down", "phase out"}
+)
+_OVER = word_set("over off gone finished done dead kaput cancelled canceled defunct history")
+# Verbs that set another time, or another amount, of what is their object or passive subject.
+_MOVING = word_set("move shift push postpone reschedule delay bump change")
+_SETTING = word_set("raise increase bump lower reduce cut set change drop lift put")
+_DYING = frozenset({"die", "pass away", "pass on"})
+_BURYING = frozenset({"bury", "put down", "put to sleep", "cremate"})
+
+
+def ended_things(
+    tree: Tree, clause: Clause, speaker: str, talk: Talk
+) -> Iterator[tuple[Subject, Claim]]:
+    """What is over of which thing, or when and how much it is from now on."""
+    if clause.denied or clause.planned or clause.ability:
+        return
+    if _is_over(tree, clause):
+        yield from _over(tree, clause, speaker, talk)
+    elif not clause.is_copular:
+        yield from _moved(tree, clause, speaker, talk)
+        yield from _dead(tree, clause, speaker, talk)
+
+
+def _is_over(tree: Tree, clause: Clause) -> bool:
+    if clause.subject is None or tree.tokens[clause.subject].tag not in ("NOUN", "PROPN"):
+        return False
+    name = verb_name(tree, clause.verb)
+    if clause.passive and (name in _ENDED_WITH or tree.tokens[clause.verb].lemma in _ENDED):
+        return True
+    further = tree.of(clause.head, "obl", "xcomp", "ccomp", "obj", "nmod")
+    return clause.is_copular and not clause.past and name in _OVER and all(
+        tree.is_time(each) for each in further
+    )  # fmt: skip
+
+
+def _over(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tuple[Subject, Claim]]:
+    """The thing, for whoever says it; and when it was to be."""
+    assert clause.subject is not None
+    if tree.kind(clause.subject) == "person":
+        return
+    thing = thing_of(tree, clause.subject)
+    yield Subject(speaker), Claim("has", clause.subject, thing, "ended", also=("*", ANY))
+    about = meant(tree, clause.subject, speaker, talk)
+    if about is not None and about.kind != "person":
+        yield about, Claim(WHEN, clause.head, whole(tree, clause.head), "ended", also=(ANY,))
+
+
+def _moved(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tuple[Subject, Claim]]:
+    """ "they moved the standup to ten", "the gate was raised to 85 %"."""
+    verb, lemma = clause.verb, tree.tokens[clause.verb].lemma
+    if not (clause.past or clause.passive or is_perfect(tree, clause)):
+        return
+    place = clause.subject if clause.passive else tree.first(verb, "obj")
+    if place is None or lemma not in _MOVING | _SETTING or tree.tokens[place].tag not in (
+        "NOUN", "PROPN"
+    ):  # fmt: skip
+        return
+    about = meant(tree, place, speaker, talk)
+    if about is None or about.kind == "person":
+        return
+    for goal in (*tree.of(verb, "obl"), *tree.of(place, "nmod")):
+        case = tree.first(goal, "case")
+        if case is None or tree.tokens[case].lemma not in ("to", "until", "till"):
+            continue
+        told = tree.text_of(tree.phrase(goal, ASIDES | {"case", "advmod"}))
+        if lemma in _MOVING and tree.is_time(goal):
+            yield about, Claim(WHEN, goal, told, changes=True)
+        elif lemma in _SETTING and told[:1].isdigit() and not tree.is_time(goal):
+            yield about, Claim(MUCH, goal, told, changes=True)
+
+
+def _dead(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tuple[Subject, Claim]]:
+    """Whoever had an animal has it no more, and what passes is over for it, or for who died."""
+    name = verb_name(tree, clause.verb)
+    with_particle = {f"{name} {tree.tokens[each].lemma}" for each in tree.of(clause.verb, "advmod")}
+    if {name, *with_particle} & _DYING:
+        place = clause.subject
+    elif name in _BURYING or (
+        name == "let"
+        and (going := tree.first(clause.verb, "xcomp", "ccomp")) is not None
+        and tree.tokens[going].lemma == "go"
+    ):
+        place = tree.first(clause.verb, "obj")
+    else:
+        return
+    if place is None or tree.tokens[place].tag not in NOMINAL:
+        return
+    yield Subject(speaker), Claim("has_pet", place, tree.name(place), "ended", also=("*", ANY))
+    about = meant(tree, place, speaker, talk)
+    if about is not None:
+        yield about, Claim("lives", clause.verb, tree.word(clause.verb), "ended", also=(ALL,))
