@@ -41,12 +41,13 @@ from plugins.ingestion import audit, create, privacy, process, tiers
 from plugins.ingestion.create import INGESTED
 from plugins.ingestion.job import JOB, forget_memory, on_updated
 from plugins.ingestion.settings import IngestionSettings
+from plugins.ingestion.store import FactRow, facts_of
 from plugins.ingestion.tiers import TIER_CHANGED
 from plugins.ingestion.tools import TOOLS
 from plugins.memories import MEMORIES_ACCESSED, MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
 from runtime.api.plugin import Plugin
 
-__all__ = ["plugin"]
+__all__ = ["FactRow", "facts_of", "plugin"]
 
 plugin = Plugin(
     name="ingestion",

@@ -75,4 +75,9 @@ def facts_of_turn(ctx: ReadContext, turn: MemoryRow) -> list[MemoryRow]:
     return find_rows_at(ctx, found - unreadable(ctx))
 
 
+def facts_of(ctx: ReadContext, memory_id: str) -> list[FactRow]:
+    """The claims that a memory makes, as they were found in it."""
+    return [fact for _, fact in ctx[FACTS].scan(memory_id)]
+
+
 TABLES: tuple[Table, ...] = (TEXTS, FACTS, SUCCESSORS, TELLING)

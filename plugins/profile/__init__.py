@@ -2,7 +2,9 @@
 
 A profile has what the caller set (name, time zone, language, bio, facts) and what was derived from
 the user's memories, each derived fact with the memories that say it: `static` facts stay (where
-somebody lives), `dynamic` ones pass (what they plan). A fact that the caller set stands in for
+somebody lives), `dynamic` ones pass (what they plan), and `sections` has both under ten headings,
+what holds apart from what held once. A memory says what smart ingestion found in it, and what else
+the rules of rules.py find. A fact that the caller set stands in for
 derived ones of the same key. A user never seen has an empty profile.
 
 Storage and derivation are in store.py, the operations in operations.py, the conversation is in
@@ -20,7 +22,7 @@ __all__ = ["plugin"]
 plugin = Plugin(
     name="profile",
     id_prefixes=("fct",),
-    requires=("answers", "memories", "search"),
+    requires=("answers", "ingestion", "memories", "search"),
     operations=OPERATIONS,
     tables=TABLES,
     subscribe={"memory.created": note, "memory.updated": note, "memory.deleted": forget},

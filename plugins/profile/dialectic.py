@@ -219,6 +219,10 @@ async def think(
     facts = [
         {"profile": fact["key"], "value": fact["value"]}
         for fact in (*profile["static"], *profile["dynamic"])
+    ] + [
+        {"former_profile": fact["key"], "value": fact["value"]}
+        for section in profile["sections"]
+        for fact in section["former"]
     ]
     guesses = [
         {"earlier_hypothesis": one.statement, "confidence": one.confidence}
@@ -276,18 +280,17 @@ def recite(question: str, found: Mapping[str, Any], profile: Mapping[str, Any]) 
     sentence.
     """
     terms = frozenset(query_terms(question))
-    facts = [
-        fact
-        for fact in (*profile["static"], *profile["dynamic"])
-        if not terms.isdisjoint(analyze(spoken(fact)))
-    ]
+    facts = _asked_for(terms, [*profile["static"], *profile["dynamic"]])
+    former = [fact for section in profile["sections"] for fact in section["former"]]
+    over = _asked_for(terms, former)
     answers = not found["abstain_recommended"] and found["query_confidence"] >= CONFIDENT
     quotes = best_quotes(question, found["results"], 1) if answers else []
     lines = [f"{spoken(fact)}." for fact in facts]
+    lines += [f"formerly {spoken(fact)}." for fact in over]
     lines += [
         f"{found['results'][quote.place]['occurred_at'][:10]}: “{quote.quote}”" for quote in quotes
     ]
-    evidence = [memory_id for fact in facts for memory_id in fact["evidence_memory_ids"]]
+    evidence = [memory_id for fact in (*facts, *over) for memory_id in fact["evidence_memory_ids"]]
     evidence += [found["results"][quote.place]["id"] for quote in quotes]
     known = [
         (spoken(fact), fact["confidence"], fact["evidence_memory_ids"])
@@ -302,6 +305,10 @@ def recite(question: str, found: Mapping[str, Any], profile: Mapping[str, Any]) 
         "follow_up": None,
         "given": bool(facts),
     }
+
+
+def _asked_for(terms: frozenset[str], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [fact for fact in facts if not terms.isdisjoint(analyze(spoken(fact)))]
 
 
 def spoken(fact: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from plugins.memories import ScopeName
 from plugins.profile import dialectic
 from plugins.profile.limits import BIO_CHARS_MAX, FACT_VALUE_CHARS_MAX, GIVEN_FACTS_MAX
+from plugins.profile.sections import Section
 from plugins.profile.store import (
     PROFILES,
     GivenFact,
@@ -99,6 +100,14 @@ class Fact(View):
     observed_at: str = Field(description="When it was last said (ISO 8601).")
 
 
+class ProfileSection(View):
+    name: Section
+    current: list[Fact] = Field(description="What holds, set facts first, then latest first.")
+    former: list[Fact] = Field(
+        description="What held once: replaced by a later value, or said to hold no more."
+    )
+
+
 class Profile(View):
     user_id: str | None
     name: str | None
@@ -109,6 +118,10 @@ class Profile(View):
         description="What stays: set facts first, then derived ones, latest first."
     )
     dynamic: list[Fact] = Field(description="What passes: plans, occupations of the moment.")
+    sections: list[ProfileSection] = Field(
+        description="The facts of both lists by what they are about, with former ones apart; "
+        "sections without a fact are left out."
+    )
     updated_at: str | None = Field(
         description="When something about it last changed (ISO 8601); null: never."
     )
@@ -155,23 +168,23 @@ def delete(ctx: WriteContext, body: None) -> dict[str, Any]:
 # --- operations ----------------------------------------------------------------------------------
 
 _MEMORY = "mem_01kaeqz6hc2t9w8r5n3v7x1y4b6d8f0g"
+_EXAMPLE_FACT = {
+    "id": "fct_01kaeqz7c42t9w8r5n3v7x1y4b6d8f0g",
+    "key": "lives_in",
+    "value": "Lisbon",
+    "confidence": 0.8,
+    "evidence_memory_ids": [_MEMORY],
+    "observed_at": "2026-05-08T13:56:00.000Z",
+}
 _EXAMPLE = {
     "user_id": "ada",
     "name": "Ada",
     "timezone": "Europe/Lisbon",
     "language": "pt-PT",
     "bio": None,
-    "static": [
-        {
-            "id": "fct_01kaeqz7c42t9w8r5n3v7x1y4b6d8f0g",
-            "key": "lives_in",
-            "value": "Lisbon",
-            "confidence": 0.8,
-            "evidence_memory_ids": [_MEMORY],
-            "observed_at": "2026-05-08T13:56:00.000Z",
-        }
-    ],
+    "static": [_EXAMPLE_FACT],
     "dynamic": [],
+    "sections": [{"name": "where", "current": [_EXAMPLE_FACT], "former": []}],
     "updated_at": "2026-05-08T13:56:01.000Z",
     "memory_count": 12,
 }

@@ -31,6 +31,7 @@ FUNCTIONAL = frozenset(
         "married_to",
         "engaged_to",
         "diet",
+        "stays_in",
     ]
 )
 # Keys of what passes: plans, occupations of the moment.

@@ -11,8 +11,8 @@ that is merely out of reach (expired, superseded, hidden) is left out when a pro
 Invariants
 - a derived fact that is shown has at least one readable memory behind it; facts that a caller set
   have none and say so by confidence 1 and an empty list;
-- of a key that holds one value at a time, the value observed last is shown; the others wait and
-  come back when it goes;
+- of a key that holds one value at a time, the value observed last is shown; the others are former
+  ones, and come back when it goes;
 - after a deletion only memories stored later count: `since` is the first ordinal that does.
 
 Memories without a user_id make up the account's own profile, under user_id "". Texts that repeat
@@ -37,14 +37,18 @@ import msgspec
 from pyroaring import BitMap
 
 from plugins.answers import RECALLED
+from plugins.ingestion import FactRow as Claim
+from plugins.ingestion import facts_of
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_row, readable
 from plugins.profile.limits import (
     FACT_EVIDENCE_MEMORIES_MAX,
+    FACT_VALUE_CHARS_MAX,
     FACTS_PER_PROFILE_MAX,
     PROFILE_MEMORIES_PER_STEP,
     PROFILE_REFRESH_DELAY_MS,
 )
 from plugins.profile.rules import DYNAMIC, FUNCTIONAL, Observation, observations
+from plugins.profile.sections import in_sections, section_of
 from runtime.api.checks import Derived
 from runtime.api.context import COUNTERS, ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
@@ -55,6 +59,9 @@ from storage.store import Key, Table
 UNREAD_SOURCES = frozenset(["document", "memory_file"])
 # Each further memory that says the same takes this share off what is left of the doubt.
 DOUBT_KEPT = 0.6
+CLAIMED = 0.8  # how sure what ingestion read is
+# Not to have or take these is a fact of its own: "I don't eat meat".
+_DENIABLE = {"eat": "diet", "drink": "diet"}
 
 
 class GivenFact(msgspec.Struct):
@@ -171,10 +178,11 @@ def read_profile(ctx: ReadContext, user_id: str | None) -> dict[str, Any]:
     derived = {"static": [], "dynamic": []}
     given = [_given_view(fact) for fact in row.given]
     taken = {fact["key"] for fact in given}
-    facts = _current(ctx, user)
+    facts, over = _current(ctx, user)
     for fact, kept in facts:
         if fact.key not in taken:
             derived["dynamic" if fact.key in DYNAMIC else "static"].append(_view(fact, kept))
+    holding = [*given, *derived["static"], *derived["dynamic"]]
     name = row.name or next((fact.value for fact, _ in facts if fact.key == "named"), None)
     changes = [row.updated_at, *(fact.updated_at for fact, _ in facts)]
     return {
@@ -185,6 +193,7 @@ def read_profile(ctx: ReadContext, user_id: str | None) -> dict[str, Any]:
         "bio": row.bio,
         "static": given + derived["static"],
         "dynamic": derived["dynamic"],
+        "sections": in_sections(holding, [_view(fact, kept) for fact, kept in over]),
         "updated_at": iso(max(changes)) if max(changes) else None,
         "memory_count": len(memories_of(ctx, user_id)),
     }
@@ -206,26 +215,38 @@ def memories_of(ctx: ReadContext, user_id: str | None) -> BitMap:
     )
 
 
-def _current(ctx: ReadContext, user: bytes) -> list[tuple[FactRow, list[Evidence]]]:
-    """The facts that hold now, each with its readable evidence, latest first."""
-    live = readable(ctx)
-    holding: list[tuple[FactRow, list[Evidence]]] = []
+_Kept = tuple[FactRow, list[Evidence]]
+
+
+def _current(ctx: ReadContext, user: bytes) -> tuple[list[_Kept], list[_Kept]]:
+    """The facts that hold now, each with its readable evidence, latest first; and likewise those
+    that held once: that a later value replaced, or that were said to hold no more.
+    """
+    live, stored = readable(ctx), readable(ctx, include_superseded=True)
+    holding: list[_Kept] = []
+    over: list[_Kept] = []
     for _, fact in ctx[PROFILE_FACTS].scan(user):
         evidence = [one for one in fact.evidence if one.ordinal in live]
         if evidence and _last(evidence).holds:
             holding.append((fact, [one for one in evidence if one.holds]))
-    holding.sort(
-        key=lambda item: (item[0].key, item[0].value)
-    )  # what was said at once has an order of its own
-    holding.sort(key=lambda item: _order(_last(item[1])), reverse=True)
+        elif held := [one for one in fact.evidence if one.holds and one.ordinal in stored]:
+            over.append((fact, held))
+    holding = _latest_first(holding)
     current, decided = [], set()
     for fact, evidence in holding:
         if is_functional(fact.key):
             if fact.key in decided:
+                over.append((fact, evidence))
                 continue
             decided.add(fact.key)
         current.append((fact, evidence))
-    return current
+    return current, _latest_first(over)
+
+
+def _latest_first(facts: list[_Kept]) -> list[_Kept]:
+    """By when they were last said; what was said at once has an order of its own."""
+    by_name = sorted(facts, key=lambda item: (item[0].key, item[0].value))
+    return sorted(by_name, key=lambda item: _order(_last(item[1])), reverse=True)
 
 
 def is_functional(key: str) -> bool:
@@ -305,7 +326,7 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
     profile = ctx[PROFILES].get(user)
     if profile is not None and row.ordinal < profile.since:
         return
-    said = derived(row, profile)
+    said = derived(ctx, row, profile)
     if said and (profile is None or not profile.known):
         since = 0 if profile is None else profile.since
         ctx[PROFILES].put((user,), ProfileRow(row.user_id or "", since=since))
@@ -331,18 +352,46 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
             ctx[PROFILE_SOURCES].put((row.id, *key), b"")
 
 
-def derived(row: MemoryRow, profile: ProfileRow | None) -> list[Observation]:
-    """What one memory says of its user. The one place that knows where observations come from."""
+def derived(ctx: ReadContext, row: MemoryRow, profile: ProfileRow | None) -> list[Observation]:
+    """What one memory says of its user. The one place that knows where observations come from: what
+    smart ingestion found in it, and what else the rules find.
+    """
     if RECALLED in row.tags or row.source_type in UNREAD_SOURCES:
         return []
     names = [name for name in (row.user_id, None if profile is None else profile.name) if name]
-    own = row.speaker is None or row.speaker.casefold() in {
-        "user",
-        *(name.casefold() for name in names),
-    }
-    return observations(
+    known = {"user", *(name.casefold() for name in names)}
+    own = (
+        row.speaker is None
+        or row.speaker.casefold() in known
+        or (row.role == "user" and row.user_id is not None)
+    )
+    me = known | ({row.speaker.casefold()} if own and row.speaker is not None else set())
+    found = [_observed(claim, me) for claim in facts_of(ctx, row.id)]
+    claimed = [one for one in found if one is not None]
+    by_rules = observations(
         row.content, own=own, names=[*names, *({name.capitalize() for name in names} - set(names))]
     )
+    keys = {one.key for one in claimed}
+    return [*claimed, *(one for one in by_rules if one.key not in keys)]
+
+
+def _observed(claim: Claim, me: set[str]) -> Observation | None:
+    """A claim about the user, or about when a thing of theirs takes place, as a fact of the
+    profile; None of anything else.
+    """
+    subject, key, value = claim.subject, claim.predicate, claim.object
+    owner, _, thing = subject.rpartition("'s ")
+    if key == "takes_place" and owner.casefold() in me:
+        value = f"{thing}: {value}"
+    elif subject.casefold() not in me or key == "takes_place":
+        return None
+    if claim.polarity == "denied" and key in _DENIABLE:
+        key, value = _DENIABLE[key], f"no {value}"
+    elif claim.polarity == "denied":
+        return Observation(key, value, CLAIMED, holds=False)
+    if section_of(key, value) is None or len(value) > FACT_VALUE_CHARS_MAX:
+        return None
+    return Observation(key, value, CLAIMED, holds=claim.polarity == "holds")
 
 
 # --- evidence goes --------------------------------------------------------------------------------

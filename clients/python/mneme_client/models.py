@@ -2009,10 +2009,33 @@ class Profile(TypedDict):
     """What stays: set facts first, then derived ones, latest first."""
     dynamic: list[Fact]
     """What passes: plans, occupations of the moment."""
+    sections: list[ProfileSection]
+    """The facts of both lists by what they are about, with former ones apart; sections without
+    a fact are left out.
+    """
     updated_at: str | None
     """When something about it last changed (ISO 8601); null: never."""
     memory_count: int
     """Readable memories of this user."""
+
+
+class ProfileSection(TypedDict):
+    name: Literal[
+        "who",
+        "where",
+        "work",
+        "people",
+        "health_and_diet",
+        "likes_and_dislikes",
+        "plans",
+        "habits",
+        "possessions",
+        "dates",
+    ]
+    current: list[Fact]
+    """What holds, set facts first, then latest first."""
+    former: list[Fact]
+    """What held once: replaced by a later value, or said to hold no more."""
 
 
 class RankingCounts(TypedDict):
@@ -3031,6 +3054,19 @@ class BillingResumedEvent(TypedDict):
     """The same in every attempt and replay; deduplicate by it."""
 
 
+class MemoryTierChangedEvent(TypedDict):
+    """What a webhook is told as `memory.tier_changed`."""
+
+    id: str
+    """The event's id."""
+    event_type: Literal["memory.tier_changed"]
+    timestamp: int
+    """When it happened, seconds since 1970; the same in every attempt."""
+    data: TierChanged
+    idempotency_key: str
+    """The same in every attempt and replay; deduplicate by it."""
+
+
 class UserFeedbackReceivedEvent(TypedDict):
     """What a webhook is told as `user.feedback_received`."""
 
@@ -3083,19 +3119,6 @@ class RlTrainingFailedEvent(TypedDict):
     """The same in every attempt and replay; deduplicate by it."""
 
 
-class MemoryTierChangedEvent(TypedDict):
-    """What a webhook is told as `memory.tier_changed`."""
-
-    id: str
-    """The event's id."""
-    event_type: Literal["memory.tier_changed"]
-    timestamp: int
-    """When it happened, seconds since 1970; the same in every attempt."""
-    data: TierChanged
-    idempotency_key: str
-    """The same in every attempt and replay; deduplicate by it."""
-
-
 WebhookEvent = (
     CollectionCreatedEvent
     | CollectionUpdatedEvent
@@ -3109,9 +3132,9 @@ WebhookEvent = (
     | DocumentDeletedEvent
     | BillingSuspendedEvent
     | BillingResumedEvent
+    | MemoryTierChangedEvent
     | UserFeedbackReceivedEvent
     | RlTrainingStartedEvent
     | RlTrainingCompletedEvent
     | RlTrainingFailedEvent
-    | MemoryTierChangedEvent
 )

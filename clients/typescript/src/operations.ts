@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 0192a58c15466c7d44df2ca4fb5474d0a4262df896b0316e5c388ca84bb89c2d
+// SHA-256 of the document: 89b5cc8f16cc05e6b027d5937f5dc24583664fe09a2d9abd1ae829136a353f85
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

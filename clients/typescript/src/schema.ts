@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 0192a58c15466c7d44df2ca4fb5474d0a4262df896b0316e5c388ca84bb89c2d
+// SHA-256 of the document: 89b5cc8f16cc05e6b027d5937f5dc24583664fe09a2d9abd1ae829136a353f85
 
 export interface paths {
     "/docs": {
@@ -2636,6 +2636,23 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "memory.tier_changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** memory.tier_changed */
+        post: operations["event.memory.tier_changed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "user.feedback_received": {
         parameters: {
             query?: never;
@@ -2698,23 +2715,6 @@ export interface webhooks {
         put?: never;
         /** rl.training_failed */
         post: operations["event.rl.training_failed"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "memory.tier_changed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** memory.tier_changed */
-        post: operations["event.memory.tier_changed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5685,6 +5685,8 @@ export interface components {
             static: components["schemas"]["Fact"][];
             /** @description What passes: plans, occupations of the moment. */
             dynamic: components["schemas"]["Fact"][];
+            /** @description The facts of both lists by what they are about, with former ones apart; sections without a fact are left out. */
+            sections: components["schemas"]["ProfileSection"][];
             /** @description When something about it last changed (ISO 8601); null: never. */
             updated_at: string | null;
             /** @description Readable memories of this user. */
@@ -5702,6 +5704,14 @@ export interface components {
             bio?: string | null;
             /** @description Facts to hold as given. */
             static?: components["schemas"]["NewFact"][] | null;
+        };
+        ProfileSection: {
+            /** @enum {string} */
+            name: "who" | "where" | "work" | "people" | "health_and_diet" | "likes_and_dislikes" | "plans" | "habits" | "possessions" | "dates";
+            /** @description What holds, set facts first, then latest first. */
+            current: components["schemas"]["Fact"][];
+            /** @description What held once: replaced by a later value, or said to hold no more. */
+            former: components["schemas"]["Fact"][];
         };
         Ranking: {
             /** @description What was searched for. */
@@ -11452,6 +11462,38 @@ export interface operations {
             };
         };
     };
+    "event.memory.tier_changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The event's id. */
+                    id: string;
+                    /** @constant */
+                    event_type: "memory.tier_changed";
+                    /** @description When it happened, seconds since 1970; the same in every attempt. */
+                    timestamp: number;
+                    data: components["schemas"]["TierChanged"];
+                    /** @description The same in every attempt and replay; deduplicate by it. */
+                    idempotency_key: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     "event.user.feedback_received": {
         parameters: {
             query?: never;
@@ -11565,38 +11607,6 @@ export interface operations {
                     /** @description When it happened, seconds since 1970; the same in every attempt. */
                     timestamp: number;
                     data: components["schemas"]["TrainingEvent"];
-                    /** @description The same in every attempt and replay; deduplicate by it. */
-                    idempotency_key: string;
-                };
-            };
-        };
-        responses: {
-            /** @description Taken. */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    "event.memory.tier_changed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @description The event's id. */
-                    id: string;
-                    /** @constant */
-                    event_type: "memory.tier_changed";
-                    /** @description When it happened, seconds since 1970; the same in every attempt. */
-                    timestamp: number;
-                    data: components["schemas"]["TierChanged"];
                     /** @description The same in every attempt and replay; deduplicate by it. */
                     idempotency_key: string;
                 };

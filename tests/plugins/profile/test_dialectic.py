@@ -103,6 +103,14 @@ def test_without_a_model_the_profile_and_the_memories_speak(service: OverHttp, m
     ) == (True, [], [])
 
 
+def test_what_held_once_is_told_as_that(service: OverHttp, me: str) -> None:
+    said = {"role": "user", "name": "Ada", "content": "I moved from Lisbon to Oslo."}
+    service.post("/v1/memories/process", {"messages": [said], "user_id": "ada"}, me)
+    service.settle()
+    lines = talk(service, me)["assistant_message"].splitlines()
+    assert lines[:2] == ["lives in: Oslo.", "formerly lives in: Lisbon."]
+
+
 def test_a_model_answers_and_hypotheses_without_evidence_are_dropped(
     service: OverHttp, me: str, endpoint: Upstream
 ) -> None:

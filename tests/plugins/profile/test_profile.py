@@ -111,7 +111,7 @@ def test_another_speakers_i_is_somebody_else() -> None:
 def test_a_user_never_seen_has_an_empty_profile(harness: ShardHarness, me: str) -> None:
     assert profile(harness, me, "nobody") == {
         "user_id": "nobody", "name": None, "timezone": None, "language": None, "bio": None,
-        "static": [], "dynamic": [], "updated_at": None, "memory_count": 0,
+        "static": [], "dynamic": [], "sections": [], "updated_at": None, "memory_count": 0,
     }  # fmt: skip
 
 
@@ -341,3 +341,66 @@ def test_a_memory_that_waits_to_be_read_does_not_bring_a_deleted_profile_back(
     remember(harness, me, "I live in Lisbon.")
     assert harness("profile.delete", who=me, query={"user_id": "ada"}).status == 200
     assert facts(harness, me) == {}
+
+
+# --- sections -------------------------------------------------------------------------------------
+
+
+def tell(harness: ShardHarness, me: str, *said: str, at: str, user: str = "u1") -> list[str]:
+    """What Ada says, one thing at a time, by smart ingestion; -> ids of the memories it made."""
+    made = []
+    for text in said:
+        messages = [{"role": "user", "name": "Ada", "content": text}]
+        body = {"messages": messages, "occurred_at": at, "user_id": user}
+        job = harness("memories.process", body, who=me).body["job_id"]
+        harness.settle()
+        result = harness("memories.jobs.get", who=me, job_id=job).body["result"]
+        made += [event["memory_id"] for event in result["events"]]
+    return made
+
+
+def in_sections(harness: ShardHarness, me: str, user: str) -> dict[str, tuple[list, list]]:
+    """section -> (values that hold, values that held once), each with evidence."""
+    shown = profile(harness, me, user)["sections"]
+    assert all(fact["evidence_memory_ids"] for each in shown for fact in each["current"])
+    assert all(fact["evidence_memory_ids"] for each in shown for fact in each["former"])
+    return {
+        each["name"]: (
+            [fact["value"] for fact in each["current"]],
+            [fact["value"] for fact in each["former"]],
+        )
+        for each in shown
+    }
+
+
+def test_sections_tell_what_holds_from_what_held_once(harness: ShardHarness, me: str) -> None:
+    tell(
+        harness, me, "I live in Lisbon.", "I work as a nurse.", "My sister is called Clara.",
+        "I'm allergic to nuts.", "I love hiking.", "We have a car.", "I plan to visit Japan.",
+        at="2023-03-01T10:00:00Z",
+    )  # fmt: skip
+    tell(harness, me, "I live in Rome.", at="2023-03-01T10:00:00Z", user="u2")
+    assert in_sections(harness, me, "u1") == {
+        "where": (["Lisbon"], []),
+        "work": (["nurse"], []),
+        "people": (["Clara"], []),
+        "health_and_diet": (["nuts"], []),
+        "likes_and_dislikes": (["hiking"], []),
+        "plans": (["visit Japan"], []),
+        "possessions": (["car"], []),
+    }
+    (moved, _) = tell(
+        harness, me, "I moved from Lisbon to Oslo.", "We sold the car.", at="2023-06-10T10:00:00Z"
+    )
+    after = in_sections(harness, me, "u1")
+    assert (after["where"], after["possessions"]) == ((["Oslo"], ["Lisbon"]), ([], ["car"]))
+    assert in_sections(harness, me, "u2") == {"where": (["Rome"], [])}
+    harness("memories.delete", who=me, id=moved)
+    assert in_sections(harness, me, "u1")["where"] == (["Lisbon"], [])
+
+
+def test_a_set_fact_is_in_its_section(harness: ShardHarness, me: str) -> None:
+    body = {"static": [{"key": "diet", "value": "vegan"}, {"key": "crm_id", "value": "7"}]}
+    (section,) = harness("profile.update", body, who=me, query={"user_id": "x"}).body["sections"]
+    assert section["name"] == "health_and_diet"
+    assert [fact["value"] for fact in section["current"]] == ["vegan"]
