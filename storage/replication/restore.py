@@ -43,6 +43,7 @@ import msgspec
 from storage.replication.epochs import lease_left_by, newest_epoch, release, take_epoch
 from storage.replication.lease import FormerLease
 from storage.replication.object_store import ObjectStore
+from storage.replication.packs import PackedSegments
 from storage.replication.pages import blank_free_pages, pages_of, unpack
 from storage.replication.segment import (
     NO_HASH,
@@ -244,6 +245,7 @@ class _Replay:
         self._objects, self._folder, self._at, self._has_ring = objects, folder, at, has_ring
         self._take_over, self._replicated = take_over, replicated
         self._ahead: dict[str, Future[bytes | None]] = {}
+        self._packed = PackedSegments(objects)
         self._state = manifest.state
         self._cut = False
         self._left_out, self._watched = left_out, b""
@@ -368,14 +370,19 @@ class _Replay:
     def _next(self, pool: ThreadPoolExecutor) -> bytes | None:
         """The next segment's bytes; those that probably follow are on their way meanwhile."""
         tail, number = self._state.tail, self._state.number + 1
+        if (packed := self._packed.get(number)) is not None:
+            return packed
         names = [
-            segment_name(tail, following) for following in range(number, number + SEGMENTS_AHEAD)
+            segment_name(tail, following)
+            for following in range(number, number + SEGMENTS_AHEAD)
+            if not self._packed.holds(following)
         ]
         self._ahead = {
             name: self._ahead.get(name) or pool.submit(self._objects.get, name) for name in names
         }
         # One that was not there when it was asked for may be by now: its owner goes on.
-        return self._ahead.pop(names[0]).result() or self._objects.get(names[0])
+        content = self._ahead.pop(names[0]).result() or self._objects.get(names[0])
+        return self._packed.get(number, look_again=True) if content is None else content
 
     def _is_at_end(self) -> bool:
         """Whether nothing follows; False when something does by now. Raises SegmentDamaged when the
@@ -384,7 +391,11 @@ class _Replay:
         number = self._state.number
         if newest_number(self._objects) <= number:
             return True
-        if self._objects.get(segment_name(self._state.tail, number + 1)) is None:
+        name = segment_name(self._state.tail, number + 1)
+        if (
+            self._objects.get(name) is None
+            and self._packed.get(number + 1, look_again=True) is None
+        ):
             raise SegmentDamaged(
                 f"segment {number + 1} of the log is missing, although later ones are there."
             )

@@ -215,7 +215,16 @@ class LogShipper:
         """Put this epoch's first segment at the end of the log, past whatever an earlier attempt of
         this directory left there.
         """
+        newest = newest_number(self._objects)
         while True:
+            if self._state.number < newest and not self._objects.has(
+                segment_name(self._state.tail, self._state.number + 1)
+            ):  # it was packed, or let go of (storage/replication/packs.py): its name is not free
+                raise Superseded(
+                    f"{self._store.directory}: the log in object storage goes on to segment "
+                    f"{newest}, and this directory knows {self._state.number}. "
+                    "Restore the shard from object storage."
+                )
             end = self._state.sequence if self.complete else self._store.sequence
             segment = self._segment(end, [], continues=self.complete, all_shredded=True)
             content, digest = segment.packed()
@@ -318,6 +327,10 @@ class LogShipper:
             self._store.log.keep(self._state)
             stored = self._state.sequence
         self._on_stored(stored)
+
+    def continues_from(self, number: int) -> bool:
+        """Whether the log has no gap after that segment, as far as this process knows."""
+        return self.complete or number >= self._broken_at
 
     @property
     def state(self) -> ShippingState:

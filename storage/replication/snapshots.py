@@ -13,6 +13,9 @@ the one before, where as much changed since the last whole one as half of what t
 CHANGES_MAX. So what is stored and sent is in proportion to what changed, and a restore reads few
 objects. Earlier releases stored compacted copies (data.mdb.zst), which are read still.
 
+What was packed lies in the store's directory until all of it is stored: a sending that is broken
+off, by the object store or the end of the process, goes on with the objects that are left.
+
 A key that was shredded while the copy was made is still in it: the segment that says so comes
 later, and so may the moment of a restore.
 
@@ -22,25 +25,25 @@ only when the log up to its sequence is stored by the same owner. So what an own
 fenced meanwhile is never taken for the shard's history.
 
 When two snapshots are there, what is older than both goes: snapshots, and the segments before the
-older one's. Pages on which a later one stands stay. Of an ended epoch the last object stays,
-because it is what ended it (see storage/replication/segment.py).
+older one's, packed or not. Between snapshots small segments are packed (packs.py). Pages on which a
+later one stands stay. Of an ended epoch the last object stays, because it is what ended it (see
+storage/replication/segment.py).
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 from storage.replication.object_store import ObjectStore, ObjectStoreFailed
+from storage.replication.packs import SegmentPacker, pack_name, packs
 from storage.replication.pages import Pages, changed, pack, pages_of, remember, remembered
 from storage.replication.segment import SEGMENTS, place_of, segment_name
 from storage.replication.shipper import LogShipper, backoff
@@ -55,7 +58,8 @@ MANIFEST = "manifest.json"
 PAGES = "pages-"
 PAGES_KNOWN = ".snapshot-pages"  # in the store's directory: of the newest snapshot
 PACKED_DATA = f"{DATA_FILE}.zst"  # of earlier releases
-SCRATCH = ".snapshot"  # in the store's directory, while one is made
+SCRATCH = ".snapshot"  # in the store's directory, while one is made and sent
+SENT = "sent"  # names of the files there that are stored, a line each
 WAIT_SECONDS_MAX = 600
 RETRY_SECONDS_MAX = 30.0
 UPLOAD_SECONDS_MAX = 60
@@ -69,6 +73,7 @@ class Manifest(msgspec.Struct, frozen=True):
     bases        (place, SHA-256) of the pages that this one stands on, in their order
     changed      pages that were stored since the whole one, this snapshot's included
     image        of all pages (pages.Pages); "" from a release that had compacted copies
+    begun_at     Unix milliseconds, before the copy was made; 0 from a release that did not say
     """
 
     sequence: int
@@ -80,6 +85,7 @@ class Manifest(msgspec.Struct, frozen=True):
     bases: list[tuple[str, str]] = []
     changed: int = 0
     image: str = ""
+    begun_at: int = 0
 
     def objects(self, place: str) -> list[tuple[str, str]]:
         """(place, SHA-256) of its own pages."""
@@ -135,6 +141,7 @@ class SnapshotTaker:
     ):
         self._store, self._objects, self._shipper = store, objects, shipper
         self._interval, self._log_bytes = interval_seconds, log_bytes
+        self.packer = SegmentPacker(store, objects, shipper)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mneme-log-snapshots", daemon=True)
         self._taking = threading.Lock()
@@ -175,6 +182,7 @@ class SnapshotTaker:
                 or self._shipper.shipped_bytes - shipped > self._log_bytes
             )
             if not due and self._shipper.state.number - number < SEGMENTS_BETWEEN_MAX:
+                self._pack_segments()
                 continue
             self._shipper.snapshot_due.clear()
             taken_at, shipped, number = (
@@ -190,6 +198,14 @@ class SnapshotTaker:
                 self._closing.wait(min(RETRY_SECONDS_MAX, 2.0 ** min(self.failures, 8)))
                 self._shipper.snapshot_due.set()
 
+    def _pack_segments(self) -> None:
+        """Put small segments together, if there are many; what fails is tried again."""
+        if self.packer.is_due():
+            try:
+                self.packer.pack()
+            except ObjectStoreFailed as failed:
+                log.warning("segments could not be packed: %s", failed)
+
     def take(self) -> Manifest | None:
         """Store a snapshot, and let go of what it makes superfluous; None when there is nothing
         new, or when this owner was fenced or is closing meanwhile."""
@@ -203,41 +219,21 @@ class SnapshotTaker:
             self._newest_at = time.monotonic()
             self._shipper.made_complete(state.number)
             return None  # nothing has happened since
-        begun_at = time.monotonic()
-        with _scratch(self._store.directory / SCRATCH) as folder:
-            files: dict[str, Path] = {}
-            if self._store.keys is not None:
-                files[KEYS_FILE] = folder / KEYS_FILE
-                self._store.keys.copy(files[KEYS_FILE])
-            self._store.environment.copy(folder / "copy", compact=False)
-            at = self._store.log.now()
-            if self._store.keys is not None:
-                self._store.keys.extend(files[KEYS_FILE])
-            _, sequence, rows = figures(folder / "copy")
-            packed = self._pack(folder / "copy" / DATA_FILE, folder)
-            files |= {path.name: path for path in packed.objects}
-            shutil.rmtree(folder / "copy")
-            place = f"{SNAPSHOTS}/{state.number:012d}-{sequence:012d}"
-            for name, path in files.items():
-                self._upload(path, f"{place}/{name}")
-            if not self._await_shipped(sequence):
-                return None
-            manifest = Manifest(
-                sequence,
-                at,
-                rows,
-                msgspec.structs.replace(state, token="", former=""),
-                {name: _digest(path) for name, path in files.items()},
-                {name: path.stat().st_size for name, path in files.items()},
-                packed.bases,
-                packed.changed,
-                packed.pages.image,
-            )
-        content = msgspec.json.encode(manifest)
-        if self._objects.put_new(f"{place}/{MANIFEST}", content):
-            remember(self._store.directory / PAGES_KNOWN, content, packed.pages)
-        self.taken, self.failures, self._newest_at = self.taken + 1, 0, begun_at
-        self._shipper.made_complete(state.number)
+        folder = self._store.directory / SCRATCH
+        manifest = self._unfinished(folder) or self._copied(folder, state)
+        content, number = msgspec.json.encode(manifest), manifest.state.number
+        place = f"{SNAPSHOTS}/{number:012d}-{manifest.sequence:012d}"
+        self._send(folder, place, manifest)
+        if not self._await_shipped(manifest.sequence):
+            return None
+        name = f"{place}/{MANIFEST}"
+        if self._objects.put_new(name, content) or self._objects.get(name) == content:
+            (folder / PAGES_KNOWN).replace(self._store.directory / PAGES_KNOWN)
+        shutil.rmtree(folder)
+        since = max(0.0, time.time() - manifest.begun_at / 1000)
+        self.taken, self.failures = self.taken + 1, 0
+        self._newest_at = time.monotonic() - since
+        self._shipper.made_complete(number)
         try:
             self._let_go()
         except ObjectStoreFailed as failed:
@@ -245,6 +241,76 @@ class SnapshotTaker:
                 "what the new snapshot makes superfluous stays until the next one: %s", failed
             )
         return manifest
+
+    def _copied(self, folder: Path, state: ShippingState) -> Manifest:
+        """Make what is to be stored, in a folder of its own; nothing is left of what fails."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        try:
+            return self._filled(folder, state)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def _filled(self, folder: Path, state: ShippingState) -> Manifest:
+        """Fill an empty folder; the manifest lies there last."""
+        begun_at = time.time_ns() // 1_000_000
+        files: dict[str, Path] = {}
+        if self._store.keys is not None:
+            files[KEYS_FILE] = folder / KEYS_FILE
+            self._store.keys.copy(files[KEYS_FILE])
+        self._store.environment.copy(folder / "copy", compact=False)
+        at = self._store.log.now()
+        if self._store.keys is not None:
+            self._store.keys.extend(files[KEYS_FILE])
+        _, sequence, rows = figures(folder / "copy")
+        packed = self._pack(folder / "copy" / DATA_FILE, folder)
+        files |= {path.name: path for path in packed.objects}
+        shutil.rmtree(folder / "copy")
+        manifest = Manifest(
+            sequence,
+            at,
+            rows,
+            msgspec.structs.replace(state, token="", former=""),
+            {name: _digest(path) for name, path in files.items()},
+            {name: path.stat().st_size for name, path in files.items()},
+            packed.bases,
+            packed.changed,
+            packed.pages.image,
+            begun_at,
+        )
+        content = msgspec.json.encode(manifest)
+        remember(folder / PAGES_KNOWN, content, packed.pages)
+        (folder / MANIFEST).write_bytes(content)
+        return manifest
+
+    def _unfinished(self, folder: Path) -> Manifest | None:
+        """The snapshot that lies in the folder, if it can still be stored: it is of use, and young,
+        and what is left of it is as it was made.
+        """
+        try:
+            content = (folder / MANIFEST).read_bytes()
+            manifest = _decode_manifest(content)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
+        number, age = manifest.state.number, time.time() - manifest.begun_at / 1000
+        newer = [each for _, each in snapshots(self._objects) if each.state.number > number]
+        is_of_use = self._shipper.continues_from(number) and not newer
+        if not (is_of_use and 0 <= age < self._interval):
+            return None
+        left = manifest.sha256.keys() - _sent(folder)
+        is_whole = all(
+            (folder / name).exists() and _digest(folder / name) == manifest.sha256[name]
+            for name in left
+        )
+        return manifest if is_whole and remembered(folder / PAGES_KNOWN, content) else None
+
+    def _send(self, folder: Path, place: str, manifest: Manifest) -> None:
+        """Store what of a snapshot is not stored yet."""
+        for name in [name for name in manifest.sha256 if name not in _sent(folder)]:
+            self._upload(folder / name, f"{place}/{name}")
+            with (folder / SENT).open("a") as file:
+                file.write(f"{name}\n")
 
     def _pack(self, copy: Path, folder: Path) -> _Packed:
         pages, newest = pages_of(copy), snapshots(self._objects)[-1:]
@@ -312,17 +378,17 @@ class SnapshotTaker:
             for place in places
             if place[1] <= kept and ended_by[place[0]] != place[1]
         )
+        self._objects.delete(
+            pack_name(first, last) for first, last in packs(self._objects) if last <= kept
+        )
 
 
-@contextlib.contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """An empty folder for the length of the block; one that a crash left is removed."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
+def _sent(folder: Path) -> set[str]:
+    """Names of the files in the folder that are stored."""
     try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        return set((folder / SENT).read_text().splitlines())
+    except FileNotFoundError:
+        return set()
 
 
 def unpack_file(source: BinaryIO, target: BinaryIO) -> None:

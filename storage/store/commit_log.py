@@ -226,6 +226,11 @@ class CommitLog:
             raw = transaction.get(_STATE, db=self._environment.meta)
         return ShippingState() if raw is None else _decode_state(raw)
 
+    @property
+    def saved(self) -> ShippingState:
+        """What is on disk, as far as this process has written it."""
+        return self._saved or ShippingState()
+
     def keep(self, state: ShippingState) -> None:
         """Have the next commit save this with its own fsync."""
         self._state = state

@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 import storage.replication.snapshots
-from storage.replication import RestoreFailed, pages, restore
-from storage.replication.snapshots import PAGES_KNOWN, Manifest, snapshots
+from storage.replication import ObjectStoreFailed, RestoreFailed, pages, restore
+from storage.replication.snapshots import PAGES_KNOWN, SCRATCH, Manifest, snapshots
 from storage.store import copy_data, geometry
 from tests.support.log_world import (
     SCOPES,
@@ -221,6 +221,55 @@ def test_a_large_copy_is_several_objects_of_which_none_is_sent_twice(
     assert contents_of(tmp_path / "b") == expected
 
 
+@pytest.mark.parametrize("ended", ["tried again", "restarted", "damaged", "too old"])
+def test_a_sending_that_is_broken_off_goes_on_with_what_is_left(
+    tmp_path: Path, objects: FaultyStore, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    monkeypatch.setattr(pages, "PAGES_MAX", 20)
+    monkeypatch.setattr(storage.replication.snapshots, "UPLOAD_SECONDS_MAX", 0)
+    sent: list[str] = []
+    put_file = objects.put_file
+
+    def counted(path: str, file) -> None:  # type: ignore[no-untyped-def]
+        objects.failing = len(sent) == 4
+        put_file(path, file)
+        sent.append(path)
+
+    first = Owner(tmp_path / "a", objects).start(snapshots=False)
+    took(first)
+    fill(first)
+    first.await_stored()
+    monkeypatch.setattr(objects, "put_file", counted)
+    with pytest.raises(ObjectStoreFailed):
+        first.taker.take()
+    begun = [path.rpartition("/")[0] for path in sent]
+    sent.append("")  # the store answers again
+    objects.failing = False
+    if ended == "restarted":
+        first.close()
+        first = Owner(tmp_path / "a", objects).start(snapshots=False)
+    elif ended == "damaged":
+        left = sorted((tmp_path / "a" / SCRATCH).glob("pages-*"))[-1]
+        left.write_bytes(left.read_bytes()[:-1])
+    elif ended == "too old":
+        manifest = tmp_path / "a" / SCRATCH / "manifest.json"
+        older = msgspec.json.decode(manifest.read_bytes(), type=Manifest)
+        older = msgspec.structs.replace(older, begun_at=older.begun_at - 4_000_000)
+        manifest.write_bytes(msgspec.json.encode(older))
+    first.put("meanwhile")
+    manifest = took(first)
+    goes_on = ended in ("tried again", "restarted")
+    again = sent[5:]
+    assert len(again) == len(manifest.sha256) - (4 if goes_on else 0)
+    assert ({path.rpartition("/")[0] for path in again} == set(begun)) == goes_on
+    assert not (tmp_path / "a" / SCRATCH).exists()
+    first.await_stored()
+    expected = contents(first.store)
+    first.close()
+    restore(objects, tmp_path / "b")
+    assert contents_of(tmp_path / "b") == expected
+
+
 def test_a_compacted_copy_of_an_earlier_release_is_restored(
     tmp_path: Path, objects: FaultyStore
 ) -> None:
@@ -237,7 +286,7 @@ def test_a_compacted_copy_of_an_earlier_release_is_restored(
     kept = {name: value for name, value in manifest.sha256.items() if name == "keys.ring"}
     kept["data.mdb.zst"] = hashlib.sha256(packed).hexdigest()
     older = msgspec.to_builtins(msgspec.structs.replace(manifest, sha256=kept))
-    for name in ("bases", "changed", "image"):
+    for name in ("bases", "changed", "image", "begun_at"):
         del older[name]
     path_of(objects, f"{place}/manifest.json").write_bytes(msgspec.json.encode(older))
     restore(objects, tmp_path / "b")
