@@ -27,9 +27,11 @@ import orjson
 
 import runtime.cluster.shard_home
 import runtime.cluster.supervisor
+import runtime.installation.blobs
 import runtime.installation.shared_layout
 import runtime.shard.durability
 import storage.replication.shipper
+import storage.replication.snapshots
 import storage.store.environment
 from plugins import accounts
 from runtime.api.operation import Call, Reply
@@ -37,7 +39,7 @@ from runtime.errors import ApiError, Moved
 from runtime.installation import Secrets, make_shared_layout, shard_place, shared_objects
 from runtime.placement import PlacementTable, SlotMap
 from runtime.shard import Shard, slot_moves
-from storage.replication import restore
+from storage.replication import packs, restore
 from storage.store import DATA_FILE, DeviceFailed, Store, StoreFull
 from tests.control_plane import ledger
 from tests.control_plane.hub import Hub, Loop, Machine
@@ -48,8 +50,8 @@ from tests.support.registry import registry_of
 from tests.support.shard_harness import ShardHarness
 from tests.support.worlds import settings
 
-SECONDS, SETTLED_SECONDS_MAX = 40.0, 400.0
-FAULT_SECONDS = 1.2  # from one to the next
+SECONDS, QUIET_SECONDS, SETTLED_SECONDS_MAX = (8.0, 12.0, 30.0), 10.0, 400.0
+FAULT_SECONDS = (0.7, 1.2, 2.5)  # from one to the next
 SHARDS, CLIENTS, GATEWAYS, NAMES = 3, 3, 2, 3
 BEGIN_SECONDS_MAX = 60.0
 SECRETS = Secrets(bytes(range(32)), bytes(range(32, 64)), "mem_op_" + "0" * 64)
@@ -80,6 +82,9 @@ def run(seed: int) -> Told:
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     history = History(directory, seed)
     try:
         return history.run()
@@ -87,6 +92,7 @@ def run(seed: int) -> Told:
         history.end()
         del history
         gc.collect()
+        gc.enable()
         sys.unraisablehook, quiet.disabled = hook, disabled
         logging.disable(level)
         shutil.rmtree(directory, ignore_errors=True)
@@ -255,13 +261,23 @@ class History:
         enter, chance = self._patches.enter_context, random.Random(f"bytes {seed}")
         for module in (
             runtime.shard.durability, runtime.cluster.shard_home,
-            runtime.installation.shared_layout,
+            runtime.installation.blobs, runtime.installation.shared_layout,
         ):  # fmt: skip
             enter(patch.object(module, "ObjectStore", MemoryObjects))
         enter(patch.object(storage.replication.shipper, "home_of", str))
         enter(patch.object(storage.store.environment, "copy_data", copied))
         restoring = sys.modules[restore.__module__]
-        enter(patch.object(restoring, "ThreadPoolExecutor", AtOnce))
+        for module in (restoring, packs):
+            enter(patch.object(module, "ThreadPoolExecutor", AtOnce))
+        enter(
+            patch.object(
+                storage.replication.snapshots,
+                "SEGMENTS_BETWEEN_MAX",
+                self.chance.choice((40, 10_000)),
+            )
+        )
+        enter(patch.object(packs, "PACKED_AT_ONCE", self.chance.choice((2, 5, 64))))
+        enter(patch.object(packs, "SEGMENTS_BETWEEN", self.chance.choice((4, 16, 256))))
         enter(patch("os.urandom", chance.randbytes))
         enter(patch.object(runtime.cluster.supervisor, "MOVE_RETRY_SECONDS", 0.1))
         enter(
@@ -307,13 +323,14 @@ class History:
         self._until(
             lambda: all(each.token for each in self.clients), BEGIN_SECONDS_MAX, "nobody registers"
         )
-        ends_at = self.hub.now + SECONDS
+        ends_at = self.hub.now + self.chance.choice(SECONDS)
+        pause, weights = self.chance.choice(FAULT_SECONDS), self._weights()
         while self.hub.now < ends_at:
             self.hub.run(
-                self.hub.now + self.chance.expovariate(1 / 1.2), lambda: bool(self._problem)
+                self.hub.now + self.chance.expovariate(1 / pause), lambda: bool(self._problem)
             )
             self._check()
-            self.chance.choice(self._menu)(self)
+            self.chance.choices(self._menu, weights)[0](self)
         self._settle()
         return self.told
 
@@ -376,10 +393,20 @@ class History:
             self._later(lambda end=end: self.line.cut.discard((node, end)))
             self._note(f"cuts to {end.partition('-')[0]}")
 
+    def _part(self) -> None:
+        """A machine is cut off from the rest of the cluster: its owner's lease goes on, and others
+        take its shards.
+        """
+        node, seconds = self.chance.choice(self.world.nodes), self.chance.choice((4, 8, 12))
+        ends = ["objects", HEAD, *self.chance.choice(((), ("control-0", "control-1")))]
+        self.line.cut |= {(node, end) for end in ends}
+        self._later(lambda: self.line.cut.difference_update((node, end) for end in ends), seconds)
+        self._note("machines cut off")
+
     def _noise(self) -> None:
         for kind in ("lost", "unanswered", "late", "doubled"):
             setattr(self.line, kind, self.chance.choice((0, 0, 0.03, 0.15)))
-        self.line.delay = self.chance.choice((0.002, 0.01, 0.05))
+        self.line.delay = self.chance.choice((0.002, 0.01, 0.05, 0.2))
 
     def _fail_disk(self) -> None:
         if self.world.processes:
@@ -396,24 +423,19 @@ class History:
         control.order(slots=sorted(chosen), shard=target)
         self._note("moves asked for")
 
-    _menu = (_move,) * 6 + (
-        _kill,
-        _lose,
-        _stop,
-        _stop,
-        _stop,
-        _kill_control,
-        _cut,
-        _cut,
-        _noise,
-        _fail_disk,
-    )
+    _menu = (
+        _move, _kill, _lose, _stop, _kill_control, _cut, _part, _noise, _fail_disk
+    )  # fmt: skip
 
-    def _later(self, work: Any) -> None:
-        seconds = self.chance.choice((0.5, 3, 10))
+    def _weights(self) -> list[float]:
+        """How likely each fault is in this history: some are rare in one and crowd another."""
+        return [5.0, *(self.chance.choice((0.2, 1, 3)) for _ in self._menu[1:])]
+
+    def _later(self, work: Any, seconds: float | None = None) -> None:
+        after = seconds or self.chance.choice((0.5, 3, 10))
 
         def run() -> None:
-            self.hub.wait(seconds)
+            self.hub.wait(after)
             work()
 
         self.hub.spawn(Machine("weather"), run)
@@ -454,7 +476,7 @@ class History:
         assert gateway.loop is not None
         gateway.loop.call_soon_threadsafe(lambda: gateway.loop and gateway.loop.create_task(look()))
         self._until(lambda: bool(done), SETTLED_SECONDS_MAX, "clients get no answer")
-        self.hub.run(self.hub.now + 20)
+        self.hub.run(self.hub.now + QUIET_SECONDS)
         self._check()
         self._compare(table)
 
@@ -495,12 +517,13 @@ class History:
 
 
 def rows(store: Store) -> dict[tuple[int, int, str], int]:
-    """What was entered, by slot, tenant and name."""
+    """What was entered, by slot, tenant and name; of an account that is there, "" as well."""
     found = {}
     with store.snapshot() as snapshot:
         for slot in snapshot.slots():
             for scope in snapshot.scopes(slot):
                 if scope.tenant:
+                    found[slot, scope.tenant, ""] = 0
                     for key, row in snapshot.bind(ledger.ENTRIES, scope).scan():
                         found[slot, scope.tenant, key[0]] = row.number
     return found

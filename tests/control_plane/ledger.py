@@ -39,7 +39,9 @@ class Outside:
 
 
 def enter(ctx: WriteContext, body: Entered) -> dict[str, int]:
-    ctx[ENTRIES].put((body.name,), Entry(body.number, body.filling))
+    before = ctx[ENTRIES].get(body.name)
+    if before is None or before.number < body.number:  # one that comes late changes nothing
+        ctx[ENTRIES].put((body.name,), Entry(body.number, body.filling))
     ctx.enqueue("ledger.tell", {"name": body.name, "number": body.number})
     return {"number": body.number}
 

@@ -22,13 +22,14 @@ from runtime.settings import Settings
 from runtime.shard import Shard, StorageFailed
 from storage.store import Identity, StoreError
 from tests.control_plane.hub import Hub, Loop, Machine
-from tests.control_plane.objects import Line
+from tests.control_plane.objects import LATE_SECONDS_MAX, Line
 
 HEAD = "head"  # who knows which machines are there
 ASKED_SECONDS_MAX, UNHEARD_SECONDS = 8.0, 1.0
 RESTARTED_SECONDS = 0.5
 RATES = (0.96, 1.04)  # two clocks differ by less than a lease allows for
 AHEAD_SECONDS_MAX = 90.0
+OVERTAKEN_BY_MAX = 40  # messages
 
 
 class Process:
@@ -123,6 +124,7 @@ class World:
         self.processes: dict[Home, Process] = {}
         self.gone: list[Process] = []
         self._directories = itertools.count()
+        self._sent, self._held = 0, list[tuple[int, Process, Any, Any]]()
 
     def machine(self, name: str) -> Machine:
         ahead = self.chance.uniform(-AHEAD_SECONDS_MAX, AHEAD_SECONDS_MAX)
@@ -172,13 +174,41 @@ class World:
             if not (line.is_cut(source, home[1]) or line.drawn("unanswered")):
                 loop.call_soon_threadsafe(settle, answer, failed)
 
-        for _ in range(1 + line.drawn("doubled")):
+        self._overtaken()
+        if line.drawn("doubled"):
+            self._later(process, work, told)
+        if line.drawn("late"):
+            self._later(process, work, told)
+        else:
             process.do(work, told)
         try:
             async with asyncio.timeout(ASKED_SECONDS_MAX):
                 return await answered
         except TimeoutError:
             raise Unavailable("No answer came.") from None
+
+    def _later(self, process: Process, work: Any, told: Any) -> None:
+        """A message comes after others that were sent later: so many, or in so much time."""
+        chance = self.line.chance
+        if chance.random() < 0.5:
+            self._held.append(
+                (self._sent + chance.randint(1, OVERTAKEN_BY_MAX), process, work, told)
+            )
+            return
+
+        def wait() -> None:
+            self.hub.wait(chance.uniform(0, LATE_SECONDS_MAX))
+            process.do(work, told)
+
+        self.hub.spawn(process.machine, wait)
+
+    def _overtaken(self) -> None:
+        """Another message is sent: some that were held back have been overtaken by enough."""
+        self._sent += 1
+        due = [held for held in self._held if held[0] <= self._sent]
+        self._held = [held for held in self._held if held[0] > self._sent]
+        for _, process, work, told in due:
+            process.do(work, told)
 
 
 class ClusterNodes:
@@ -230,6 +260,7 @@ class Control:
     def __init__(self, world: World, name: str):
         self.world, self.name = world, name
         self.machine = world.machine(name)
+        self.table = PlacementTable.of(world.settings)
         self.supervisor: Supervisor | None = None
         self.loop: Loop | None = None
         world.hub.spawn(self.machine, self._run)
@@ -239,14 +270,14 @@ class Control:
         self.loop.run(self._serve())
 
     async def _serve(self) -> None:
-        settings, table = self.world.settings, PlacementTable.of(self.world.settings)
-        self.supervisor = Supervisor(table, self._ask)
-        watch = NodeWatch(settings, table, ClusterNodes(self.world, self.name))
+        self.supervisor = Supervisor(self.table, self._ask)
+        nodes = ClusterNodes(self.world, self.name)
+        watch = NodeWatch(self.world.settings, self.table, nodes)
         self.supervisor.start()
         await watch.run()
 
     async def _ask(self, number: int, step: str, *given: Any) -> Any:
-        placement = await asyncio.to_thread(PlacementTable.of(self.world.settings).load)
+        placement = await asyncio.to_thread(self.table.load)
         home = (number, placement.shards[number].node)
         return await self.world.ask(self.name, home, lambda shard: shard.order(step, *given))
 
