@@ -112,17 +112,17 @@ def rebuilding(environment: Environment) -> dict[str, Rebuild]:
     }
 
 
-def _rebuild(environment: Environment, check: Check, transaction: Transaction) -> None:
-    for account in accounts(transaction):
-        identified = _identified(transaction, account)
-        if account.number and identified is not None:
-            principal, scope = identified
-            ctx = WriteContext(
-                transaction, scope, verification_call(account), environment, principal
-            )
-            for finding in list(check(ctx)):
-                if finding.repair is not None:
-                    finding.repair(ctx)
+def _rebuild(
+    environment: Environment, check: Check, transaction: Transaction, scope: Scope
+) -> None:
+    account = Account(scope.slot, scope.tenant)
+    identified = _identified(transaction, account)
+    if account.number and identified is not None:
+        principal, whole = identified
+        ctx = WriteContext(transaction, whole, verification_call(account), environment, principal)
+        for finding in list(check(ctx)):
+            if finding.repair is not None:
+                finding.repair(ctx)
 
 
 def verification_call(account: Account, now_ms: int | None = None) -> Call:

@@ -22,8 +22,8 @@ Changes = dict[bytes, bytes | None]  # physical key -> stored bytes, None where 
 Place = tuple[bytes, bool]  # of a table: the code in its keys, and whether its rows are sealed
 Migration = Callable[[Any], Any]
 Rebuild = Callable[
-    [Any], None
-]  # (Transaction) -> makes the rows of a derived table again, for all tenants
+    [Any, "Scope"], None
+]  # (Transaction, scope) -> makes the rows of a derived table again, of that tenant
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,10 @@ from storage.store.upgrade import (
     end_migrating,
     end_sealing,
     goes_in_steps,
+    is_rebuilding,
     migrate_some,
     places,
+    rebuild_some,
     rewrite_if_asked,
     seal_some,
     stored_tables,
@@ -101,16 +103,17 @@ class Store(OpenStore):
         map_bytes    of address space, and how large the store may become
         migrations   (table name, from version) -> function from a row's fields (dict, or bytes for
                      a raw table) to the next version's
-        rebuild      by the name of a derived table: what makes its rows again, in the same
-                     transaction, when its version was raised
+        rebuild      by the name of a derived table: what makes a tenant's rows of it again, when
+                     its version was raised
         service_key  32 bytes that wrap the tenants' data keys; without it nothing is sealed, and
                      what is sealed cannot be read
         earlier_keys service keys that data keys may still be wrapped by
 
-        A table whose rows only have to be sealed, or are too many to be rewritten at once, is taken
-        over in bounded transactions; broken off, the next opening goes on. A store whose rows had
-        to be sealed is then rewritten whole, so that no freed page keeps them as they were. Raises
-        StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged; nothing is changed then.
+        A table whose rows only have to be sealed, or are too many to be rewritten or made again at
+        once, is taken over in bounded transactions; broken off, the next opening goes on. A store
+        whose rows had to be sealed is then rewritten whole, so that no freed page keeps them as
+        they were. Raises StoreInUse, StoreMissing, StoreMismatch, StoreTooNew, StoreDamaged;
+        nothing is changed then.
         """
         tables = list(tables)
         data_file = directory / DATA_FILE
@@ -137,6 +140,7 @@ class Store(OpenStore):
             changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
             upgraded = replace(found, format_version=identity.format_version)
             store._bring_up(stored, changed, migrations or {}, rebuild or {}, upgraded)
+            store._rebuild(tables, rebuild or {})
         except BaseException:
             store.close()
             raise
@@ -173,6 +177,7 @@ class Store(OpenStore):
                     earlier_keys=earlier_keys,
                 )
             changed = assign_codes(directory, stored, tables, has_keys=store.keys is not None)
+            changed += [(table, stored[table.name]) for table in is_rebuilding(environment, tables)]
             check_upgraded(directory, stored, changed, found, identity.format_version)
             store.places = places(stored, changed)
         except BaseException:
@@ -232,17 +237,26 @@ class Store(OpenStore):
             return [
                 (table, entry)
                 for table, entry in changed
-                if table.name not in rebuild
-                and goes_in_steps(transaction, table, stored.get(table.name), entry, migrations)
+                if goes_in_steps(transaction, table, stored.get(table.name), entry, migrations)
             ]
 
         large = self.write(chosen).result
         for table, entry in large:
             one = (table, stored[table.name], entry)
-            while self.write(lambda inner, one=one: migrate_some(inner, *one, migrations)).result:
+            given = (*one, migrations, table.name in rebuild)
+            while self.write(lambda inner, given=given: migrate_some(inner, *given)).result:
                 pass
             self.write(lambda inner, one=one: end_migrating(inner, *one))
         return large
+
+    def _rebuild(self, tables: Iterable[Table], rebuild: Mapping[str, Rebuild]) -> None:
+        """Make again what large tables have that derives from others, in bounded transactions."""
+        for table in is_rebuilding(self.environment, tables):
+            remake = rebuild.get(table.name)
+            while remake is not None and (
+                self.write(lambda inner, of=(table, remake): rebuild_some(inner, *of)).result
+            ):
+                pass
 
     def _seal(self, table: Table, before: StoredTable, after: StoredTable) -> None:
         """Seal the rows of a table that were stored open, in bounded transactions."""

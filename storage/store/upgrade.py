@@ -3,7 +3,7 @@ of keys, the store's format.
 
 Tables that derive from others are made again, by whoever knows how, when their version was raised.
 
-All of it is one transaction of Store.open, but for two kinds of tables, whose rows are taken over
+All of it is one transaction of Store.open, but for three kinds of tables, whose rows are taken over
 some megabytes at a time; a start that is broken off goes on where it was, and no other release
 opens what is half taken over.
 
@@ -12,14 +12,18 @@ opens what is half taken over.
     migrating   rows are rewritten, and are too many for one transaction: before it, so that what is
                 made again from them reads them as they are declared. The store is of the old format
                 and the table of the new version; `migrating:<name>` has what it was before. All
-                rows are tried first, so that a migration that fails changes nothing.
+                rows are tried first, so that a migration that fails changes nothing. Where all
+                rows of a tenant are rewritten together (`Table.reshape`), a step is whole tenants
+    rebuilding  rows are made again from others, and are many: after it, whole tenants at a time.
+                `rebuilding:<name>` says up to which
 
 Where rows had to be sealed, the data file is then replaced by a compacted copy, since freed pages
 would keep what was there before; until that copy is in place, each start begins with it.
 
 The database `meta` holds one entry `table:<name>` for each table, the store's `identity`,
-`sealing:<name>` and `migrated:<name>` with the physical key of the last row taken over while a
-table's rows are, and `rewrite` while a copy is due.
+`sealing:<name>` and `migrated:<name>` with the physical key of the last row, or what those of the
+last tenant begin with, that was taken over while a table's rows are, and `rewrite` while a copy is
+due.
 """
 
 from __future__ import annotations
@@ -57,6 +61,7 @@ SEALED_STEP_BYTES = MIGRATED_STEP_BYTES = 8 << 20  # of rows, in one transaction
 
 _REWRITE, _SEALING, _TABLE_PREFIX = b"rewrite", b"sealing:", b"table:"
 _MIGRATING, _MIGRATED = b"migrating:", b"migrated:"
+_REBUILDING = b"rebuilding:"
 
 
 def stored_tables(
@@ -128,7 +133,8 @@ def bring_up(
     for table, entry in changed:
         before = stored.get(table.name)
         if before is not None and before.version < entry.version and table.name in rebuild:
-            rebuild[table.name](transaction)
+            for scope in [scope for scope in transaction.scopes() if scope.tenant]:
+                rebuild[table.name](transaction, scope)
     if identity != transaction.store.identity:
         transaction.put_meta(IDENTITY, msgspec.json.encode(identity))
 
@@ -184,8 +190,6 @@ def goes_in_steps(
     """
     if before is None or before.version == after.version:
         return False
-    if any(version in table.reshape for version in range(before.version, after.version)):
-        return False
     if transaction.get_meta(_MIGRATING + table.name.encode()) is not None:
         return True
     rewrite, size = upgrade(table, before.version, migrations), 0
@@ -202,15 +206,27 @@ def migrate_some(
     before: StoredTable,
     after: StoredTable,
     migrations: Mapping[tuple[str, int], Migration],
+    is_rebuilt: bool,
 ) -> bool:
     """Rewrite the next MIGRATED_STEP_BYTES of a table's rows; -> whether there may be more of them.
     With the first of them the table is of its new version.
+
+    is_rebuilt  its rows are made again later (rebuild_some)
     """
     name = table.name.encode()
     if transaction.get_meta(_MIGRATING + name) is None:
         log.info("migrating what is stored in %s", table.name)
         transaction.put_meta(_MIGRATING + name, msgspec.msgpack.encode(before))
         transaction.put_meta(_TABLE_PREFIX + name, msgspec.msgpack.encode(after))
+        if is_rebuilt:
+            transaction.put_meta(_REBUILDING + name, b"")
+    if _reshapes(table, before, after):
+        return _by_tenants(
+            transaction,
+            table,
+            _MIGRATED + name,
+            lambda scope: _bring_over(transaction, table, scope, before, after, migrations),
+        )
     rewrite, steps = upgrade(table, before.version, migrations), (_place(before), _place(after))
     return _rewrite_some(transaction, table, _MIGRATED + name, steps, rewrite, MIGRATED_STEP_BYTES)
 
@@ -223,6 +239,32 @@ def end_migrating(
         transaction.delete_meta(mark + table.name.encode())
     if after.sealed and not before.sealed:
         transaction.put_meta(_REWRITE, b"")
+
+
+def is_rebuilding(environment: Environment, tables: Iterable[Table]) -> list[Table]:
+    """Those of the tables whose rows are being made again."""
+    with environment.reading() as transaction:
+        return [
+            table
+            for table in tables
+            if transaction.get(_REBUILDING + table.name.encode(), db=environment.meta) is not None
+        ]
+
+
+def rebuild_some(transaction: Transaction, table: Table, rebuild: Rebuild) -> bool:
+    """Make the rows of the next tenants again; -> whether there may be more of them."""
+
+    def remake(scope: Scope) -> int:
+        if not scope.tenant:
+            return 0
+        rebuild(transaction, scope)
+        return sum(len(raw) for _, raw in transaction.bind(table, scope).items())
+
+    mark = _REBUILDING + table.name.encode()
+    if _by_tenants(transaction, table, mark, remake):
+        return True
+    transaction.delete_meta(mark)
+    return False
 
 
 def rewrite_if_asked(environment: Environment) -> None:
@@ -280,6 +322,55 @@ def _rewrite_some(
     return False
 
 
+def _by_tenants(
+    transaction: Transaction, table: Table, mark: bytes, bring: Callable[[Scope], int]
+) -> bool:
+    """Bring the next tenants over, behind the mark, until MIGRATED_STEP_BYTES of their rows are;
+    -> whether there may be more of them. bring: one of them; -> bytes of its rows
+    """
+    done, size = transaction.get_meta(mark), 0
+    low = b"\0" if not done else (int.from_bytes(done, "big") + 1).to_bytes(SCOPE_BYTES, "big")
+    for scope in _scopes(transaction, table, low):
+        size += bring(scope)
+        if size >= MIGRATED_STEP_BYTES:
+            transaction.put_meta(mark, scope.prefix)
+            return True
+    return False
+
+
+def _reshapes(
+    table: Table, before: StoredTable, after: StoredTable
+) -> list[Callable[[Any, bytes], None]]:
+    return [
+        table.reshape[version]
+        for version in range(before.version, after.version)
+        if version in table.reshape
+    ]
+
+
+def _bring_over(
+    transaction: Transaction,
+    table: Table,
+    scope: Scope,
+    before: StoredTable,
+    after: StoredTable,
+    migrations: Mapping[tuple[str, int], Migration],
+) -> int:
+    """Bring a scope's rows from how they are stored to how they are declared; -> their bytes."""
+    rewrite, size = upgrade(table, before.version, migrations), 0
+    old = transaction.bind_at(table, scope, _place(before))
+    new = transaction.bind_at(table, scope, _place(after))
+    if transaction.is_shredded(scope):  # an erasure's rest, which nobody can want
+        old.delete_prefix()
+        return 0
+    for physical, raw in old.items():
+        new.put_raw(decode_key(physical[PREFIX_BYTES:]), rewrite(raw))
+        size += len(raw)
+    for reshape in _reshapes(table, before, after):
+        reshape(new, transaction.secret(scope))
+    return size
+
+
 def _migrate(
     transaction: Transaction,
     table: Table,
@@ -288,18 +379,7 @@ def _migrate(
     migrations: Mapping[tuple[str, int], Migration],
 ) -> None:
     """Bring every row of the table, in every scope, from how it is stored to how it is declared."""
-    rewrite = upgrade(table, before.version, migrations)
-    reshapes = [
-        table.reshape[version]
-        for version in range(before.version, after.version)
-        if version in table.reshape
-    ]
     for scope in [
         scope for scope in transaction.scopes() if table.level == "tenant" or scope.tenant == 0
     ]:
-        old = transaction.bind_at(table, scope, _place(before))
-        new = transaction.bind_at(table, scope, _place(after))
-        for physical, raw in old.items():
-            new.put_raw(decode_key(physical[PREFIX_BYTES:]), rewrite(raw))
-        for reshape in reshapes:
-            reshape(new, transaction.secret(scope))
+        _bring_over(transaction, table, scope, before, after, migrations)

@@ -165,7 +165,7 @@ def test_derived_rows_that_cannot_be_made_again_leave_the_store_as_it_was(tmp_pa
     identity = replace(figures(directory).identity, format_version=FORMAT_VERSION)
     service_key = Secrets.load(tmp_path / "secrets", create=False).service
 
-    def fails(transaction: Any) -> None:
+    def fails(transaction: Any, scope: Any) -> None:
         raise KeyError("the power goes")
 
     tables = serve_app.registry().tables.values()

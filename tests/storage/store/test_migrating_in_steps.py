@@ -172,8 +172,9 @@ def test_what_derives_from_them_is_made_of_the_new_rows(
     broken_off_after(2, monkeypatch, kept)
     derived, seen = replace(DERIVED, version=2), []
 
-    def remake(transaction: Any) -> None:
-        seen.extend(raw for _, raw in transaction.bind(SECOND, BOB).scan())
+    def remake(transaction: Any, scope: Scope) -> None:
+        if scope == BOB:
+            seen.extend(raw for _, raw in transaction.bind(SECOND, BOB).scan())
 
     store = open_store(
         kept,
@@ -186,6 +187,83 @@ def test_what_derives_from_them_is_made_of_the_new_rows(
     )
     store.close()
     assert seen == [raw for (scope, *_), raw in MIGRATED.items() if scope == BOB]
+
+
+class Remade:
+    """Makes `lengths` anew, of each tenant once, and may be broken off."""
+
+    def __init__(self, scopes_max: int = 1_000):
+        self.scopes_max, self.done = scopes_max, list[Scope]()
+
+    def __call__(self, transaction: Any, scope: Scope) -> None:
+        if len(self.done) == self.scopes_max:
+            raise PowerFailure
+        self.done.append(scope)
+        rows = transaction.bind(LENGTHS, scope)
+        for key, raw in transaction.bind(FIRST, scope).scan():
+            rows.put(key, b"%d" % len(raw) * 20)
+
+
+LENGTHS = replace(DERIVED, version=2, reshape={1: lambda rows, secret: rows.delete_prefix()})
+REMADE = {place: b"%d" % len(raw) * 20 for place, raw in ROWS.items()}
+
+
+def rebuilt(directory: Path, remake: Remade) -> Any:
+    return open_store(
+        directory, [FIRST, LENGTHS], create=False, identity=NEXT, service_key=SERVICE_KEY,
+        rebuild={"lengths": remake},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def derived(kept: Path) -> Path:
+    """A store whose derived table is large, too, and wrong."""
+    store = open_store(kept, [FIRST, DERIVED], create=False, service_key=SERVICE_KEY)
+
+    def work(transaction: Any) -> None:
+        for (scope, space, number), raw in ROWS.items():
+            transaction.bind(DERIVED, scope).put((space, number), raw[::-1])
+
+    store.write(work)
+    store.close()
+    return kept
+
+
+def test_a_large_table_that_derives_from_others_is_made_again_some_tenants_at_a_time(
+    derived: Path,
+) -> None:
+    remake = Remade()
+    store = rebuilt(derived, remake)
+    before = store.sequence
+    assert rows_of(store, LENGTHS) == REMADE
+    store.close()
+    assert len(remake.done) == len(set(remake.done)) >= 3
+    again = Remade()
+    store = rebuilt(derived, again)
+    assert (again.done, store.sequence) == ([], before), "once is enough"
+    store.close()
+
+
+def test_a_start_that_is_broken_off_while_it_makes_rows_again_is_made_up_for(
+    derived: Path,
+) -> None:
+    done: list[Scope] = []
+    for scopes_max in (0, 1, 0, 1):
+        remake = Remade(scopes_max)
+        with pytest.raises(PowerFailure):
+            rebuilt(derived, remake)
+        with pytest.raises(StoreMismatch):
+            opening.Store.open_to_read(
+                derived, [FIRST, LENGTHS], identity=NEXT, service_key=SERVICE_KEY
+            )
+        with pytest.raises(StoreTooNew):
+            open_store(derived, [FIRST, DERIVED], create=False, service_key=SERVICE_KEY)
+        done += remake.done
+    rest = Remade()
+    store = rebuilt(derived, rest)
+    assert rows_of(store, LENGTHS) == REMADE
+    assert sorted(done + rest.done, key=str) == sorted({scope for scope, *_ in ROWS}, key=str)
+    store.close()
 
 
 def test_rows_that_get_sealed_besides_are_rewritten_and_lie_open_nowhere(kept: Path) -> None:
