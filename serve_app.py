@@ -213,6 +213,7 @@ class Gateway:
         secrets = Secrets.of(settings)
         shards = cluster.RayShards(settings, registry(settings), OPENER)
         telemetry = Telemetry(gateway=str(os.getpid()))
+        cluster.show_numbers(settings, telemetry)
         own = Models(shard_embedder=None, language_model=load_language_model(settings))
         self._application = serving.neighbour(
             build_asgi(

@@ -72,6 +72,12 @@ CLUSTER = Extra(
     "shipping the log to object storage",
     needed=lambda settings: settings.object_store.url is not None,
 )
+RAY_DASHBOARD = Extra(
+    "ray-dashboard",
+    ("aiohttp_cors", "opencensus", "smart_open", "virtualenv"),
+    "Ray's own dashboard",
+    needed=lambda settings: settings.ray.dashboard,
+)
 # Of the commands alone: no service asks for it.
 PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")
 

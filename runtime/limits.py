@@ -219,6 +219,7 @@ RAY_CONNECT_SECONDS_MAX = 5
 STOP_SECONDS_MAX = 30
 LISTENERS_CLOSE_SECONDS_MAX = 5
 PROCESS_END_SECONDS_MAX = 5
+RAY_METRICS_SECONDS = 5  # between two hand-overs to Ray's agent
 TRACES_SENT_SECONDS_MAX = 2  # at the end of a process
 LOG_FILE_BYTES_MAX = 64 * 1024 * 1024
 REQUEST_LINES_WAITING_MAX = 20_000  # for a disk that does not take them

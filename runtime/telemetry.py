@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -65,6 +65,16 @@ LATENCY_BUCKETS_SECONDS = (
     10.0,
     30.0,
 )
+
+
+class Number(NamedTuple):
+    """One value of a metric. counts: it only grows, as long as its process lives."""
+
+    name: str
+    meaning: str
+    counts: bool
+    labels: Mapping[str, str]
+    value: float
 
 
 class Telemetry:
@@ -178,6 +188,17 @@ class Telemetry:
         possibly nested, numbers.
         """
         self._shards.statuses = statuses
+
+    def numbers(self) -> Iterator[Number]:
+        """Each metric's present values, for whoever keeps them elsewhere; of a histogram its count
+        and sum.
+        """
+        for family in self._registry.collect():
+            for sample in family.samples:
+                if sample.name.endswith(("_bucket", "_created")):
+                    continue
+                counts = family.type in ("counter", "histogram")
+                yield Number(sample.name, family.documentation, counts, sample.labels, sample.value)
 
     def exposition(self) -> tuple[bytes, str]:
         """The metrics in Prometheus' text format -> (body, content type)."""

@@ -21,7 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import serve_app
-from runtime.extras import CLUSTER, PARQUET
+from runtime.extras import CLUSTER, PARQUET, RAY_DASHBOARD
 from runtime.tracing import EXTRA as TRACING
 from tests.support import ROOT, corpus, sounds
 from tests.support.environments import PROJECT, WEIGHTS, CoreEnvironment
@@ -186,6 +186,18 @@ def test_settings_that_need_an_extra_are_refused_at_the_start(
     assert f"pip install 'mneme[{extra}]'" in said and len(said.strip().splitlines()) == 1
 
 
+def test_rays_dashboard_without_what_it_stands_on_is_refused_at_the_start(
+    environment: CoreEnvironment, tmp_path: Path
+) -> None:
+    link, aside = environment.own / "aiohttp_cors", tmp_path / "aiohttp_cors"
+    link.rename(aside)
+    try:
+        said = environment.refusal(tmp_path / "data", ray__dashboard=True)
+    finally:
+        aside.rename(link)
+    assert "pip install 'mneme[ray-dashboard]'" in said and len(said.strip().splitlines()) == 1
+
+
 def test_a_document_whose_reader_went_fails_and_says_why(
     environment: CoreEnvironment, tmp_path: Path
 ) -> None:
@@ -242,7 +254,10 @@ def test_an_extra_is_what_pyproject_says_it_is() -> None:
         owners = {owner for module in extra.modules for owner in owners_of(module)}
         assert owners == named, extra.name
     (everything,) = EXTRAS["all"]
-    assert Requirement(everything).extras == {extra.name for extra in DECLARED}
+    assert Requirement(everything).extras == {
+        RAY_DASHBOARD.name,  # which is what Serve requires anyway
+        *(extra.name for extra in DECLARED),
+    }
 
 
 def test_core_has_nothing_that_only_an_extra_needs(environment: CoreEnvironment) -> None:

@@ -40,6 +40,7 @@ ONLY_IN = {
             "runtime/cluster/gateways.py",
             "runtime/cluster/nodes.py",
             "runtime/cluster/ray_shards.py",
+            "runtime/cluster/ray_metrics.py",
             "runtime/cluster/supervisor_actor.py",
         ),
         *(

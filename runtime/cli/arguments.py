@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
         _add_bench,
         _add_status,
         _add_logs,
+        _add_monitoring,
         _add_completion,
         _add_plugin,
     ):
@@ -66,6 +67,12 @@ def _add_serve(commands: Commands) -> None:
         "--address",
         metavar="HOST:PORT",
         help="the Ray cluster to join, or auto (default: a Ray of its own)",
+    )
+    start.add_argument(
+        "--ray-dashboard",
+        action="store_const",
+        const="true",
+        help="start Ray's own dashboard, on this machine's loopback",
     )
     start.add_argument(
         "--demo-account",
@@ -361,6 +368,16 @@ def _add_logs(commands: Commands) -> None:
         "--level", choices=log_search.LEVELS, default="debug", help="the least severe to show"
     )
     find.add_argument("--last", type=int, metavar="N", help="only the N latest entries")
+
+
+def _add_monitoring(commands: Commands) -> None:
+    write = _command(
+        commands,
+        "monitoring",
+        run.write_monitoring,
+        "write configuration of Prometheus and Grafana for the service and its Ray",
+    )
+    write.add_argument("directory", type=Path, metavar="DIR", help="where to")
 
 
 def _add_completion(commands: Commands) -> None:

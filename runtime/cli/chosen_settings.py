@@ -43,6 +43,7 @@ def _overrides(parsed: argparse.Namespace) -> list[str]:
         "http.host": "host",
         "http.port": "port",
         "ray.address": "address",
+        "ray.dashboard": "ray_dashboard",
     }
     given = [
         f"{name}={value}"

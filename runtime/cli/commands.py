@@ -24,6 +24,7 @@ from runtime.cli import (
     doctor_plugins,
     import_memories,
     log_search,
+    monitoring,
     moving_in,
     weights,
 )
@@ -81,6 +82,11 @@ def _announce(settings: Settings, base_url: str, demo_account: bool) -> None:
         f"  dashboard {base_url}/dashboard",
         f"  data      {settings.data_dir}",
     ]
+    if settings.engine == "ray" and settings.ray.dashboard and settings.ray.address is None:
+        from runtime.serve import RunDirectory
+
+        shown = f"http://127.0.0.1:{settings.ray.dashboard_port}"
+        lines.append(f"  Ray       {shown}   token in {RunDirectory.of(settings.data_dir).token}")
     if demo_account:
         try:
             account = demo.ensure_account(base_url, settings.data_dir)
@@ -295,6 +301,15 @@ def show_status(parsed: argparse.Namespace) -> int:
     with Client(parsed.base_url or local_base_url(settings), secret) as client:
         count = parsed.count if parsed.watch else 1
         status.watch(client, parsed.interval, count, sys.stdout)
+    return OK
+
+
+def write_monitoring(parsed: argparse.Namespace) -> int:
+    try:
+        todo = monitoring.write(core_settings(parsed), parsed.directory)
+    except (monitoring.NothingToWrite, OSError) as failed:
+        raise CommandFailed(str(failed)) from failed
+    print("\n".join(todo))
     return OK
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from runtime import tracing
 from runtime.api.plugin import Plugin
 from runtime.cli.doctor import Finding
-from runtime.extras import CLUSTER, Extra
+from runtime.extras import CLUSTER, RAY_DASHBOARD, Extra
 from runtime.settings import Settings
 
 
@@ -20,6 +20,7 @@ def examine(settings: Settings, plugins: Iterable[Plugin]) -> Iterator[Finding]:
     by_command: dict[str, list[Extra]] = {}
     for extra in (
         CLUSTER,
+        RAY_DASHBOARD,
         tracing.EXTRA,
         *(extra for plugin in plugins for extra in plugin.extras),
     ):

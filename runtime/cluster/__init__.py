@@ -6,6 +6,7 @@
     ray_shards        how a gateway reaches actors: batching.py packs the calls, unix_socket.py
                       carries them on the shard's own node
     local             the same shards in this process, for laptops and tests
+    ray_metrics       what Ray's metrics agent is told of the service
     release           what processes tell each other first: which release they run
     supervisor        moves slots from shard to shard; supervisor_actor.py is its process
     node_watch        brings shards to nodes; shard_home.py opens one where it came to live, and
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         open_shard,
         resolve,
     )
+    from runtime.cluster.ray_metrics import show_numbers
     from runtime.cluster.ray_shards import RayShards
     from runtime.cluster.shard_home import held_shards, open_at_home
     from runtime.cluster.supervisor_actor import start_supervisor
@@ -61,6 +63,7 @@ __all__ = [
     "open_shard",
     "open_shards",
     "resolve",
+    "show_numbers",
     "start_shards",
     "start_supervisor",
     "stop_shards",
@@ -87,6 +90,7 @@ _FILES = {
         "resolve",
     ),
     "ray_shards": ("RayShards",),
+    "ray_metrics": ("show_numbers",),
     "shard_home": ("held_shards", "open_at_home"),
     "supervisor_actor": ("start_supervisor",),
 }

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from runtime import tracing
-from runtime.cluster import nodes, unix_socket
+from runtime.cluster import nodes, ray_metrics, unix_socket
 from runtime.cluster.batching import pack_replies, unpack_calls
 from runtime.cluster.process import (
     EXIT_STORAGE_FAULT,
@@ -60,6 +60,12 @@ class ShardActor:
         self._opening = asyncio.Lock()
         self._short_cut: asyncio.Server | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._shown: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        """What Ray's dashboard and its log lines call it."""
+        where = self._node or "this machine"
+        return f"Mneme shard {self._number} on {where}, {self._settings.data_dir}"
 
     async def open(self) -> None:
         """Open the shard unless it is open. Raises what the storage says, so that the starter can
@@ -74,6 +80,7 @@ class ShardActor:
                     short_cut(self._settings, self._number), self._release, self._execute
                 )
                 self._watching = asyncio.create_task(self._end_when_fenced(self._shard))
+                self._shown = ray_metrics.show(self._settings, self._shard.status)
 
     async def _opened(self) -> ShardLike:
         if self._shard is None:
@@ -140,6 +147,8 @@ class ShardActor:
     async def drain(self) -> None:
         """Refuse new calls, finish those that run, write checkpoints and close the store."""
         async with self._opening:
+            if self._shown is not None:
+                self._shown.cancel()
             if self._shard is not None:
                 await self._shard.drain()
                 await self._shard.checkpoint()

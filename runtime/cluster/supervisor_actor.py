@@ -47,6 +47,11 @@ class SupervisorActor:
             # also after a restart, of which nobody else would know
             ray.get_runtime_context().current_actor.watch.remote()
 
+    def __repr__(self) -> str:
+        """What Ray's dashboard and its log lines call it."""
+        tasks = "moves slots" if self._settings.cluster.name is None else "moves slots and shards"
+        return f"Mneme supervisor: {tasks}"
+
     async def watch(self) -> None:
         """Look after the nodes from now on, or as soon as the object store answers."""
         while self._watching is None:

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable
 
 from runtime import cluster, tracing
+from runtime.extras import RAY_DASHBOARD
 from runtime.installation import LayoutError, SecretsError, held
 from runtime.serve.haproxy import neighbour
 from runtime.serve.listening import HEALTH_PATH, StartError, check_http, free_port
@@ -53,6 +54,11 @@ def serve(
         check_http(settings)
         if (why := tracing.refusal()) is not None:
             raise StartError(why)
+        if RAY_DASHBOARD.is_lacking(settings):
+            raise StartError(
+                "ray.dashboard is set, and what Ray's dashboard stands on is not installed. "
+                f"Run {RAY_DASHBOARD.command}, or leave the setting out."
+            )
         with held(settings.data_dir), Signals() as signals:
             run = run_on_ray if settings.engine == "ray" else run_locally
             return run(settings, signals, announce, module)

@@ -78,6 +78,12 @@ def usable_port(settings: Settings) -> int:
     host, port = settings.http.host, settings.http.port
     if port == 0:
         return free_port(host)
+    check_port(host, port)
+    return port
+
+
+def check_port(host: str, port: int) -> None:
+    """Raises StartError where the port is taken, or not ours to open."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -87,7 +93,6 @@ def usable_port(settings: Settings) -> int:
             holder = _listener_on(port)
             why = f"in use by {holder}" if holder else f"not available: {refused.strerror}"
             raise StartError(f"Port {port} on {host} is {why}.") from None
-    return port
 
 
 def _listener_on(port: int) -> str | None:

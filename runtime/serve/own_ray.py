@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from pathlib import Path
 from typing import Any
 
 import psutil
 
 from runtime import cluster
 from runtime.limits import START_SECONDS_MAX, STOP_SECONDS_MAX
-from runtime.serve.listening import free_port, usable_port
+from runtime.serve.listening import check_port, free_port, usable_port
 from runtime.serve.run_directory import RunDirectory
 from runtime.serve.stopping import stop_shards
 from runtime.settings import Settings
 
 log = logging.getLogger("mneme.serving")
+
+_DASHBOARD_HOST = "127.0.0.1"
 
 
 class OwnRay:
@@ -34,24 +37,33 @@ class OwnRay:
         self.pillars: dict[psutil.Process, str] = {}
 
     def enter(self) -> None:
-        """Start Ray. Its variables take effect when it is imported."""
+        """Start Ray. Its variables take effect when it is imported. Raises StartError."""
+        settings = self.settings.ray
+        if settings.dashboard:
+            check_port(_DASHBOARD_HOST, settings.dashboard_port)
         self._run_directory.make()
         os.environ.update(
             ray_environment(self._run_directory, self.settings, self.port, self._haproxy)
         )
         import ray
 
-        ray.init(
+        context = ray.init(
             namespace=cluster.namespace(self.settings),
             num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
-            object_store_memory=self.settings.ray.object_store_bytes,
-            include_dashboard=False,
+            object_store_memory=settings.object_store_bytes,
+            include_dashboard=settings.dashboard,
+            dashboard_host=_DASHBOARD_HOST,
+            dashboard_port=settings.dashboard_port,
             log_to_driver=False,
             configure_logging=False,
             _temp_dir=str(self._run_directory.path / "ray"),
             _node_ip_address="127.0.0.1",
-            _metrics_export_port=self.settings.ray.metrics_port or None,
+            _metrics_export_port=settings.metrics_port or None,
         )
+        if settings.dashboard:
+            logs = self.settings.data_dir / "logs"
+            logs.mkdir(exist_ok=True)
+            (Path(context.address_info["session_dir"]) / "logs/mneme").symlink_to(logs)
         self.pillars = {
             child: name
             for child in psutil.Process().children()

@@ -141,6 +141,16 @@ class Ray(Section, frozen=True):
         le=65_535,
         description="Port of Ray's own metrics, open on all addresses; 0 takes a free one.",
     )
+    dashboard: bool = Field(
+        default=False,
+        description=(
+            "Start Ray's own dashboard on this machine's loopback, behind its token, and give Ray "
+            "the service's metrics; a cluster that is joined gets these alone."
+        ),
+    )
+    dashboard_port: int = Field(
+        default=8265, ge=1, le=65_535, description="Port of Ray's own dashboard."
+    )
     gateway_replicas: int = Field(
         default=0,
         ge=0,
