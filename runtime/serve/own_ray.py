@@ -12,7 +12,7 @@ import psutil
 
 from runtime import cluster
 from runtime.limits import START_SECONDS_MAX, STOP_SECONDS_MAX
-from runtime.serve.listening import check_port, free_port, usable_port
+from runtime.serve.listening import StartError, check_port, free_port, usable_port
 from runtime.serve.run_directory import RunDirectory
 from runtime.serve.stopping import stop_shards
 from runtime.settings import Settings
@@ -45,9 +45,26 @@ class OwnRay:
         os.environ.update(
             ray_environment(self._run_directory, self.settings, self.port, self._haproxy)
         )
+        try:
+            context = self._initialised()
+        except Exception as refused:  # Ray has no kind of its own for what keeps it from starting
+            why = str(refused).strip().splitlines()[:1]
+            raise StartError(f"Ray did not start: {' '.join(why)}") from refused
+        if settings.dashboard:
+            logs = self.settings.data_dir / "logs"
+            logs.mkdir(exist_ok=True)
+            (Path(context.address_info["session_dir"]) / "logs/mneme").symlink_to(logs)
+        self.pillars = {
+            child: name
+            for child in psutil.Process().children()
+            if (name := _name(child)) in ("raylet", "gcs_server")
+        }
+
+    def _initialised(self) -> Any:
         import ray
 
-        context = ray.init(
+        settings = self.settings.ray
+        return ray.init(
             namespace=cluster.namespace(self.settings),
             num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
             object_store_memory=settings.object_store_bytes,
@@ -60,15 +77,6 @@ class OwnRay:
             _node_ip_address="127.0.0.1",
             _metrics_export_port=settings.metrics_port or None,
         )
-        if settings.dashboard:
-            logs = self.settings.data_dir / "logs"
-            logs.mkdir(exist_ok=True)
-            (Path(context.address_info["session_dir"]) / "logs/mneme").symlink_to(logs)
-        self.pillars = {
-            child: name
-            for child in psutil.Process().children()
-            if (name := _name(child)) in ("raylet", "gcs_server")
-        }
 
     def broken(self) -> str | None:
         """What Ray cannot do without and has lost, if anything."""
@@ -119,6 +127,9 @@ def ray_environment(
         "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.2",
         # A busy machine may need longer for a proxy than the 5 seconds Serve gives it.
         "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": str(START_SECONDS_MAX),
+        # And so it may for the processes of Ray's dashboard.
+        "RAY_DASHBOARD_STARTUP_TIMEOUT_S": str(START_SECONDS_MAX),
+        "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": str(START_SECONDS_MAX),
         "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",
         # uvicorn would believe X-Forwarded-For of any client that comes from loopback, as HAProxy
