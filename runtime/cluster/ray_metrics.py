@@ -64,7 +64,7 @@ class _Handed:
     def _one(self, number: Number) -> None:
         from ray.util.metrics import Counter, Gauge
 
-        metric = self._metrics.get(number.name)
+        metric: Any = self._metrics.get(number.name)
         if metric is None:
             kind = Counter if number.counts else Gauge
             # Ray ends the name of a counter itself.
