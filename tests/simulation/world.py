@@ -86,7 +86,7 @@ class SteppedJobs(JobLoop):
         if not self._heap or self._heap[0][0] > self._parts.now_ms():
             return False
         due = heapq.heappop(self._heap)
-        await self._run_one(due.slot, due.tenant, due.job_id)
+        await self._run_one(due.slot, due.tenant, due.job_id, due.trace)
         return True
 
 
