@@ -127,8 +127,8 @@ def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mo
             assert any(sent_late for _, sent_late, _ in writers.answered)
             late = writers.acknowledged(late=True)
             assert late == set()
-            lost = writers.acknowledged(late=False) - contents(second, token)
-            assert mode == "local" or lost == set()
+            if mode == "replicated":  # the other may lose the last moments, the account's too
+                assert writers.acknowledged(late=False) <= contents(second, token)
             last_line = first.errors.strip().splitlines()[-1]
             assert (
                 "is owned by another process by now" in last_line and "Traceback" not in last_line
