@@ -131,6 +131,10 @@ def service(shared_service: Served) -> Served:
 def service_on_ray(tmp_path_factory: pytest.TempPathFactory, traces: Collector) -> Iterator[Served]:
     """A service on a Ray cluster of its own, started when the first test asks for it."""
     data_dir = tmp_path_factory.mktemp("on-ray") / "data"
-    settings = {"write__ready_wait_ms": 30_000, "log__level": "info"}
+    settings = {
+        "write__ready_wait_ms": 30_000,
+        "log__level": "info",
+        "http__cors_origins": "https://app.example",
+    }
     with served(data_dir, "ray", traces.variables, **settings) as service:
         yield service

@@ -22,6 +22,7 @@ from tests.support.in_process import InProcess, in_process
 from tests.support.served import MNEME, Served
 
 SECONDS_MAX = 120
+PAGE = "https://app.example"  # of http.cors_origins
 NAMES = {
     "add_memory", "search_memories", "recall_context", "get_memory", "update_memory",
     "delete_memory", "list_memories", "process_conversation", "ask_memories", "graph_query",
@@ -93,7 +94,7 @@ async def over_standard_streams(service: Served, key: str, mode: str) -> AsyncIt
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with in_process(tmp_path_factory.mktemp("mcp")) as running:
+    with in_process(tmp_path_factory.mktemp("mcp"), http__cors_origins=[PAGE]) as running:
         yield running
 
 
@@ -380,6 +381,7 @@ def test_other_methods_and_other_origins_are_refused(service: InProcess, token: 
         assert service.request(method, "/mcp").status_code == 401
     assert post(service, HELLO, token, Origin="http://evil.example").status_code == 403
     assert post(service, HELLO, token, Origin="null").status_code == 403
+    assert post(service, HELLO, token, Origin=PAGE).status_code == 200
     assert post(service, HELLO, token, Origin="http://mneme.test").status_code == 200
     assert (
         service.request(

@@ -239,6 +239,16 @@ def test_what_passes_a_filter_is_deleted_and_nothing_else(doomed: ListHarness) -
     assert gone.status_code == 404
 
 
+def test_a_session_narrows_what_is_deleted(doomed: ListHarness) -> None:
+    said = [
+        doomed.store(f"said on {day}", user_id=who, session_id=day, tags=["history"])
+        for day, who in (("monday", "ada"), ("tuesday", "ada"), ("monday", "ben"))
+    ]
+    asked = {"filters": {"tags": "history"}, "session_id": "monday", "user_id": "ada"}
+    assert delete(doomed, **asked).json() == {"deleted": 1}
+    assert doomed.found(filters={"tags": "history"}) == [said[2], said[1]]
+
+
 def test_more_than_one_step_is_deleted_at_once(doomed: ListHarness) -> None:
     batch = [{"content": f"draft {n}", "tags": ["draft"]} for n in range(100)]
     for _ in range(3):

@@ -11,6 +11,7 @@ import pytest
 
 from runtime.settings import Settings, SettingsError
 from tests.support.note_service import AUTHORIZED, CANARY, JSON, build, through
+from tests.support.served import Served
 
 PAGE = "https://app.example"
 OTHERS = [
@@ -94,6 +95,19 @@ def test_other_pages_are_told_nothing(origin: str) -> None:
     assert told(preflight(app, origin)) == {}
     answer = through(app, "GET", "/v1/notes", headers={**AUTHORIZED, "Origin": origin})
     assert told(answer) == {} and answer.headers["vary"] == "origin"
+
+
+@pytest.mark.ray
+def test_browsers_are_told_by_a_service_on_ray(service_on_ray: Served) -> None:
+    def asked(origin: str) -> tuple[int, str | None]:
+        answer = service_on_ray.http.options("/v1/memories", headers={"Origin": origin, **ASKED})
+        return answer.status_code, answer.headers.get("access-control-allow-origin")
+
+    assert (asked(PAGE), asked(OTHERS[0])) == ((204, PAGE), (405, None))
+    headers = {"Origin": PAGE, "Authorization": f"Bearer {service_on_ray.register()}"}
+    answer = service_on_ray.http.get("/v1/memories", headers=headers)
+    assert (answer.status_code, told(answer)["access-control-allow-origin"]) == (200, PAGE)
+    assert asked(PAGE) == (204, PAGE), "the connection goes on"
 
 
 def test_nobody_may_by_default() -> None:
