@@ -1,9 +1,9 @@
 """The knowledge graph: who and what the memories speak of, and how they relate, on two clocks.
 
 The operations are in operations.py, what they do in queries.py. What is stored, and how it changes,
-is in rows.py, store.py and forgetting.py; the figures in statistics.py. Every memory is read for
-whom it mentions: reading.py has the job, mentions.py says what a mention is, noting.py whose.
-Searching is in search.py, and what is near in proximity.py.
+is in rows.py, store.py, merging.py and forgetting.py; the figures in statistics.py. Every memory is
+read for whom it mentions: reading.py has the job, mentions.py says what a mention is, noting.py
+whose. Searching is in search.py, and what is near in proximity.py.
 
 Choices:
 - An entity is looked up by id, name or alias; among several of a name, the one most spoken of is

@@ -103,6 +103,10 @@ class NewRelationship(Body):
         return self
 
 
+class EntityMerge(Body):
+    into: NameOrId = Field(description="The entity that stays, by name, alias or id.")
+
+
 class RelationshipChoice(Body):
     relationship_id: RelationshipId | None = None
 
@@ -232,6 +236,18 @@ class CreatedRelationship(Relationship):
         description="Entities that were made because a name was new."
     )
     closed: list[str] = Field(description="Ids of the relationships that close_previous ended.")
+    primary: Primary
+    replica_delivery: ReplicaDelivery
+
+
+class MergedEntity(Entity):
+    relationships_moved: int = Field(
+        description="Relationships it got; those between the two are gone."
+    )
+    mentions_moved: int = Field(description="Mentions by memories that it got.")
+    complete: bool = Field(
+        description="Whether the other one is gone; where not, the rest waits for the next merge."
+    )
     primary: Primary
     replica_delivery: ReplicaDelivery
 

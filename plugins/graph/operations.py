@@ -19,10 +19,12 @@ from plugins.graph.models import (
     DeletedOfGraph,
     Entity,
     EntityDetails,
+    EntityMerge,
     EntityQuery,
     GraphAnswer,
     GraphQuery,
     GraphStats,
+    MergedEntity,
     NewEntity,
     NewRelationship,
     Relationship,
@@ -108,6 +110,34 @@ OPERATIONS = (
         summary="Delete an entity with its relationships",
         description="Again is 404. The memories that mention it stay.",
         example_reply={"id": ENTITY_ID, "deleted": True},
+    ),
+    Write(
+        name="graph.entities.merge",
+        method="POST",
+        path="/v1/knowledge-graph/entities/{entity_name}/merge",
+        handler=queries.merge_entities,
+        lengthy=True,
+        body=EntityMerge,
+        response=MergedEntity,
+        scope="write",
+        idempotency=Idempotency.CACHED,
+        feature="graph_write",
+        stability="beta",
+        summary="Merge an entity into another one",
+        description=(
+            "Two entries for the same thing become the one named `into`: it gets the names, the "
+            "attributes where it has none of its own, the relationships with their ids and times, "
+            "and the mentions; then the other one is gone, and its name means this one. A large "
+            "entity is merged in several calls: again until `complete`."
+        ),
+        example={"into": "Ada"},
+        example_reply={
+            **ENTITY_EXAMPLE,
+            "relationships_moved": 2,
+            "mentions_moved": 5,
+            "complete": True,
+            **RULE_G_EXAMPLE,
+        },
     ),
     Write(
         name="graph.relationships.create",

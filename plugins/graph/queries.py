@@ -22,8 +22,10 @@ from plugins.graph.limits import (
     ENTITIES_SWEPT_PER_STEP,
     SOURCE_MEMORIES_SHOWN_MAX,
 )
+from plugins.graph.merging import merge_entity
 from plugins.graph.models import (
     ContradictionQuery,
+    EntityMerge,
     EntityQuery,
     GraphQuery,
     NewEntity,
@@ -53,6 +55,7 @@ from plugins.graph.store import (
     delete_relationship,
     end_claim,
     ensure_entity,
+    find_entity,
     get_entity,
     get_relationship,
     invalidate_claim,
@@ -63,7 +66,7 @@ from plugins.memories import MemoryRow, find_row, find_rows_at, get_row, unreada
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, Reply, View
 from runtime.api.pagination import envelope, newest_first, position
-from runtime.errors import BadRequest
+from runtime.errors import BadRequest, NotFound
 from runtime.ids import id_tag
 from runtime.settings import Settings
 from runtime.timestamps import iso
@@ -226,6 +229,22 @@ def remove_entity(ctx: WriteContext, body: None) -> dict[str, Any]:
     delete_entity(ctx, row)
     ctx.emit(GRAPH_CHANGED, {"id": row.id}, row.id)
     return {"id": row.id, "deleted": True}
+
+
+def merge_entities(ctx: WriteContext, body: EntityMerge) -> dict[str, Any]:
+    gone, stays = (find_entity(ctx, name) for name in (ctx.path["entity_name"], body.into))
+    if gone is None:
+        raise NotFound("There is no entity with this name or id.")
+    if stays is None:
+        raise NotFound("There is no entity with this name or id to merge it into.", param="into")
+    done = merge_entity(ctx, gone, stays)
+    return {
+        **entity_view(done.row),
+        "relationships_moved": done.claims,
+        "mentions_moved": done.mentions,
+        "complete": done.is_complete,
+        **_receipt(ctx, stays.id),
+    }
 
 
 # --- relationships --------------------------------------------------------------------------------

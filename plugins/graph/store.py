@@ -380,7 +380,7 @@ def assert_claim(
             valid_from=claim.valid_from,
             functional=claim.type in FUNCTIONAL if claim.functional is None else claim.functional,
         )
-        _enter(ctx, row, key)
+        enter_claim(ctx, row)
     else:
         row = before
     ends = row.ends
@@ -394,22 +394,33 @@ def assert_claim(
         confidence=max(row.confidence, claim.confidence),
     )
     if memory is not None:
-        row = _supported(ctx, row, memory)
+        row = supported(ctx, row, memory)
     ctx[RELATIONSHIPS].put((row.ordinal,), row)
     _compare(ctx, row)
     return row, before is None
 
 
-def _enter(ctx: WriteContext, row: RelationshipRow, key: Key) -> None:
-    """Have a new claim found by its id, by what it says and by its ends."""
+def claim_key(ctx: ReadContext, row: RelationshipRow) -> Key:
+    """Where CLAIMS has a claim, by what it says."""
+    begins = ALWAYS if row.valid_from is None else row.valid_from
+    return (row.source, ctx.digest("type", row.type), row.target, begins)
+
+
+def enter_claim(ctx: WriteContext, row: RelationshipRow) -> None:
+    """Have a claim found by its id, by what it says and by its ends; the caller stores its row. One
+    that was taken back leaves what it says to another claim that says the same.
+    """
     ctx[GRAPH_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
-    ctx[CLAIMS].put(key, row.ordinal.to_bytes(4, "big"))
+    key = claim_key(ctx, row)
+    if row.invalidated_at is None or ctx[CLAIMS].get(*key) is None:
+        ctx[CLAIMS].put(key, row.ordinal.to_bytes(4, "big"))
     fields = ctx.index(CLAIM_FIELDS)
     for end in {row.source, row.target}:
         fields.add(row.ordinal, "end", end)
     fields.add(row.ordinal, "all", 1)
     fields.add(row.ordinal, "type", row.type)
-    graph_stats.claim_came(ctx, row.source, row.target, row.type)
+    if row.invalidated_at is None:
+        graph_stats.claim_came(ctx, row.source, row.target, row.type)
 
 
 def part_claim(
@@ -435,7 +446,7 @@ def part_claim(
         sources=[source for source in row.sources if source in own],
         source_memory_id=memories[0].id,
     )
-    _enter(ctx, parted, (*says, begins))
+    enter_claim(ctx, parted)
     for memory in memories:
         ctx[SOURCES].delete(memory.id, RELATIONSHIP, row.ordinal)
         note_bound(ctx, parted, memory)
@@ -449,7 +460,7 @@ def part_claim(
     return put_claim(ctx, parted)
 
 
-def _supported(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
+def supported(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) -> RelationshipRow:
     """The row with one more source, the newest SOURCES_PER_CLAIM_MAX of which are kept."""
     if memory.ordinal in row.sources:
         return row
@@ -464,7 +475,7 @@ def support_claim(ctx: WriteContext, row: RelationshipRow, memory: MemoryRow) ->
     """Let one more memory be a source of a claim, which mentions both its ends."""
     for entity in ctx[ENTITIES].rows([(row.source,), (row.target,)]):
         ensure_entity(ctx, entity.name, entity.type, memory=memory)
-    row = _supported(ctx, row, memory)
+    row = supported(ctx, row, memory)
     ctx[RELATIONSHIPS].put((row.ordinal,), row)
     return row
 
@@ -508,13 +519,14 @@ def revive_claim(ctx: WriteContext, row: RelationshipRow) -> RelationshipRow:
 
 def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
     """Remove a claim, on both clocks."""
+    leave_claim(ctx, row)
+    ctx[RELATIONSHIPS].delete(row.ordinal)
+
+
+def leave_claim(ctx: WriteContext, row: RelationshipRow) -> None:
+    """Have a claim, whose row stays, found no more; `enter_claim` undone."""
     _forget_conflicts(ctx, row)
-    key = (
-        row.source,
-        ctx.digest("type", row.type),
-        row.target,
-        ALWAYS if row.valid_from is None else row.valid_from,
-    )
+    key = claim_key(ctx, row)
     if ctx[CLAIMS].get(*key) == row.ordinal.to_bytes(4, "big"):
         ctx[CLAIMS].delete(*key)
     fields = ctx.index(CLAIM_FIELDS)
@@ -523,7 +535,6 @@ def delete_relationship(ctx: WriteContext, row: RelationshipRow) -> None:
     fields.remove(row.ordinal, "all", 1)
     fields.remove(row.ordinal, "type", row.type)
     ctx[GRAPH_IDS].delete(row.id)
-    ctx[RELATIONSHIPS].delete(row.ordinal)
     if row.invalidated_at is None:
         graph_stats.claim_went(ctx, row.source, row.target, row.type)
 

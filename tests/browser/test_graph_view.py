@@ -213,10 +213,11 @@ def test_entities_are_merged_by_hand_and_relationships_filtered_by_type(
     ada.press("Merge…")
     ada.fill("The entity that stays", "Mei")
     ada.press("Mei")
-    ada.see("and 1 relationship, each with its times", "It costs 2 credits")
+    ada.see("its relationships with their times and sources", "This cannot be undone.")
     assert ada.hindering == []
     ada.press("Merge")
-    ada.see("“Mei Lin” is “Mei” from here on.", "Also called", "works at → Initech")
+    ada.see("“Mei Lin” is “Mei” from here on: 1 relationship moved.")
+    ada.see("Also called", "works at → Initech")
     mei = api.get(f"{graph}/entities/Mei Lin").json()
     assert (mei["entity"]["name"], mei["entity"]["aliases"]) == ("Mei", ["Mei Lin"])
     moved = [one for one in mei["relationships"] if one["target"]["name"] == "Initech"]

@@ -68,6 +68,7 @@ PARTS = {
     "graph.entities.delete": "part 4, Knowledge graph",
     "graph.entities.get": "part 4, Knowledge graph",
     "graph.entities.list": "part 4, Knowledge graph; rule P",
+    "graph.entities.merge": "part 4, Knowledge graph; rule G",
     "graph.query": "part 4, Knowledge graph",
     "graph.relationships.create": "part 4, Knowledge graph; rule G",
     "graph.relationships.delete": "part 4, Knowledge graph",

@@ -335,6 +335,7 @@ def test_a_foreign_id_in_the_path_is_forbidden(
             "/v1/knowledge-graph/relationships",
             {"source": "x", "target": "y", "type": "knows", "source_memory_id": "{mem}"},
         ),
+        ("POST", "/v1/knowledge-graph/entities/x/merge", {"into": "{ent}"}),
         ("POST", "/v1/knowledge-graph/query", {"entity": "{ent}"}),
         ("GET", "/v1/knowledge-graph/entities?collection_id={col}", None),
         ("GET", "/v1/knowledge-graph/contradictions?memory_id={mem}", None),

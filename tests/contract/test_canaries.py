@@ -488,6 +488,8 @@ def live_in_a_graph(plant: CanaryHarness) -> None:
         "attributes": {"*": "*"},
     }
     plant("graph.relationships.create", claim)
+    double = plant("graph.entities.create", {"name": "*"})["id"]
+    plant("graph.entities.merge", {"into": name}, entity_name=double)
     plant("graph.query", {"entity": name, "relation_type": claim["type"], "target": target})
     plant("search.graph", {"query": f"Where is {name}?"})
     plant("search.graph", {"entity": name})

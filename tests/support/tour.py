@@ -513,6 +513,7 @@ def graph(call: Tour) -> None:
     call("search.graph", {"query": "Where does Ada live?"})
     call("search.graph", {"entity": "Lisbon", "depth": 1})
     call("graph.relationships.delete", {"relationship_id": made["id"]})
+    call("graph.entities.merge", {"into": "Ada"}, entity_name="Oslo")
     call("graph.entities.delete", entity_name="Ada")
 
 

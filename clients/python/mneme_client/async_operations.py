@@ -1630,6 +1630,35 @@ class AsyncGraphEntities:
         )
         return AsyncListing(self._transport, request)
 
+    async def merge(
+        self,
+        entity_name: str,
+        into: str,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> models.MergedEntity:
+        """Merge an entity into another one.
+
+        Two entries for the same thing become the one named `into`: it gets the names, the
+        attributes where it has none of its own, the relationships with their ids and times,
+        and the mentions; then the other one is gone, and its name means this one. A large
+        entity is merged in several calls: again until `complete`. Needs the scope `write`.
+        Part of the feature `graph_write`, which not every tier has. A repeated
+        Idempotency-Key repeats the answer for 24 hours.
+
+        entity_name  The entity name.
+        into         The entity that stays, by name, alias or id.
+        """
+        request = Request(
+            "POST",
+            f"/v1/knowledge-graph/entities/{segment(entity_name)}/merge",
+            body=given(into=into),
+            key=keyed(idempotency_key),
+            timeout=timeout,
+        )
+        return await self._transport.json(request)
+
 
 class AsyncGraphRelationships:
     """Operations named `graph.relationships.…`."""

@@ -1815,6 +1815,37 @@ class Merged(TypedDict):
     """Memories it now stands for."""
 
 
+class MergedEntity(TypedDict):
+    id: str
+    """The entity's id; it never changes."""
+    name: str
+    """Its name, as first written."""
+    normalized_name: str
+    """NFKC, case-folded, white space collapsed: what names are compared by."""
+    type: str
+    """What it is; `unknown` when nobody said."""
+    aliases: list[str]
+    """Further names."""
+    attributes: dict[str, Any]
+    """Free JSON object."""
+    mention_count: int
+    """Memories that mention it."""
+    first_seen_at: str
+    """When it was first spoken of (ISO 8601)."""
+    last_seen_at: str
+    """When it was last spoken of (ISO 8601)."""
+    collection_id: str | None
+    """The collection it belongs to."""
+    relationships_moved: int
+    """Relationships it got; those between the two are gone."""
+    mentions_moved: int
+    """Mentions by memories that it got."""
+    complete: bool
+    """Whether the other one is gone; where not, the rest waits for the next merge."""
+    primary: Primary
+    replica_delivery: ReplicaDelivery
+
+
 class Message(TypedDict):
     role: str
     """Who speaks, such as `user` or `assistant`."""

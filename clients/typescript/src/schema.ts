@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 89b5cc8f16cc05e6b027d5937f5dc24583664fe09a2d9abd1ae829136a353f85
+// SHA-256 of the document: 423ff050d24345ecd6786832c2c8f630457fcc3f94ccbc4115468ec125a1b9f6
 
 export interface paths {
     "/docs": {
@@ -1249,6 +1249,26 @@ export interface paths {
          * @description Again is 404. The memories that mention it stay. Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         delete: operations["graph.entities.delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/knowledge-graph/entities/{entity_name}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge an entity into another one
+         * @description Two entries for the same thing become the one named `into`: it gets the names, the attributes where it has none of its own, the relationships with their ids and times, and the mentions; then the other one is gone, and its name means this one. A large entity is merged in several calls: again until `complete`. Needs the scope `write`. Part of the feature `graph_write`, which not every tier has. A repeated Idempotency-Key repeats the answer for 24 hours.
+         */
+        post: operations["graph.entities.merge"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3907,6 +3927,10 @@ export interface components {
             /** @description Memories that mention it, newest first. */
             source_memories: components["schemas"]["SourceMemory"][];
         };
+        EntityMerge: {
+            /** @description The entity that stays, by name, alias or id. */
+            into: string;
+        };
         EntityName: {
             /** @description The entity's id. */
             id: string;
@@ -4995,6 +5019,38 @@ export interface components {
             keep: string;
             /** @description Memories it now stands for. */
             superseded: string[];
+        };
+        MergedEntity: {
+            /** @description The entity's id; it never changes. */
+            id: string;
+            /** @description Its name, as first written. */
+            name: string;
+            /** @description NFKC, case-folded, white space collapsed: what names are compared by. */
+            normalized_name: string;
+            /** @description What it is; `unknown` when nobody said. */
+            type: string;
+            /** @description Further names. */
+            aliases: string[];
+            /** @description Free JSON object. */
+            attributes: {
+                [key: string]: unknown;
+            };
+            /** @description Memories that mention it. */
+            mention_count: number;
+            /** @description When it was first spoken of (ISO 8601). */
+            first_seen_at: string;
+            /** @description When it was last spoken of (ISO 8601). */
+            last_seen_at: string;
+            /** @description The collection it belongs to. */
+            collection_id: string | null;
+            /** @description Relationships it got; those between the two are gone. */
+            relationships_moved: number;
+            /** @description Mentions by memories that it got. */
+            mentions_moved: number;
+            /** @description Whether the other one is gone; where not, the rest waits for the next merge. */
+            complete: boolean;
+            primary: components["schemas"]["Primary"];
+            replica_delivery: components["schemas"]["ReplicaDelivery"];
         };
         Message: {
             /** @description Who speaks, such as `user` or `assistant`. */
@@ -9000,6 +9056,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeletedOfGraph"];
+                };
+            };
+        };
+    };
+    "graph.entities.merge": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+                /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The entity name. */
+                entity_name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EntityMerge"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergedEntity"];
                 };
             };
         };

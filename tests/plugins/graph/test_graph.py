@@ -7,53 +7,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from plugins import accounts, collections, graph, memories, search
-from runtime.inference import Models
 from runtime.timestamps import iso
-from tests.support.embedding import WordEmbedder
-from tests.support.shard_harness import Answer, ShardHarness
-
-PLUGINS = (accounts.plugin, collections.plugin, memories.plugin, search.plugin, graph.plugin)
-
-
-class GraphHarness:
-    """A shard harness and its account, with the graph's operations by short names."""
-
-    def __init__(self, harness: ShardHarness):
-        self.harness = harness
-        self.me = harness.register()
-
-    def __call__(self, operation: str, body: Any = None, **further: Any) -> Answer:
-        return self.harness(operation, body, who=self.me, **further)
-
-    def relate(self, source: str, kind: str, target: str, **fields: Any) -> dict[str, Any]:
-        answer = self(
-            "graph.relationships.create",
-            {"source": source, "type": kind, "target": target, **fields},
-        )
-        assert answer.status in (200, 201), answer
-        return answer.body
-
-    def remember(self, content: str) -> str:
-        return self("memories.create", {"content": content, "wait_for_index": True}).body["id"]
-
-    def targets(self, entity: str, **asked: Any) -> list[str]:
-        body = self("graph.query", {"entity": entity, **asked}).body
-        return sorted(found["target"]["name"] for found in body["relationships"])
-
-    def stats(self) -> dict[str, Any]:
-        return self("graph.stats").body
+from tests.support.graph_harness import GraphHarness
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[GraphHarness]:
-    harness = ShardHarness(tmp_path, PLUGINS, Models(WordEmbedder()))
-    yield GraphHarness(harness)
-    harness.close()
+    world = GraphHarness(tmp_path)
+    yield world
+    world.close()
 
 
 # --- entities -------------------------------------------------------------------------------------
@@ -313,11 +278,24 @@ def counted(edges: list[tuple[str, str]], nodes: set[str]) -> tuple[int, int]:
     return components, max(degrees, default=0)
 
 
+def merged(
+    claims: dict[str, tuple[str, str, str]], gone: str, stays: str
+) -> dict[str, tuple[str, str, str]]:
+    """The claims when one entity is another: what both say is said once, by the one that stays."""
+    after = {found: says for found, says in claims.items() if gone not in says}
+    for found, (source, kind, target) in claims.items():
+        says = (stays if source == gone else source, kind, stays if target == gone else target)
+        is_between = source != target and says[0] == says[2]
+        if found not in after and not is_between and says not in after.values():
+            after[found] = says
+    return after
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_figures_are_what_counting_gives(world: GraphHarness, seed: int) -> None:
     chance = random.Random(seed)
     names = [f"n{i}" for i in range(9)]
-    claims: dict[str, tuple[str, str]] = {}
+    claims: dict[str, tuple[str, str, str]] = {}
     nodes: set[str] = set()
     for _ in range(60):
         if claims and chance.random() < 0.45:
@@ -327,15 +305,22 @@ def test_figures_are_what_counting_gives(world: GraphHarness, seed: int) -> None
         elif nodes and chance.random() < 0.1:
             doomed = chance.choice(sorted(nodes))
             nodes.discard(doomed)
-            claims = {found: ends for found, ends in claims.items() if doomed not in ends}
+            claims = {found: says for found, says in claims.items() if doomed not in says}
             assert world("graph.entities.delete", entity_name=doomed).status == 200
+        elif len(nodes) > 1 and chance.random() < 0.15:
+            gone, stays = chance.sample(sorted(nodes), 2)
+            assert world("graph.entities.merge", {"into": stays}, entity_name=gone).body["complete"]
+            nodes.discard(gone)
+            names = [name for name in names if name != gone]
+            claims = merged(claims, gone, stays)
         else:
             source, target = chance.choice(names), chance.choice(names)
-            made = world.relate(source, chance.choice(("knows", "likes")), target)
-            claims[made["id"]] = (source, target)
+            kind = chance.choice(("knows", "likes"))
+            claims[world.relate(source, kind, target)["id"]] = (source, kind, target)
             nodes |= {source, target}
         stats = world.stats()
-        components, degree = counted(list(claims.values()), nodes)
+        ends = [(source, target) for source, _, target in claims.values()]
+        components, degree = counted(ends, nodes)
         assert (stats["entities"], stats["relationships"]) == (len(nodes), len(claims))
         assert (stats["components"], stats["max_degree"]) == (components, degree)
         assert sum(stats["relationships_by_type"].values()) == len(claims)

@@ -1,4 +1,4 @@
-// Merging an entity into another one by hand: its names, attributes and standing relationships become the other's, and it goes.
+// Merging an entity into another one by hand: its names, attributes, relationships and mentions become the other's, and it goes.
 
 import { count } from "../format.js";
 import { button, confirm, dialog, h, replace, toast } from "../kit.js";
@@ -6,22 +6,18 @@ import { readable } from "./graph-drawing.js";
 
 const GRAPH = "/v1/knowledge-graph";
 const FOUND_MAX = 8;
-const PAGE_ITEMS = 100;
 const REST_MS = 200;
 
 // -> promise of the id of the entity that stays, or undefined where nothing was merged.
 export async function merge(entity, api, signal) {
   const into = await dialog(`Merge “${entity.name}” into…`, (close) => chooser(entity, api, signal, close));
   if (!into) return undefined;
-  const relationships = await standing(entity, api, signal);
-  const moving = relationships.filter(({ source, target }) => source.id !== into.id && target.id !== into.id);
   const text =
-    `“${into.name}” gets its names, its attributes where it has none of its own, and ${count(moving.length, "relationship")}, each with its times ` +
-    `and its source. Then “${entity.name}” is deleted; the memories that mention it stay. ` +
-    `It costs ${count(moving.length + 1, "credit")} and cannot be undone.`;
+    `“${into.name}” gets its names, its attributes where it has none of its own, its relationships with their times and sources, and the ` +
+    `memories that mention it. Then “${entity.name}” is gone. This cannot be undone.`;
   if (!(await confirm(`Merge “${entity.name}” into “${into.name}”?`, text, { label: "Merge" }))) return undefined;
-  await merged(entity, into, moving, api);
-  toast(`“${entity.name}” is “${into.name}” from here on.`);
+  const moved = await merged(entity, into, api);
+  toast(`“${entity.name}” is “${into.name}” from here on: ${count(moved, "relationship")} moved.`);
   return into.id;
 }
 
@@ -48,30 +44,11 @@ function chooser(entity, api, signal, close) {
   return h("div", { class: "stack" }, h("p", null, "Two entries for the same thing become one. Which one stays?"), field, found);
 }
 
-// Its relationships that stand, in the order of time.
-async function standing(entity, api, signal) {
-  const found = [];
-  let cursor;
-  do {
-    const page = await api.get(`${GRAPH}/timeline/${encodeURIComponent(entity.id)}`, { cursor, limit: PAGE_ITEMS }, { signal });
-    found.push(...page.items.filter(({ invalidated_at }) => !invalidated_at));
-    cursor = page.next_cursor;
-  } while (cursor);
-  return found;
-}
-
-// Each step can be repeated, and the entity goes last: what fails on the way has lost nothing.
-async function merged(entity, into, relationships, api) {
-  const aliases = [...new Set([entity.name, ...entity.aliases])].filter((name) => name !== into.name);
-  const attributes = { ...entity.attributes, ...into.attributes };
-  await api.post(`${GRAPH}/entities`, { name: into.name, type: into.type, aliases, attributes });
-  const end = ({ id }) => (id === entity.id ? into.id : id);
-  for (const one of relationships) {
-    const { type, attributes, confidence, valid_from, valid_to, recorded_at, source_memory_id, functional } = one;
-    const times = { recorded_at, ...(valid_from && { valid_from }), ...(valid_to && { valid_to }) };
-    const source = source_memory_id ? { source_memory_id } : {};
-    const said = { type, attributes, confidence, functional, ...times, ...source };
-    await api.post(`${GRAPH}/relationships`, { source: end(one.source), target: end(one.target), ...said });
+// A large entity is moved a part at a time; what fails on the way has lost nothing, and can be asked for again.
+async function merged(entity, into, api) {
+  for (let moved = 0; ; ) {
+    const done = await api.post(`${GRAPH}/entities/${encodeURIComponent(entity.id)}/merge`, { into: into.id });
+    moved += done.relationships_moved;
+    if (done.complete) return moved;
   }
-  await api.delete(`${GRAPH}/entities/${encodeURIComponent(entity.id)}`);
 }
