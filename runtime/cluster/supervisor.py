@@ -10,6 +10,9 @@ step of a shard, which refuses those of any attempt but the one that the placeme
 inside the transaction where it writes. So one who was stopped and wakes up later learns that its
 attempt is over.
 
+One that has nothing to do looks at the placement every MOVES_LOOKED_FOR_SECONDS: a plan may have
+got there after whoever made it was told that it did not.
+
 One move is made at a time, so that moving costs the service a bounded share of its time.
 """
 
@@ -29,6 +32,7 @@ from runtime.limits import (
     MOVE_ATTEMPTS_MAX,
     MOVE_FAILURES_KEPT_ENTRIES,
     MOVE_RETRY_SECONDS,
+    MOVES_LOOKED_FOR_SECONDS,
     SLOT_SPANS_SMALL,
     SLOT_TAIL_ATTEMPTS_MAX,
     SLOT_TAIL_ROWS_SMALL,
@@ -192,15 +196,16 @@ class Supervisor:
     # --- making moves -----------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        pause = 0.0
+        pause, is_woken = 0.0, True
         while True:
             self._wake.clear()
             move: Move | None = None
             try:
-                move = await self._next()
+                move = await self._next(is_woken)
                 if move is None:
-                    await self._wake.wait()
+                    is_woken = await self._is_woken()
                 else:
+                    is_woken = True
                     await self.advance(move)
                 pause = 0.0
             except asyncio.CancelledError:
@@ -213,9 +218,23 @@ class Supervisor:
                 pause = min(2 * pause or MOVE_RETRY_SECONDS, 32 * MOVE_RETRY_SECONDS)
                 await asyncio.sleep(pause)
 
-    async def _next(self) -> Move | None:
-        """The move to be advanced: what was begun comes first."""
+    async def _is_woken(self) -> bool:
+        """Wait until somebody says that there is something to do; -> False after a while of
+        nobody.
+        """
+        try:
+            async with asyncio.timeout(MOVES_LOOKED_FOR_SECONDS):
+                return await self._wake.wait()
+        except TimeoutError:
+            return False
+
+    async def _next(self, is_woken: bool) -> Move | None:
+        """The move to be advanced: what was begun comes first. Nobody was ended because one that
+        is not woken finds slots being copied: that is another supervisor's work.
+        """
         placement = await asyncio.to_thread(self._table.load)
+        if not is_woken and any(move.state == COPYING for move in placement.moves):
+            return None
         return min(placement.moves, key=lambda move: move.state == PLANNED, default=None)
 
     async def advance(self, move: Move) -> None:

@@ -52,6 +52,8 @@ from tests.support.worlds import settings
 
 SECONDS, QUIET_SECONDS, SETTLED_SECONDS_MAX = (8.0, 12.0, 30.0), 10.0, 400.0
 FAULT_SECONDS = (0.7, 1.2, 2.5)  # from one to the next
+STEPS_BEGUN, STEPS_LATER = ("begin", "read", "take"), ("changed", "freeze", "secured", "secured")
+STANDS_SECONDS_MAX = 12.0  # a supervisor that nobody wakes
 SHARDS, CLIENTS, GATEWAYS, NAMES = 3, 3, 2, 3
 BEGIN_SECONDS_MAX = 60.0
 SECRETS = Secrets(bytes(range(32)), bytes(range(32, 64)), "mem_op_" + "0" * 64)
@@ -280,9 +282,8 @@ class History:
         enter(patch.object(packs, "SEGMENTS_BETWEEN", self.chance.choice((4, 16, 256))))
         enter(patch("os.urandom", chance.randbytes))
         enter(patch.object(runtime.cluster.supervisor, "MOVE_RETRY_SECONDS", 0.1))
-        enter(
-            patch.object(slot_moves, "SLOT_PIECE_BYTES", self.chance.choice((400, 2_000, 1 << 18)))
-        )
+        piece_bytes = self.chance.choice((150, 400, 2_000, 1 << 18))
+        enter(patch.object(slot_moves, "SLOT_PIECE_BYTES", piece_bytes))
         enter(patch.object(slot_moves, "SLOT_ROWS_ERASED_PER_STEP", self.chance.choice((3, 2_000))))
         random.seed(seed)
 
@@ -417,14 +418,34 @@ class History:
             )
 
     def _move(self) -> None:
-        slots = [client.slot for client in self.clients]
-        chosen = self.chance.sample(slots, self.chance.randint(1, len(slots)))
-        target, control = self.chance.randrange(SHARDS), self.chance.choice(self.controls)
-        control.order(slots=sorted(chosen), shard=target)
+        self._order(self.chance.choice(self.controls), self.chance.randint(1, len(self.clients)))
+
+    def _order(self, control: Control, slots: int) -> None:
+        chosen = self.chance.sample([client.slot for client in self.clients], slots)
+        control.order(slots=sorted(chosen), shard=self.chance.randrange(SHARDS))
         self._note("moves asked for")
 
+    def _stop_at_a_step(self) -> None:
+        """A supervisor stands still in the middle of a move, which the other one takes over, and
+        wakes when that one is in the middle of it.
+        """
+        number, chance = self.chance.randrange(2), self.chance
+        control, other = self.controls[number], self.controls[1 - number]
+
+        def stop() -> None:
+            control.machine.until = self.hub.now + STANDS_SECONDS_MAX
+            other.before(chance.choice(STEPS_BEGUN), chance.choice((1, 2, 4)), wake)
+            other.go_on()
+            self._note("supervisors stopped in a move")
+
+        def wake() -> None:
+            control.machine.until = self.hub.now
+
+        control.before(chance.choice(STEPS_LATER), chance.choice((1, 2)), stop)
+        self._order(control, len(self.clients))
+
     _menu = (
-        _move, _kill, _lose, _stop, _kill_control, _cut, _part, _noise, _fail_disk
+        _move, _kill, _lose, _stop, _kill_control, _cut, _part, _noise, _fail_disk, _stop_at_a_step
     )  # fmt: skip
 
     def _weights(self) -> list[float]:
@@ -449,6 +470,8 @@ class History:
         self.line.delay = 0.002
         for process in self.world.processes.values():
             process.machine.until, process.fails_with = 0.0, None
+        for control in self.controls:
+            control.machine.until = 0.0
         names = {
             "lost": "requests lost",
             "unanswered": "answers lost",
@@ -457,11 +480,7 @@ class History:
         }
         self.told.faults.update({names[kind]: count for kind, count in self.line.told.items()})
         table = PlacementTable.of(self.world.settings)
-        self._until(
-            lambda: not table.load().moves and self._open() == SHARDS,
-            SETTLED_SECONDS_MAX,
-            "moves do not come to their end",
-        )
+        self._until_moved(table)
         self.is_ending = True
         done: list[bool] = []
         gateway = self.gateways[0]
@@ -476,9 +495,20 @@ class History:
         assert gateway.loop is not None
         gateway.loop.call_soon_threadsafe(lambda: gateway.loop and gateway.loop.create_task(look()))
         self._until(lambda: bool(done), SETTLED_SECONDS_MAX, "clients get no answer")
-        self.hub.run(self.hub.now + QUIET_SECONDS)
+        version = -1
+        while version != table.load().version:  # an order may have come late
+            self._until_moved(table)
+            version = table.load().version
+            self.hub.run(self.hub.now + QUIET_SECONDS)
         self._check()
         self._compare(table)
+
+    def _until_moved(self, table: PlacementTable) -> None:
+        self._until(
+            lambda: not table.load().moves and self._open() == SHARDS,
+            SETTLED_SECONDS_MAX,
+            "moves do not come to their end",
+        )
 
     def _compare(self, table: PlacementTable) -> None:
         placement, found = table.load(), hashlib.sha256()

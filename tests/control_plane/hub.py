@@ -19,6 +19,7 @@ from typing import Any
 import greenlet
 
 EPOCH_SECONDS = 1_790_000_000.0
+LOOKED_SECONDS = 0.1  # how soon a machine that is let go on before its time does
 
 
 class Machine:
@@ -149,9 +150,8 @@ class Hub:
             if machine.dead or strand.is_over:
                 continue
             if machine.until > self.now:
-                heapq.heappush(
-                    self._timers, (machine.until, next(self._numbers), strand, strand.turn)
-                )
+                at = min(machine.until, self.now + LOOKED_SECONDS)
+                heapq.heappush(self._timers, (at, next(self._numbers), strand, strand.turn))
                 continue
             self._switch(strand)
 

@@ -263,6 +263,7 @@ class Control:
         self.table = PlacementTable.of(world.settings)
         self.supervisor: Supervisor | None = None
         self.loop: Loop | None = None
+        self._awaited: tuple[str, int, Callable[[], None]] | None = None
         world.hub.spawn(self.machine, self._run)
 
     def _run(self) -> None:
@@ -277,6 +278,7 @@ class Control:
         await watch.run()
 
     async def _ask(self, number: int, step: str, *given: Any) -> Any:
+        self._look_at(step)
         placement = await asyncio.to_thread(self.table.load)
         home = (number, placement.shards[number].node)
         return await self.world.ask(self.name, home, lambda shard: shard.order(step, *given))
@@ -290,3 +292,21 @@ class Control:
                 await supervisor.order("move", **given)
 
             loop.call_soon_threadsafe(lambda: loop.create_task(move()))
+
+    def before(self, step: str, times: int, work: Callable[[], None]) -> None:
+        """What is done when its supervisor is about to ask for this step of a move for the
+        `times`-th time from now on.
+        """
+        self._awaited = step, times, work
+
+    def _look_at(self, step: str) -> None:
+        if self._awaited is not None and self._awaited[0] == step:
+            _, times, work = self._awaited
+            self._awaited = (step, times - 1, work) if times > 1 else None
+            if times == 1:
+                work()
+
+    def go_on(self) -> None:
+        """Have it look for moves that somebody else began."""
+        if self.loop is not None and self.supervisor is not None:
+            self.loop.call_soon_threadsafe(self.supervisor.start)
