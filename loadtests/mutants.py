@@ -264,9 +264,13 @@ def main() -> int:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
         print(f"{'':3}{'mutant':48}{'with it':>10}{'without':>10}  test", flush=True)
+        sound: dict[str, bool] = {}  # by test: whether it passes without a mutant
         for number, mutant in enumerate(chosen, 1):
             begun = time.monotonic()
-            caught, is_sound = tried(copy, mutant), passes(copy, mutant.test)
+            caught = tried(copy, mutant)
+            if mutant.test not in sound:
+                sound[mutant.test] = outcome(copy, mutant.test) == 0
+            is_sound = sound[mutant.test]
             if not (caught and is_sound):
                 survived.append(mutant.name)
             print(
@@ -288,10 +292,6 @@ def tried(copy: Path, mutant: Mutant) -> bool:
         return outcome(copy, mutant.test) == FAILED
     finally:
         path.write_text(whole)
-
-
-def passes(copy: Path, test: str) -> bool:
-    return outcome(copy, test) == 0
 
 
 def outcome(copy: Path, test: str) -> int:

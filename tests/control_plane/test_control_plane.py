@@ -20,13 +20,16 @@ FAULTS_MIN = 10  # kinds of them in a few seeds
 def histories(first: int, seeds: int) -> str:
     """What the command says of so many seeds."""
     done = subprocess.run(
-        [sys.executable, "-m", "loadtests.control_plane", f"--first={first}", f"--seeds={seeds}"],
+        [
+            sys.executable, "-m", "loadtests.control_plane",
+            f"--first={first}", f"--seeds={seeds}", "--until-broken",
+        ],
         cwd=ROOT,
         env=os.environ | {"PYTHONHASHSEED": "0"},
         capture_output=True,
         text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
