@@ -115,6 +115,9 @@ def ray_environment(
         # Ray gives its workers niceness 15 by default: any other process on the machine would take
         # the processor from the service.
         "RAY_worker_niceness": "0",
+        # Ray would keep a process ready for each processor; the service starts its few actors and
+        # nothing else.
+        "RAY_enable_worker_prestart": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
         # Only processes of this run may talk to its Ray; without these two lines Ray keeps a token
         # in the home directory.

@@ -32,6 +32,7 @@ SECRETS = {
 RAY = {
     "RAY_AUTH_MODE": "disabled",
     "RAY_worker_niceness": "0",
+    "RAY_enable_worker_prestart": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     # Ray finds out within two seconds that a node has gone, instead of fifteen.
     "RAY_health_check_period_ms": "500",

@@ -35,6 +35,7 @@ STOP_SECONDS_MAX = 60
 BIN = Path(sys.executable).parent
 NO_TOKEN = {"RAY_AUTH_MODE": "disabled"}  # as an operator does who keeps others out by the network
 PATIENT = {"RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60"}  # Serve's 5 are few beside other tests
+FRUGAL = {"RAY_enable_worker_prestart": "0"}  # no idle process for each processor
 
 
 class Cluster:
@@ -62,7 +63,7 @@ class Cluster:
         ]
         self.process = subprocess.Popen(
             command,
-            env={**os.environ, **NO_TOKEN, **PATIENT},
+            env={**os.environ, **NO_TOKEN, **PATIENT, **FRUGAL},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
