@@ -22,7 +22,6 @@ from storage.indexes import (
     inline,
     kernel,
     out_array,
-    records,
 )
 
 NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
@@ -96,7 +95,7 @@ def _place(members, ordinal):
 
 
 @kernel(
-    in_array(records(STORED)), in_array(UINT32), in_array(UINT32), out_array(UINT32), result=INT64
+    in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(UINT32), result=INT64
 )
 def _joined(stored, candidates, members, joined):
     """Fill the last; -> how many they are."""
@@ -117,8 +116,8 @@ def _joined(stored, candidates, members, joined):
 
 
 @kernel(
-    in_array(records(STORED)), in_array(records(STORED)), in_array(UINT32),
-    out_array(records(STORED)), out_array(UINT32), out_array(INT32, 2), out_array(BOOL),
+    in_array(STORED), in_array(STORED), in_array(UINT32),
+    out_array(STORED), out_array(UINT32), out_array(INT32, 2), out_array(BOOL),
     result=INT64,
 )  # fmt: skip
 def _surroundings(stored, absent, candidates, features, ordinals, places, answers):
@@ -156,7 +155,7 @@ def _surroundings(stored, absent, candidates, features, ordinals, places, answer
 
 
 @kernel(
-    in_array(records(STORED)), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64
+    in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64
 )
 def _turns(stored, candidates, previous, turns):
     """Fill the last; -> how many facts there are."""

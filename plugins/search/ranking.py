@@ -68,7 +68,6 @@ from storage.indexes import (
     in_array,
     kernel,
     out_array,
-    records,
 )
 
 K1, B = 1.2, 0.75
@@ -469,7 +468,7 @@ _IS_DATED, _IS_QUESTION, _HAS_NUMBER = (
 @kernel(
     in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), in_array(FLOAT32), FLOAT32, FLOAT32,
     in_array(INT32), in_array(INT32), in_array(FLOAT32),
-    in_array(BOOL), in_array(FLOAT32), in_array(FLOAT32), in_array(records(STORED)),
+    in_array(BOOL), in_array(FLOAT32), in_array(FLOAT32), in_array(STORED),
     in_array(FLOAT32), out_array(FLOAT32, 2),
 )  # fmt: skip
 def _features(

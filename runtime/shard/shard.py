@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,6 +42,7 @@ from runtime.shard.slot_moves import SlotMoves
 from runtime.shard.usage_buffer import Tenant, UsageBuffer
 from runtime.shard.writer import StorageFailed, Writer
 from runtime.shard.writes import Writes
+from storage.indexes import load_kernels
 from storage.replication import Restored
 from storage.store import (
     Identity,
@@ -182,6 +184,7 @@ class Shard:
         self._looking = asyncio.create_task(self._look_for_dead_readers())
         self._catching_up = CatchingUp(parts, background)
         self._catching_up.start()
+        threading.Thread(target=load_kernels, name="kernels", daemon=True).start()
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so batching queues

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
         in_array,
         inline,
         kernel,
+        load_kernels,
         out_array,
-        records,
     )
     from storage.indexes.lexical import OCCURRENCES_SCORED_MAX, BoundLexical, LexicalIndex
     from storage.indexes.ordinals import Ordinals, among, ascending, ordinals_of
@@ -74,8 +74,8 @@ _ROOMS = {
         "in_array",
         "inline",
         "kernel",
+        "load_kernels",
         "out_array",
-        "records",
     ),
     "lexical": ("OCCURRENCES_SCORED_MAX", "BoundLexical", "LexicalIndex"),
     "ordinals": ("Ordinals", "among", "ascending", "ordinals_of"),
@@ -129,9 +129,9 @@ __all__ = [
     "in_array",
     "inline",
     "kernel",
+    "load_kernels",
     "ordinals_of",
     "out_array",
-    "records",
 ]
 
 

@@ -1,5 +1,6 @@
-"""How loops are compiled: ahead of their first call, cached beside their module, without the
-interpreter's lock.
+"""How loops are compiled: for given types, cached beside their module, without the interpreter's
+lock, and loaded when the first of them is called, since the compiler takes as long to load as
+a command that compiles nothing takes altogether.
 
 Arrays are C-ordered. An `in_array` is only read, and may be a view of stored bytes, which NumPy
 marks read-only; an `out_array` is written.
@@ -8,42 +9,110 @@ marks read-only; an `out_array` is written.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
-from numba import from_dtype, njit, types
 
-INT8, INT32, INT64 = types.int8, types.int32, types.int64
-UINT16, UINT32, UINT64 = types.uint16, types.uint32, types.uint64
-FLOAT32, BOOL = types.float32, types.boolean
+# Names of Numba's types.
+INT8, INT32, INT64 = "int8", "int32", "int64"
+UINT16, UINT32, UINT64 = "uint16", "uint32", "uint64"
+FLOAT32, BOOL = "float32", "boolean"
+
+_loading = RLock()
+_declared: list[Kernel] = []
 
 
-def in_array(kind: Any, dimensions: int = 1) -> types.Array:
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The type of an array; kind: of its elements, a name or a structured type."""
+
+    kind: str | np.dtype
+    dimensions: int
+    readonly: bool
+
+
+def in_array(kind: str | np.dtype, dimensions: int = 1) -> Array:
     """The type of an argument that is read."""
-    return types.Array(kind, dimensions, "C", readonly=True)
+    return Array(kind, dimensions, readonly=True)
 
 
-def out_array(kind: Any, dimensions: int = 1) -> types.Array:
+def out_array(kind: str | np.dtype, dimensions: int = 1) -> Array:
     """The type of an argument that is written."""
-    return types.Array(kind, dimensions, "C")
+    return Array(kind, dimensions, readonly=False)
 
 
-def records(dtype: np.dtype) -> types.Type:
-    """The kind of a structured array's elements."""
-    return from_dtype(dtype)
+class Kernel:
+    """A loop, compiled or loaded when it is first called."""
+
+    def __init__(self, function: Callable, signature: tuple[Any, ...] | None, **options: Any):
+        """signature: the types of the result, None for nothing, and of each argument; without it,
+        the loop is compiled into each kernel that calls it.
+        """
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        self._function, self._signature, self._options = function, signature, options
+        self._compiled: Callable | None = None
+        _declared.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._compiled or self.compiled())(*arguments)
+
+    def compiled(self) -> Callable:
+        """What Numba makes of it, and of what it calls."""
+        with _loading:
+            if self._compiled is None:
+                from numba import njit
+
+                # Numba looks what a loop calls up among the names of its module, and takes nothing
+                # there but what is compiled itself.
+                names = self._function.__globals__
+                for name in self._function.__code__.co_names:
+                    if isinstance(called := names.get(name), Kernel):
+                        names[name] = called.compiled()
+                signature = None if self._signature is None else _signature(self._signature)
+                self._compiled = njit(signature, **self._options)(self._function)
+        return self._compiled
+
+
+def load_kernels() -> None:
+    """Load all that are declared so far, which takes a second, so that no call waits for it."""
+    for each in list(_declared):
+        each.compiled()
 
 
 def kernel(
-    *arguments: Any, result: Any = types.void, reorders: bool = True
-) -> Callable[[Callable], Callable]:
+    *arguments: str | Array, result: str | None = None, reorders: bool = True
+) -> Callable[[Callable], Kernel]:
     """Decorator: compile for exactly these argument types. Float sums may be reordered, so that
     they use the processor's vectors, unless it is told not to.
     """
-    return njit(result(*arguments), nogil=True, fastmath=reorders, cache=True)
+
+    def declared(function: Callable) -> Kernel:
+        signature = (result, *arguments)
+        return Kernel(function, signature, nogil=True, fastmath=reorders, cache=True)
+
+    return declared
 
 
-def inline(function: Callable) -> Callable:
+def inline(function: Callable) -> Kernel:
     """Decorator: a piece of compiled functions of the same file, compiled into each that calls
     it.
     """
-    return njit(nogil=True, fastmath=True, error_model="numpy")(function)
+    return Kernel(function, None, nogil=True, fastmath=True, error_model="numpy")
+
+
+def _signature(declared: tuple[Any, ...]) -> Any:
+    from numba import from_dtype, types
+
+    def kind(named: str | np.dtype) -> Any:
+        return getattr(types, named) if isinstance(named, str) else from_dtype(named)
+
+    result, *arguments = declared
+    given = [
+        types.Array(kind(each.kind), each.dimensions, "C", readonly=each.readonly)
+        if isinstance(each, Array)
+        else kind(each)
+        for each in arguments
+    ]
+    return (types.void if result is None else kind(result))(*given)

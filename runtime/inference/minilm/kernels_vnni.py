@@ -49,7 +49,7 @@ from runtime.inference.tiles import (
     tile_of,
 )
 from runtime.limits import EMBEDDED_TOKENS_MAX
-from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array, records
+from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array
 
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
@@ -382,7 +382,7 @@ def _pool(hidden, vector):
 
 
 @kernel(
-    in_array(records(MODEL)),
+    in_array(MODEL),
     in_array(INT64),
     in_array(INT64),
     out_array(FLOAT32, 3),

@@ -41,7 +41,7 @@ def refusal(capsys, *arguments: str) -> str:
     ("module", "heavy"),
     [
         ("runtime.cli", "numba runtime.cluster.actors serve_app ray mcp openai"),
-        ("serve_app", "ray mcp mcp_types openai scipy.optimize"),
+        ("serve_app", "ray mcp mcp_types openai numba scipy"),
     ],
 )
 def test_what_is_heavy_is_loaded_when_it_is_needed(module: str, heavy: str) -> None:
