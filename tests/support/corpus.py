@@ -1,4 +1,7 @@
-"""Files that tests make themselves, one of each format, with what is to be read in them."""
+"""Files that tests make themselves, one of each format, with what is to be read in them.
+
+What writes a format is loaded when it is needed: every worker lists all tests, and few write files.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
-from docx import Document
-from docx.enum.text import WD_BREAK
-from fpdf import FPDF
-from openpyxl import Workbook
-from PIL import Image, ImageDraw
-from pptx import Presentation
-from pptx.util import Inches
 
 from tests.support import sounds
 
@@ -114,6 +109,8 @@ def long_pdf(pages: int, sentences: int = 30) -> bytes:
 
 
 def encrypted_pdf() -> bytes:
+    from fpdf import FPDF
+
     made = FPDF()
     made.set_encryption(owner_password="owner", user_password="user")
     made.add_page()
@@ -123,6 +120,8 @@ def encrypted_pdf() -> bytes:
 
 
 def picture(text: str = "INVOICE 4711", kind: str = "PNG") -> bytes:
+    from PIL import Image, ImageDraw
+
     image = Image.new("RGB", (640, 200), "white")
     ImageDraw.Draw(image).text((40, 80), text, fill="black")
     out = io.BytesIO()
@@ -131,6 +130,8 @@ def picture(text: str = "INVOICE 4711", kind: str = "PNG") -> bytes:
 
 
 def scanned_pdf(pages: int = 2) -> bytes:
+    from fpdf import FPDF
+
     made = FPDF()
     for number in range(1, pages + 1):
         made.add_page()
@@ -147,6 +148,9 @@ def claiming_pdf(pages: int) -> bytes:
 
 
 def docx() -> bytes:
+    from docx import Document
+    from docx.enum.text import WD_BREAK
+
     made = Document()
     made.core_properties.title = "Harbour handbook"
     made.add_heading("Opening hours", 1)
@@ -162,6 +166,9 @@ def docx() -> bytes:
 
 
 def pptx() -> bytes:
+    from pptx import Presentation
+    from pptx.util import Inches
+
     made = Presentation()
     first = made.slides.add_slide(made.slide_layouts[1])
     first.shapes.title.text = "Quarterly review"
@@ -177,6 +184,8 @@ def pptx() -> bytes:
 
 
 def xlsx() -> bytes:
+    from openpyxl import Workbook
+
     made = Workbook()
     made.active.title = "People"
     for row in (
@@ -290,6 +299,8 @@ def recording(samples: np.ndarray, extension: str) -> bytes:
     """Sound in one of the formats; those of films have a picture as well."""
     if extension == "wav":
         return sounds.wav(samples)
+    import av
+
     out = io.BytesIO()
     rate = 48_000
     samples = np.repeat(samples, rate // sounds.RATE)
@@ -370,6 +381,8 @@ Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 
 def film(extension: str, cues: list[tuple[float, float, str]]) -> bytes:
     """An MP4 or MOV with a picture and a track of timed text."""
+    import av
+
     out = io.BytesIO()
     with av.open(out, "w", format=extension) as container:
         picture, text = container.add_stream("mpeg4", rate=5), container.add_stream("mov_text")

@@ -10,7 +10,6 @@ from threading import Thread
 
 import httpx
 import pytest
-from moto.server import ThreadedMotoServer
 
 _NOT_PASSED_ON = {"host", "if-none-match", "connection"}
 _NOT_PASSED_BACK = {"connection", "transfer-encoding", "content-length", "date", "server"}
@@ -61,6 +60,8 @@ def s3_without_conditions() -> Iterator[str]:
 @contextmanager
 def _moto() -> Iterator[tuple[str, str]]:
     """-> (endpoint, a bucket of its own: all of a process are of one moto)"""
+    from moto.server import ThreadedMotoServer  # a web framework comes with it
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

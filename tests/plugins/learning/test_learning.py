@@ -6,11 +6,11 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
-from scipy import stats
 
 from plugins.learning.decision_store import (
     DECISION_RECORDS,
@@ -83,7 +83,7 @@ def test_evidence_moves_choices_and_recommendations(office: LearningHarness) -> 
 
 
 def test_an_action_never_tried_is_measured_by_the_range_of_the_others(
-    office: LearningHarness,
+    office: LearningHarness, stats: ModuleType
 ) -> None:
     """Where rewards run from −1 to 1, nothing known means 0 and not one half."""
     for _ in range(12):

