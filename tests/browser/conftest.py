@@ -12,13 +12,26 @@ import pytest
 from selenium import webdriver
 
 from tests.browser.person import WIDE, Person, chrome
+from tests.support.mailbox import Mailbox, mailbox
 from tests.support.served import Served, served
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def box() -> Iterator[Mailbox]:
+    """What the service mails."""
+    with mailbox() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory, box: Mailbox) -> Iterator[Served]:
     hooks = {"webhooks__allow_private_networks": True, "webhooks__backoff_seconds_min": 0.05}
-    settings = {"billing__default_tier": "pro", "shards__count": 2, **hooks}
+    mails = {
+        "auth__verify_email": True,
+        "mail__link": "https://memory.example.com/dashboard/mailed",
+        **box.settings,
+    }
+    settings = {"billing__default_tier": "pro", "shards__count": 2, **hooks, **mails}
     with served(tmp_path_factory.mktemp("browser") / "data", "local", **settings) as service:
         yield service
 

@@ -9,6 +9,19 @@ import httpx
 from tests.browser.person import NARROW, Person
 from tests.support.served import PASSWORD, Served
 
+# How many pixels of a chart have the colour of its first series.
+_DRAWN = """
+const canvas = document.querySelector(".chart canvas");
+const marker = document.querySelector(".chart .u-series:nth-child(2) .u-marker");
+if (!canvas || !marker) return 0;
+const [red, green, blue] = getComputedStyle(marker).borderColor.match(/[0-9]+/g).map(Number);
+const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+let found = 0;
+for (let at = 0; at < data.length; at += 4)
+    found += data[at] === red && data[at + 1] === green && data[at + 2] === blue;
+return found;
+"""
+
 
 def test_from_sign_up_over_a_key_to_a_memory_that_is_changed_and_deleted(
     visitor: Person, service: Served
@@ -174,6 +187,8 @@ def test_latency_has_each_operation_with_its_share_of_errors(ada: Person, servic
     ada.look_through(NARROW, "dark")
     ada.open("/latency")
     ada.see("95 of 100 within", "2 of the caller, 0 of the service")
+    # A single hour, to which no line leads, is seen as well.
+    ada.until(lambda: ada.browser.execute_script(_DRAWN), lambda: "nothing is drawn by the hour")
     shown = {row.text.split()[0]: row.text for row in ada.all("tbody tr")}
     assert "100%" in shown["memories.get"] and "0%" in shown["collections.list"]
     assert (ada.overflowing, ada.hindering) == ([], [])

@@ -48,6 +48,9 @@ async function draw(frame, { at, series, height, signal }) {
   });
 }
 
+// The places of values that no line leads to: each is a point.
+const alone = (values) => [...values.keys()].filter((at) => values[at] != null && values[at - 1] == null && values[at + 1] == null);
+
 function options(UPlot, frame, at, series, height) {
   // A canvas knows no variables: have the browser resolve them.
   const colour = (name) => {
@@ -91,7 +94,7 @@ function options(UPlot, frame, at, series, height) {
         stroke: colour(`--tone-${tone}`),
         fill: kind === "bars" ? colour(`--tone-${tone}`) : undefined,
         width: kind === "bars" ? 0 : 2,
-        points: { show: kind === "bars" ? false : undefined },
+        points: { show: kind !== "bars", filter: (_, index) => alone(series[index - 1].values) },
         paths: kind === "bars" ? UPlot.paths.bars({ size: [0.7, 40], radius: 0.1 }) : undefined,
         value: (_, value) => (value == null ? "–" : format(value)),
       })),

@@ -288,6 +288,52 @@ def test_the_named_fields_are_what_a_query_goes_by(store: BaseStore) -> None:
         assert store.search(("notes",), query=asked, limit=1)[0].key == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("meta.title", "harbour at dawn"),
+        ("meta.tags[*]", "watercolour"),
+        ("sections[*].paragraphs[*].text", "the third paragraph of the second section"),
+        ("revisions[-1].changes", "renamed the chapters"),
+        ("revisions[0].changes", "first draft"),
+    ],
+)
+def test_a_path_reaches_what_lies_deeper(store: BaseStore, path: str, asked: str) -> None:
+    value = {
+        "meta": {"title": "harbour at dawn", "tags": ["oil", "watercolour"]},
+        "sections": [
+            {"paragraphs": [{"text": "an opening"}]},
+            {"paragraphs": [{"text": "x"}, {"text": "the third paragraph of the second section"}]},
+        ],
+        "revisions": [{"changes": "first draft"}, {"changes": "renamed the chapters"}],
+    }
+    store.put(("notes",), "by path", value, index=[path])
+    store.put(("notes",), "other", value, index=["absent"])
+    (found,) = store.search(("notes",), query=asked, limit=1)
+    assert found.key == "by path" and found.score is not None
+
+
+def test_each_element_of_a_list_finds_the_item(store: BaseStore) -> None:
+    said = [
+        "Ada eats no nuts", "The train to Porto leaves at noon", "Jonas teaches the cello",
+        "The key is under the flowerpot", "The roof was mended in April",
+        "Mei works at Initech", "The dog is afraid of thunder", "Rent is due on Fridays",
+    ]  # fmt: skip
+    store.put(
+        ("notes",), "all", {"said": [{"text": text} for text in said]}, index=["said[*].text"]
+    )
+    for number in range(3):
+        store.put(("notes",), f"other {number}", {"text": f"Shop opening hours, list {number}"})
+    for text in said:
+        assert store.search(("notes",), query=text, limit=1)[0].key == "all", text
+
+
+def test_fields_that_an_item_lacks_are_passed_over(store: BaseStore) -> None:
+    store.put(("notes",), "k", {"text": "likes the violin"}, index=["absent", "text", "no.such[*]"])
+    (found,) = store.search(("notes",), query="likes the violin")
+    assert found.key == "k" and found.score is not None
+
+
 def test_an_item_without_its_fields_is_stored_all_the_same(store: BaseStore) -> None:
     store.put(("notes",), "k", {"text": "violin"}, index=["absent.field"])
     assert store.get(("notes",), "k").value == {"text": "violin"}
@@ -328,6 +374,10 @@ TREE = [
         ({"suffix": ("v1",)}, [("users", "ada", "v1"), ("users", "ben", "v1")]),
         ({"prefix": ("users", "*", "v1")}, [("users", "ada", "v1"), ("users", "ben", "v1")]),
         ({"suffix": ("b", "*")}, [("a", "b", "c"), ("a", "b", "f")]),
+        ({"prefix": ("users", "*")}, TREE[5:]),
+        ({"prefix": ("a", "b", "c", "*")}, []),
+        ({"prefix": ("a", "*", "f"), "suffix": ("c", "f")}, [("a", "c", "f")]),
+        ({"suffix": ("*", "v1"), "max_depth": 1}, [("users",)]),
         ({"prefix": ("users",), "suffix": ("v2",)}, [("users", "ben", "v2")]),
         ({"prefix": ("a", "b", "c", "x")}, []),
         ({"prefix": ("b",)}, []),
@@ -341,6 +391,35 @@ def test_namespaces_are_listed_in_order(
 ) -> None:
     store.batch([PutOp(namespace, "k", {"of": list(namespace)}) for namespace in reversed(TREE)])
     assert store.list_namespaces(**asked) == expected
+
+
+def test_a_hundred_namespaces_are_listed_unless_asked_for_more(store: BaseStore) -> None:
+    names = [("many", f"{number:03}") for number in range(120)]
+    store.batch([PutOp(namespace, "k", {"of": list(namespace)}) for namespace in names])
+    assert store.list_namespaces() == names[:100]
+    assert store.list_namespaces(offset=100) == names[100:]
+    assert store.list_namespaces(limit=1_000) == names
+
+
+def test_an_operation_may_have_any_conditions(store: BaseStore) -> None:
+    store.batch([PutOp(namespace, "k", {"of": list(namespace)}) for namespace in TREE])
+    users = MatchCondition("prefix", ("users",))
+    listed = store.batch(
+        [
+            ListNamespacesOp(),
+            ListNamespacesOp((users,)),
+            ListNamespacesOp((users, MatchCondition("suffix", ("v1",)))),
+            ListNamespacesOp((users, MatchCondition("prefix", ("*", "ben")))),
+            ListNamespacesOp((users,), max_depth=2, limit=1, offset=1),
+        ]
+    )
+    assert listed == [
+        TREE,
+        TREE[5:],
+        [("users", "ada", "v1"), ("users", "ben", "v1")],
+        [("users", "ben", "v1"), ("users", "ben", "v2")],
+        [("users", "ben")],
+    ]
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -400,10 +479,30 @@ def test_the_async_methods_do_the_same(store: BaseStore) -> None:
         assert await store.alist_namespaces(prefix=("users",)) == [ADA]
         (item, missing) = await store.abatch([GetOp(ADA, "n1"), GetOp(ADA, "n9")])
         assert item.value == {"n": 1} and missing is None
+        pages = [await store.asearch(ADA, limit=4, offset=at) for at in (0, 4)]
+        assert [len(page) for page in pages] == [4, 2]
+        assert keys(await store.asearch(ADA, filter={"n": {"$eq": 1}})) == {"n1"}
+        await store.aput(ADA, "secret", {"text": "eats no nuts"}, index=False)
+        await store.aput(ADA, "named", {"a": "violin", "b": "cello"}, index=["b"])
+        unranked = await store.asearch(ADA, query="nuts")
+        assert [item.score for item in unranked if item.key == "secret"] == [None]
+        assert (await store.asearch(ADA, query="cello", limit=1))[0].key == "named"
+        asked = {"suffix": ("ada",), "max_depth": 1, "limit": 5, "offset": 0}
+        assert await store.alist_namespaces(**asked) == [("users",)]
         await store.adelete(ADA, "food")
         assert await store.aget(ADA, "food") is None
-        with pytest.raises(Invalid):
-            await store.aput(("a.b",), "k", {})
+        for refused in (
+            store.aput(("a.b",), "k", {}),
+            store.aput((), "k", {}),
+            store.aput(("langgraph",), "k", {}),
+            store.aget(("",), "k"),
+            store.adelete((7,), "k"),  # type: ignore[arg-type]
+            store.asearch(("a.b",)),
+            store.alist_namespaces(prefix=("a.b",)),
+            store.alist_namespaces(suffix=("",)),
+        ):
+            with pytest.raises(Invalid):
+                await refused
 
     asyncio.run(story())
     asyncio.run(store.aput(ADA, "again", {"n": 1}))  # in another loop

@@ -12,7 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langgraph.store.base import Item, PutOp, SearchOp
+from langgraph.store.base import (
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    SearchOp,
+)
 from mneme_client import Mneme, errors
 from mneme_langgraph import MnemeStore
 
@@ -128,10 +137,51 @@ def test_the_configuration_has_defaults_for_ttls(
     store.search(ADA)
     assert expiry("k") == before
     store.get(ADA, "k", refresh_ttl=True)
-    assert expiry("k") > before
+    after = expiry("k")
+    assert after > before
+    store.search(ADA, refresh_ttl=True)
+    assert expiry("k") > after
     store.put(ADA, "forever", {"n": 1}, ttl=None)
     assert expiry("forever") is None
     assert store.supports_ttl
+
+
+def test_ttls_are_the_same_awaited(mneme: MnemeStore, expiry: Expiry) -> None:
+    async def story() -> None:
+        await mneme.aput(ADA, "k", {"text": "violin"}, ttl=DAY_MINUTES)
+        at = [expiry("k")]
+        await mneme.aget(ADA, "k", refresh_ttl=False)
+        await mneme.asearch(ADA, refresh_ttl=False)
+        assert expiry("k") == at[0]
+        await mneme.aget(ADA, "k")
+        at.append(expiry("k"))
+        await mneme.asearch(ADA, query="violin")
+        at.append(expiry("k"))
+        await mneme.abatch([GetOp(ADA, "k", refresh_ttl=False), SearchOp(ADA)])
+        at.append(expiry("k"))
+        assert None not in at and at == sorted(set(at), key=str)
+        await mneme.aput(ADA, "k", {"text": "violin"})
+        assert expiry("k") is None
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        GetOp(("a.b",), "k"),
+        PutOp(("a.b",), "k", {"n": 1}),
+        SearchOp(("a.b",)),
+        ListNamespacesOp((MatchCondition("prefix", ("a.b",)),)),
+    ],
+    ids=lambda op: type(op).__name__,
+)
+def test_a_batch_with_a_label_that_is_none_does_nothing(mneme: MnemeStore, op: Op) -> None:
+    with pytest.raises(InvalidNamespaceError):
+        mneme.batch([PutOp(ADA, "k", {"n": 1}), op])
+    with pytest.raises(InvalidNamespaceError):
+        asyncio.run(mneme.abatch([PutOp(ADA, "k", {"n": 1}), op]))
+    assert mneme.list_namespaces() == []
 
 
 def test_a_refresh_never_undoes_a_put(mneme: MnemeStore) -> None:

@@ -262,8 +262,13 @@ export class Drawing {
     if (!width || !height) return;
     const ratio = devicePixelRatio || 1;
     [this.canvas.width, this.canvas.height] = [width * ratio, height * ratio];
+    const before = this.#size;
     this.#size = { width, height };
     if (this.#follows) this.#fitNow();
+    else if (before.width) {
+      this.#view.x += (width - before.width) / 2; // what was in the middle stays there
+      this.#view.y += (height - before.height) / 2;
+    }
     this.#paintSoon();
   }
 
