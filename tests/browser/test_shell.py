@@ -26,8 +26,9 @@ def test_every_view_fits_its_window_with_nothing_in_it(
     ada: Person, size: tuple[int, int], theme: str
 ) -> None:
     ada.look_through(size, theme)
+    ada.open()
     for path in VIEWS:
-        ada.open(path)
+        ada.go(path)
         assert ada.overflowing == [], path
         if (size, theme) in CHECKED:
             assert ada.hindering == [], path
@@ -41,7 +42,7 @@ def test_every_view_says_what_went_wrong_and_tries_again(ada: Person) -> None:
         if path in ("/operator", "/mailed"):
             continue  # they ask for something first, and call nothing before
         with ada.without("*/dashboard/api/*"):
-            ada.open(path)
+            ada.go(path)
             ada.see("That did not work", "The service cannot be reached.")
         for again in ada.all(".failure button"):
             ada.browser.execute_script("arguments[0].click()", again)
