@@ -26,6 +26,7 @@ from runtime.api.checks import (
     Finding,
     IndexEntries,
     Readable,
+    Repair,
     delete,
     last_ordinal,
     named,
@@ -36,7 +37,7 @@ from runtime.api.operation import NOBODY, Call, Principal
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext
 from runtime.limits import FINDINGS_PER_ACCOUNT_MAX, REPAIR_ATTEMPTS_MAX
 from runtime.shard import idempotency
-from storage.store import Reader, Rebuild, Scope, StoreError, Transaction
+from storage.store import Part, Reader, Rebuild, Scope, StoreError, Transaction
 
 SlotCheck = Callable[[SlotReadContext], Iterable[Finding]]
 
@@ -112,17 +113,22 @@ def rebuilding(environment: Environment) -> dict[str, Rebuild]:
     }
 
 
-def _rebuild(
-    environment: Environment, check: Check, transaction: Transaction, scope: Scope
-) -> None:
+def _rebuild(environment: Environment, check: Check, reader: Reader, scope: Scope) -> list[Part]:
     account = Account(scope.slot, scope.tenant)
-    identified = _identified(transaction, account)
-    if account.number and identified is not None:
-        principal, whole = identified
-        ctx = WriteContext(transaction, whole, verification_call(account), environment, principal)
-        for finding in list(check(ctx)):
-            if finding.repair is not None:
-                finding.repair(ctx)
+    identified = _identified(reader, account)
+    if not account.number or identified is None:
+        return []
+    principal, whole = identified
+    given = (whole, verification_call(account), environment, principal)
+
+    def part(repair: Repair, transaction: Transaction) -> None:
+        repair(WriteContext(transaction, *given))
+
+    return [
+        partial(part, finding.repair)
+        for finding in check(ReadContext(reader, *given))
+        if finding.repair is not None
+    ]
 
 
 def verification_call(account: Account, now_ms: int | None = None) -> Call:

@@ -65,9 +65,9 @@ class BitmapIndex(Index):
             raise ValueError(f"index {self.name!r} has no field {min(unknown)!r}")
         key, kept = (
             ("field", "value", "chunk"),
-            dict.fromkeys(range(2, self.version), lambda rows, secret: None),
+            dict.fromkeys(range(2, self.version), lambda rows, key, secret: None),
         )
-        reshape = {1: lambda rows, secret: _digest_values(self, rows, secret), **kept}
+        reshape = {1: lambda rows, key, secret: _digest_value(self, rows, key, secret), **kept}
         object.__setattr__(
             self,
             "tables",
@@ -281,18 +281,20 @@ def _prefix_digests(secret: bytes, field: str, text: str) -> list[StoredValue]:
     ]
 
 
-def _digest_values(index: BitmapIndex, rows: BoundTable[bytes], secret: bytes) -> None:
-    """From version 1, in which every text stood in its key, to version 2, for one tenant."""
+def _digest_value(
+    index: BitmapIndex, rows: BoundTable[bytes], key: tuple[Any, ...], secret: bytes
+) -> None:
+    """From version 1, in which every text stood in its key, to version 2."""
     # Long texts were kept shortened, which is how they are digested too.
-    for name, value, chunk in list(rows.keys()):
-        if isinstance(value, str) and name not in index.plain:
-            moved = BitMap.deserialize(rows.get_raw(name, value, chunk) or b"")
-            rows.delete(name, value, chunk)
-            beginnings = _prefix_digests(secret, name, value) if name in index.prefixed else []
-            for place in (_digest(secret, name, value), *beginnings):
-                known = rows.get_raw(name, place, chunk)
-                joined = moved if known is None else moved | BitMap.deserialize(known)
-                rows.put_raw((name, place, chunk), joined.serialize())
+    name, value, chunk = key
+    if isinstance(value, str) and name not in index.plain:
+        moved = BitMap.deserialize(rows.get_raw(*key) or b"")
+        rows.delete(*key)
+        beginnings = _prefix_digests(secret, name, value) if name in index.prefixed else []
+        for place in (_digest(secret, name, value), *beginnings):
+            known = rows.get_raw(name, place, chunk)
+            joined = moved if known is None else moved | BitMap.deserialize(known)
+            rows.put_raw((name, place, chunk), joined.serialize())
 
 
 def _union(chunks: Iterable[bytes]) -> BitMap:

@@ -61,7 +61,17 @@ from storage.store.keycode import encode as encode_key
 from storage.store.keyring import KEYS_FILE, Keyring, KeyShredded, shredded_scope, write_records
 from storage.store.meter import Meter
 from storage.store.resident import ResidentCache
-from storage.store.schema import Changes, Committed, Identity, Migration, Rebuild, Row, Scope, Table
+from storage.store.schema import (
+    Changes,
+    Committed,
+    Identity,
+    Migration,
+    Part,
+    Rebuild,
+    Row,
+    Scope,
+    Table,
+)
 from storage.store.sealed_file import seal_file, unseal_file
 from storage.store.shape import shape_of
 from storage.store.slot_rows import Comparison, Digest, Piece, Span
@@ -92,6 +102,7 @@ __all__ = [
     "Meter",
     "Migration",
     "OpenStore",
+    "Part",
     "Piece",
     "Reader",
     "Rebuild",

@@ -42,12 +42,14 @@ class Source(Protocol):
     inner     the LMDB transaction, on the database of rows
     writable  whether rows may change under a scan
     dirty     set by what stores something
+    stored_bytes  of rows that were put
     changes   where changes are noted, if anybody wants to know them
     """
 
     inner: lmdb.Transaction[bytes]
     writable: bool
     dirty: bool
+    stored_bytes: int
     changes: Changes | None
 
     def fault(self, error: lmdb.Error) -> StoreError:
@@ -137,6 +139,7 @@ class BoundTable(Generic[Row]):
         except lmdb.Error as error:
             raise self._source.fault(error) from error
         self._source.dirty = True
+        self._source.stored_bytes += len(raw)
         if self._source.changes is not None:
             self._source.changes[physical] = raw
 

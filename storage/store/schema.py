@@ -21,9 +21,13 @@ T = TypeVar("T")
 Changes = dict[bytes, bytes | None]  # physical key -> stored bytes, None where it was deleted
 Place = tuple[bytes, bool]  # of a table: the code in its keys, and whether its rows are sealed
 Migration = Callable[[Any], Any]
+Reshape = Callable[[Any, tuple[Any, ...], bytes], None]
+Part = Callable[
+    [Any], None
+]  # (Transaction) -> makes some rows of a derived table what they must be
 Rebuild = Callable[
-    [Any, "Scope"], None
-]  # (Transaction, scope) -> makes the rows of a derived table again, of that tenant
+    [Any, "Scope"], Iterable[Part]
+]  # (Reader, scope) -> all that is to be done to the tenant's rows of a derived table, in any order
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,11 @@ class Table(Generic[Row]):
              seals the row
     stamped  whether a row begins with the sequence of the commit that put it, 8 bytes little
              endian, which counts in this store only
-    reshape  from version -> function(rows, secret) that rewrites all rows of one tenant when the
-             layout of keys changes; `rows` is the BoundTable, `secret` the tenant's Reader.secret.
-             It takes the place of that version's migration
+    reshape  from version -> function(rows, key, secret) that puts other rows in the place of the
+             one under `key`, when the layout of keys changes; `rows` is the tenant's BoundTable,
+             `secret` its Reader.secret. It is given the rows in turn, those that it puts further
+             along as well, and leaves what is as it is to be. It takes the place of that version's
+             migration
     """
 
     name: str
@@ -85,9 +91,7 @@ class Table(Generic[Row]):
     sealed_from: int = 0
     owner: str = ""
     stamped: bool = False
-    reshape: Mapping[int, Callable[[Any, bytes], None]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    reshape: Mapping[int, Reshape] = field(default_factory=dict, compare=False, repr=False)
     encode: Callable[[Row], bytes] = field(init=False, compare=False, repr=False)
     decode: Callable[[bytes], Row] = field(init=False, compare=False, repr=False)
 

@@ -6,6 +6,7 @@ What it promises stands in storage/store/__init__.py.
 from __future__ import annotations
 
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from storage.store.schema import (
     Committed,
     Identity,
     Migration,
+    Part,
     Rebuild,
     Scope,
     StoredTable,
@@ -252,11 +254,10 @@ class Store(OpenStore):
     def _rebuild(self, tables: Iterable[Table], rebuild: Mapping[str, Rebuild]) -> None:
         """Make again what large tables have that derives from others, in bounded transactions."""
         for table in is_rebuilding(self.environment, tables):
-            remake = rebuild.get(table.name)
-            while remake is not None and (
-                self.write(lambda inner, of=(table, remake): rebuild_some(inner, *of)).result
-            ):
-                pass
+            if table.name in rebuild:
+                given = (table, rebuild[table.name], deque[Part]())
+                while self.write(lambda inner, given=given: rebuild_some(inner, *given)).result:
+                    pass
 
     def _seal(self, table: Table, before: StoredTable, after: StoredTable) -> None:
         """Seal the rows of a table that were stored open, in bounded transactions."""

@@ -62,6 +62,7 @@ class Reader:
 
     writable = False
     dirty = False
+    stored_bytes = 0
     changes: Changes | None = None  # of a transaction so far, where the log wants to know them
 
     def __init__(self, store: OpenStore, inner: lmdb.Transaction[bytes]):
@@ -184,6 +185,7 @@ class Transaction(Reader):
         self.notes: list[tuple[str, Scope, Any]] = []
         self._root = root or self
         self.dirty = False  # whether anything was stored
+        self.stored_bytes = 0  # of rows, children aside
         self.failure: StoreError | None = None  # what dooms the whole write; kept by the root
 
     @property

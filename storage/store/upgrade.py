@@ -12,24 +12,25 @@ opens what is half taken over.
     migrating   rows are rewritten, and are too many for one transaction: before it, so that what is
                 made again from them reads them as they are declared. The store is of the old format
                 and the table of the new version; `migrating:<name>` has what it was before. All
-                rows are tried first, so that a migration that fails changes nothing. Where all
-                rows of a tenant are rewritten together (`Table.reshape`), a step is whole tenants
-    rebuilding  rows are made again from others, and are many: after it, whole tenants at a time.
-                `rebuilding:<name>` says up to which
+                rows are tried first, so that a migration that fails changes nothing. Where other
+                rows take their place (`Table.reshape`), each such version takes one more pass;
+                `reshaped:<name>` has its number, and the last row
+    rebuilding  rows are made again from others, and are many: after it. `rebuilding:<name>` has the
+                last tenant all of whose rows are; of the next one only what is wrong is made again
 
 Where rows had to be sealed, the data file is then replaced by a compacted copy, since freed pages
 would keep what was there before; until that copy is in place, each start begins with it.
 
 The database `meta` holds one entry `table:<name>` for each table, the store's `identity`,
-`sealing:<name>` and `migrated:<name>` with the physical key of the last row, or what those of the
-last tenant begin with, that was taken over while a table's rows are, and `rewrite` while a copy is
-due.
+`sealing:<name>` and `migrated:<name>` with the physical key of the last row that was taken over
+while a table's rows are, and `rewrite` while a copy is due.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,10 @@ from storage.store.keycode import decode as decode_key
 from storage.store.schema import (
     Identity,
     Migration,
+    Part,
     Place,
     Rebuild,
+    Reshape,
     Scope,
     StoredTable,
     Table,
@@ -60,7 +63,7 @@ log = logging.getLogger("mneme.store")
 SEALED_STEP_BYTES = MIGRATED_STEP_BYTES = 8 << 20  # of rows, in one transaction
 
 _REWRITE, _SEALING, _TABLE_PREFIX = b"rewrite", b"sealing:", b"table:"
-_MIGRATING, _MIGRATED = b"migrating:", b"migrated:"
+_MIGRATING, _MIGRATED, _RESHAPED = b"migrating:", b"migrated:", b"reshaped:"
 _REBUILDING = b"rebuilding:"
 
 
@@ -134,7 +137,8 @@ def bring_up(
         before = stored.get(table.name)
         if before is not None and before.version < entry.version and table.name in rebuild:
             for scope in [scope for scope in transaction.scopes() if scope.tenant]:
-                rebuild[table.name](transaction, scope)
+                for part in list(rebuild[table.name](transaction, scope)):
+                    part(transaction)
     if identity != transaction.store.identity:
         transaction.put_meta(IDENTITY, msgspec.json.encode(identity))
 
@@ -220,22 +224,24 @@ def migrate_some(
         transaction.put_meta(_TABLE_PREFIX + name, msgspec.msgpack.encode(after))
         if is_rebuilt:
             transaction.put_meta(_REBUILDING + name, b"")
-    if _reshapes(table, before, after):
-        return _by_tenants(
-            transaction,
-            table,
-            _MIGRATED + name,
-            lambda scope: _bring_over(transaction, table, scope, before, after, migrations),
-        )
+    reshapes, reshaped = _reshapes(table, before, after), transaction.get_meta(_RESHAPED + name)
+    if reshaped is not None:
+        return _reshape_some(transaction, table, _place(after), reshapes, reshaped)
     rewrite, steps = upgrade(table, before.version, migrations), (_place(before), _place(after))
-    return _rewrite_some(transaction, table, _MIGRATED + name, steps, rewrite, MIGRATED_STEP_BYTES)
+    if _rewrite_some(
+        transaction, table, _MIGRATED + name, steps, rewrite, MIGRATED_STEP_BYTES
+    ):  # fmt: skip
+        return True
+    if reshapes:
+        transaction.put_meta(_RESHAPED + name, bytes(1))
+    return bool(reshapes)
 
 
 def end_migrating(
     transaction: Transaction, table: Table, before: StoredTable, after: StoredTable
 ) -> None:
     """All rows of the table are rewritten: it is what is declared."""
-    for mark in (_MIGRATING, _MIGRATED):
+    for mark in (_MIGRATING, _MIGRATED, _RESHAPED):
         transaction.delete_meta(mark + table.name.encode())
     if after.sealed and not before.sealed:
         transaction.put_meta(_REWRITE, b"")
@@ -251,20 +257,29 @@ def is_rebuilding(environment: Environment, tables: Iterable[Table]) -> list[Tab
         ]
 
 
-def rebuild_some(transaction: Transaction, table: Table, rebuild: Rebuild) -> bool:
-    """Make the rows of the next tenants again; -> whether there may be more of them."""
+def rebuild_some(
+    transaction: Transaction, table: Table, rebuild: Rebuild, left: deque[Part]
+) -> bool:
+    """Make the next MIGRATED_STEP_BYTES of a table's rows again; -> whether there may be more.
 
-    def remake(scope: Scope) -> int:
-        if not scope.tenant:
-            return 0
-        rebuild(transaction, scope)
-        return sum(len(raw) for _, raw in transaction.bind(table, scope).items())
-
+    left  what is still to be done to the rows of one tenant, for the next call; empty at first
+    """
     mark = _REBUILDING + table.name.encode()
-    if _by_tenants(transaction, table, mark, remake):
-        return True
+    for scope in _scopes(transaction, table, _behind(transaction.get_meta(mark))):
+        if not left and scope.tenant:
+            left.extend(rebuild(transaction, scope))
+        while left:
+            if transaction.stored_bytes >= MIGRATED_STEP_BYTES:
+                return True
+            left.popleft()(transaction)
+        transaction.put_meta(mark, scope.prefix)
     transaction.delete_meta(mark)
     return False
+
+
+def _behind(done: bytes | None) -> bytes:
+    """Where the keys begin of whoever comes after the tenant that is done."""
+    return (int.from_bytes(done, "big") + 1).to_bytes(SCOPE_BYTES, "big") if done else b"\0"
 
 
 def rewrite_if_asked(environment: Environment) -> None:
@@ -322,25 +337,31 @@ def _rewrite_some(
     return False
 
 
-def _by_tenants(
-    transaction: Transaction, table: Table, mark: bytes, bring: Callable[[Scope], int]
+def _reshape_some(
+    transaction: Transaction, table: Table, place: Place, reshapes: Sequence[Reshape], mark: bytes
 ) -> bool:
-    """Bring the next tenants over, behind the mark, until MIGRATED_STEP_BYTES of their rows are;
-    -> whether there may be more of them. bring: one of them; -> bytes of its rows
+    """Reshape the next rows of a table, behind the mark; -> whether there may be more of them.
+
+    mark  which of the passes it is, and the physical key of the last row
     """
-    done, size = transaction.get_meta(mark), 0
-    low = b"\0" if not done else (int.from_bytes(done, "big") + 1).to_bytes(SCOPE_BYTES, "big")
-    for scope in _scopes(transaction, table, low):
-        size += bring(scope)
-        if size >= MIGRATED_STEP_BYTES:
-            transaction.put_meta(mark, scope.prefix)
-            return True
-    return False
+    name, number, done, size = _RESHAPED + table.name.encode(), mark[0], mark[1:], 0
+    for scope in _scopes(transaction, table, done[:SCOPE_BYTES] or b"\0"):
+        if transaction.is_shredded(scope):
+            continue
+        rows, secret = transaction.bind_at(table, scope, place), transaction.secret(scope)
+        after = decode_key(done[PREFIX_BYTES:]) if done.startswith(scope.prefix) else None
+        for physical, raw in rows.items(after):
+            reshapes[number](rows, decode_key(physical[PREFIX_BYTES:]), secret)
+            size += len(raw)
+            if size + transaction.stored_bytes >= MIGRATED_STEP_BYTES:
+                transaction.put_meta(name, bytes([number]) + physical)
+                return True
+    if number + 1 < len(reshapes):
+        transaction.put_meta(name, bytes([number + 1]))
+    return number + 1 < len(reshapes)
 
 
-def _reshapes(
-    table: Table, before: StoredTable, after: StoredTable
-) -> list[Callable[[Any, bytes], None]]:
+def _reshapes(table: Table, before: StoredTable, after: StoredTable) -> list[Reshape]:
     return [
         table.reshape[version]
         for version in range(before.version, after.version)
@@ -355,20 +376,19 @@ def _bring_over(
     before: StoredTable,
     after: StoredTable,
     migrations: Mapping[tuple[str, int], Migration],
-) -> int:
-    """Bring a scope's rows from how they are stored to how they are declared; -> their bytes."""
-    rewrite, size = upgrade(table, before.version, migrations), 0
+) -> None:
+    """Bring a scope's rows from how they are stored to how they are declared."""
+    rewrite = upgrade(table, before.version, migrations)
     old = transaction.bind_at(table, scope, _place(before))
     new = transaction.bind_at(table, scope, _place(after))
     if transaction.is_shredded(scope):  # an erasure's rest, which nobody can want
         old.delete_prefix()
-        return 0
+        return
     for physical, raw in old.items():
         new.put_raw(decode_key(physical[PREFIX_BYTES:]), rewrite(raw))
-        size += len(raw)
     for reshape in _reshapes(table, before, after):
-        reshape(new, transaction.secret(scope))
-    return size
+        for physical, _ in new.items():
+            reshape(new, decode_key(physical[PREFIX_BYTES:]), transaction.secret(scope))
 
 
 def _migrate(

@@ -4,7 +4,9 @@ an earlier start was broken off.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +174,10 @@ def test_what_derives_from_them_is_made_of_the_new_rows(
     broken_off_after(2, monkeypatch, kept)
     derived, seen = replace(DERIVED, version=2), []
 
-    def remake(transaction: Any, scope: Scope) -> None:
+    def remake(reader: Any, scope: Scope) -> list[Any]:
         if scope == BOB:
-            seen.extend(raw for _, raw in transaction.bind(SECOND, BOB).scan())
+            seen.extend(raw for _, raw in reader.bind(SECOND, BOB).scan())
+        return []
 
     store = open_store(
         kept,
@@ -190,21 +193,28 @@ def test_what_derives_from_them_is_made_of_the_new_rows(
 
 
 class Remade:
-    """Makes `lengths` anew, of each tenant once, and may be broken off."""
+    """Makes `lengths` anew, and may be broken off after so many rows. asked: for which tenants;
+    rows: how many were made
+    """
 
-    def __init__(self, scopes_max: int = 1_000):
-        self.scopes_max, self.done = scopes_max, list[Scope]()
+    def __init__(self, rows_max: int = 1_000):
+        self.rows_max, self.rows, self.asked = rows_max, 0, list[Scope]()
 
-    def __call__(self, transaction: Any, scope: Scope) -> None:
-        if len(self.done) == self.scopes_max:
+    def __call__(self, reader: Any, scope: Scope) -> Iterator[Callable[[Any], None]]:
+        self.asked.append(scope)
+        for key, raw in reader.bind(FIRST, scope).scan():
+            length = b"%d" % len(raw) * 20
+            if reader.bind(LENGTHS, scope).get(*key) != length:
+                yield partial(self._make, scope, key, length)
+
+    def _make(self, scope: Scope, key: Any, length: bytes, transaction: Any) -> None:
+        if self.rows == self.rows_max:
             raise PowerFailure
-        self.done.append(scope)
-        rows = transaction.bind(LENGTHS, scope)
-        for key, raw in transaction.bind(FIRST, scope).scan():
-            rows.put(key, b"%d" % len(raw) * 20)
+        self.rows += 1
+        transaction.bind(LENGTHS, scope).put(key, length)
 
 
-LENGTHS = replace(DERIVED, version=2, reshape={1: lambda rows, secret: rows.delete_prefix()})
+LENGTHS = replace(DERIVED, version=2, reshape={1: lambda rows, key, secret: rows.delete(*key)})
 REMADE = {place: b"%d" % len(raw) * 20 for place, raw in ROWS.items()}
 
 
@@ -229,27 +239,38 @@ def derived(kept: Path) -> Path:
     return kept
 
 
-def test_a_large_table_that_derives_from_others_is_made_again_some_tenants_at_a_time(
-    derived: Path,
+def test_a_large_table_that_derives_from_others_is_made_again_some_rows_at_a_time(
+    derived: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    steps = []
+
+    def counted(transaction: Any, *given: Any) -> bool:
+        is_more = upgrade.rebuild_some(transaction, *given)
+        steps.append(transaction.stored_bytes)
+        return is_more
+
+    monkeypatch.setattr(opening, "rebuild_some", counted)
     remake = Remade()
     store = rebuilt(derived, remake)
     before = store.sequence
     assert rows_of(store, LENGTHS) == REMADE
     store.close()
-    assert len(remake.done) == len(set(remake.done)) >= 3
+    assert remake.rows == len(REMADE) and len(remake.asked) == len(set(remake.asked)) >= 3
+    row = max(map(len, REMADE.values()))
+    assert len(steps) > len(remake.asked) and max(steps) < STEP_BYTES + row
     again = Remade()
     store = rebuilt(derived, again)
-    assert (again.done, store.sequence) == ([], before), "once is enough"
+    assert (again.asked, store.sequence) == ([], before), "once is enough"
     store.close()
 
 
 def test_a_start_that_is_broken_off_while_it_makes_rows_again_is_made_up_for(
     derived: Path,
 ) -> None:
-    done: list[Scope] = []
-    for scopes_max in (0, 1, 0, 1):
-        remake = Remade(scopes_max)
+    done, row, account = 0, max(map(len, REMADE.values())), len(REMADE) // 3
+    assert account * row > 2 * STEP_BYTES, "no account goes in one transaction"
+    for rows_max in (0, account - 1, 3, account):
+        remake = Remade(rows_max)
         with pytest.raises(PowerFailure):
             rebuilt(derived, remake)
         with pytest.raises(StoreMismatch):
@@ -258,12 +279,62 @@ def test_a_start_that_is_broken_off_while_it_makes_rows_again_is_made_up_for(
             )
         with pytest.raises(StoreTooNew):
             open_store(derived, [FIRST, DERIVED], create=False, service_key=SERVICE_KEY)
-        done += remake.done
+        done += remake.rows
     rest = Remade()
     store = rebuilt(derived, rest)
     assert rows_of(store, LENGTHS) == REMADE
-    assert sorted(done + rest.done, key=str) == sorted({scope for scope, *_ in ROWS}, key=str)
+    again = done + rest.rows - len(REMADE)  # those of transactions that were broken off
+    assert 0 < again <= 4 * (STEP_BYTES // min(map(len, REMADE.values())) + 1)
     store.close()
+
+
+def halved(rows: Any, key: Any, secret: bytes) -> None:
+    """Two rows in the place of each that is whole, one of them before it."""
+    space, number = key
+    raw = rows.get(*key)
+    if number < 1_000 and not raw.endswith(b"!"):
+        rows.put((space, number), raw[::2] + b"!")
+        rows.put((space, number + 1_000), raw[1::2] + b"!")
+
+
+def bared(rows: Any, key: Any, secret: bytes) -> None:
+    rows.put(key, rows.get(*key).rstrip(b"!"))
+
+
+HALVED = replace(FIRST, version=4, reshape={1: halved, 3: bared})
+HALVES = {
+    (scope, space, number + further): (raw + b"+")[part::2]
+    for (scope, space, number), raw in ROWS.items()
+    for part, further in ((0, 0), (1, 1_000))
+}
+
+
+@pytest.mark.parametrize("breaks", [(), (1, 0, 2, 5, 7, 9, 10)], ids=["at once", "broken off"])
+def test_rows_of_one_account_that_take_the_place_of_others_do_so_some_at_a_time(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, breaks: tuple[int, ...]
+) -> None:
+    given = {"table": HALVED, "migrations": {("rows", 2): lambda raw: raw + b"+"}}
+    sizes: list[int] = []
+    done: list[int] = []
+
+    def counted(transaction: Any, *given: Any) -> bool:
+        if breaks and len(sizes) == sum(breaks[: len(done) + 1]):
+            done.append(len(sizes))
+            raise PowerFailure
+        is_more = upgrade.migrate_some(transaction, *given)
+        sizes.append(transaction.stored_bytes)
+        return is_more
+
+    monkeypatch.setattr(opening, "migrate_some", counted)
+    for _ in breaks:
+        with pytest.raises(PowerFailure):
+            migrated(kept, **given)
+    monkeypatch.setattr(opening, "migrate_some", counted if not breaks else upgrade.migrate_some)
+    store = migrated(kept, **given)
+    assert rows_of(store, HALVED) == HALVES
+    store.close()
+    row = max(map(len, ROWS.values()))
+    assert len(sizes) > 3 * SIZE // (2 * STEP_BYTES) and max(sizes) <= STEP_BYTES + 2 * row
 
 
 def test_rows_that_get_sealed_besides_are_rewritten_and_lie_open_nowhere(kept: Path) -> None:
