@@ -19,10 +19,11 @@ from tests.support import ROOT
 from tests.support.receivers import receiver
 from tests.support.served import PASSWORD, Served
 
-DASHBOARD = json.loads((ROOT / "configs/grafana-dashboard.json").read_text())
+MONITORING = ROOT / "runtime/cli/monitoring"
+DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text())
 RULES = [
     rule
-    for group in yaml.safe_load((ROOT / "configs/alerts.yaml").read_text())["groups"]
+    for group in yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"]
     for rule in group["rules"]
 ]
 OPERATIONS = (ROOT / "OPERATIONS.md").read_text()

@@ -132,5 +132,8 @@ def test_its_other_commands_need_no_checkout_either(program: Path, tmp_path: Pat
     assert run("--version").startswith("mneme ")
     assert "changes nothing" in run("upgrade-check", "--port", "9")
     assert "_shtab_mneme" in run("completion", "bash")
+    assert "prometheus --config.file=" in run("monitoring", "watched")
+    written = {path.name for path in (tmp_path / "watched").rglob("*") if path.is_file()}
+    assert {"prometheus.yml", "alerts.yaml", "mneme.json", "grafana.ini"} <= written
     where = "import runtime; print(runtime.__file__)"
     assert str(ROOT) not in run("-c", where, command=program.with_name("python"))

@@ -12,7 +12,6 @@ Written for this machine: paths are absolute, addresses those of loopback.
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 from pathlib import Path
@@ -24,6 +23,7 @@ import yaml
 from runtime.settings import Settings
 
 PROMETHEUS, GRAFANA = "http://127.0.0.1:9090", "http://127.0.0.1:3000"
+_HERE = Path(__file__).parent
 _DISCOVERY = "prom_metrics_service_discovery.json"  # which Ray keeps up to date
 _INI = """\
 [server]
@@ -49,18 +49,12 @@ def write(settings: Settings, directory: Path) -> list[str]:
     """Write the files into a directory, which is made where it is missing; -> what to do with them,
     line by line. Raises NothingToWrite, OSError.
     """
-    configs = Path(str(importlib.import_module("serve_app").__file__)).parent / "configs"
-    if not configs.is_dir():
-        raise NothingToWrite(
-            "The alert rules and the dashboard are in configs/ of a checkout, and this "
-            "installation has none: run the command there."
-        )
     directory = directory.absolute()
     provisioning, dashboards = directory / "grafana/provisioning", directory / "grafana/dashboards"
     for folder in (provisioning / "datasources", provisioning / "dashboards", dashboards):
         folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(configs / "alerts.yaml", directory / "alerts.yaml")
-    shutil.copyfile(configs / "grafana-dashboard.json", dashboards / "mneme.json")
+    shutil.copyfile(_HERE / "alerts.yaml", directory / "alerts.yaml")
+    shutil.copyfile(_HERE / "grafana-dashboard.json", dashboards / "mneme.json")
     ray = _ray_directory(settings)
     _put(directory / "prometheus.yml", _prometheus(settings, directory, ray))
     source = {"name": "Prometheus", "type": "prometheus", "url": PROMETHEUS, "isDefault": True}
