@@ -20,7 +20,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from plugins.collections import drop_again, is_dropped, miscounted, numbers_in_use
-from plugins.memories.features import COLUMNS, NOTHING, TextFeatures
+from plugins.memories.features import COLUMNS, NOTHING, TextFeatures, links
 from plugins.memories.indexing import analysed
 from plugins.memories.limits import TEXTS_VERIFIED_AT_ONCE_MAX
 from plugins.memories.rows import (
@@ -43,6 +43,7 @@ from plugins.memories.rows import (
 from plugins.memories.store import (
     entries_of,
     feature_record,
+    find_ordinal,
     index_again,
     is_readable,
     session_hash,
@@ -254,12 +255,19 @@ def _placed(raw: bytes) -> list[Any]:
 
 
 def _neighbours(ctx: ReadContext) -> dict[int, tuple[int, int]]:
-    """ordinal -> the ordinals before and after it in its session, in order of arrival."""
-    sessions: dict[int, list[int]] = {}
-    for row in _rows(ctx):
-        if session := session_hash(ctx, row):
-            sessions.setdefault(session, []).append(row.ordinal)
+    """ordinal -> the ordinals before and after it in its session, in order of arrival. One that
+    rests on another follows that and has nothing after it, in a session or not.
+    """
+    records, sessions = ctx.index(MEMORY_FEATURES), dict[int, list[int]]()
     found: dict[int, tuple[int, int]] = {}
+    for row in _rows(ctx):
+        if row.rests_on is not None:
+            turn = find_ordinal(ctx, row.rests_on)
+            # a link to what was removed since leads nowhere
+            last = links(records.get(row.ordinal))[0] if turn is None else turn
+            found[row.ordinal] = (last, NOTHING)
+        elif session := session_hash(ctx, row):
+            sessions.setdefault(session, []).append(row.ordinal)
     for members in sessions.values():
         before = dict((after, first) for first, after in pairwise(members))
         after = dict(pairwise(members))

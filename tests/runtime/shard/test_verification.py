@@ -75,6 +75,13 @@ class VerificationHarness:
         ).body["id"]
         ask("memories.update", {"content": "copper meadow, rewritten"}, who=self.me, id=kept)
         ask("auth.api_keys.create", {"name": "k"}, who=self.me)
+        for session in (None, "s"):  # each becomes a turn and the facts that rest on it
+            turn = {"role": "user", "content": "I live in Lisbon. My sister Ilse works at Siemens."}
+            ask(
+                "memories.process",
+                {"messages": [turn], "session_id": session, "user_id": session},
+                who=self.me,
+            )
         self.settle()
 
     def settle(self) -> None:
