@@ -1,9 +1,8 @@
-"""What README.md and docs/ show is true: each block of code runs, page by page in its order,
-against one real service, and prints what is printed there; each link leads to something.
+"""What the documents show is true: each block of code of README.md, docs/ and OPERATIONS.md runs,
+page by page in its order, against one real service, and prints what is printed there; each link
+leads to something. Those of the other documents run in the tests that ELSEWHERE names.
 
-The language of a fence says what it is: `bash` and `python` run; `output` is what the block before
-it prints; `json` and `yaml` are parsed; `text` is for reading. A block that cannot run here has
-`<!-- not run: REASON -->` in the line before it, and its reason in NOT_RUN.
+What the commands are that cannot run here is looked at in test_documented_commands.py.
 """
 
 from __future__ import annotations
@@ -13,85 +12,88 @@ import io
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
-import yaml
 
 import serve_app
-from runtime.cli import parser
 from runtime.cli.export_settings import with_table
+from runtime.serve.listening import HEALTH_PATH
 from runtime.settings import known_settings
 from runtime.signatures import headers
 from serve_app import Settings
 from tests.support import ROOT, upstream
+from tests.support.pages import DOCUMENTS, LANGUAGES, READ, Block, blocks, named, prose
 from tests.support.served import Served, served
 from tests.support.upstream import says
 
+# What mem0's get_all() returned: two memories, one that has expired, and what their graph says.
+_MEMORY = {"user_id": "ada", "categories": ["travel"], "updated_at": "2025-06-02T10:00:00Z"}
+OF_MEM0 = {
+    "results": [
+        {
+            **{"id": "m1", "memory": "Ada flies to Lisbon.", **_MEMORY, "hash": "1f0c"},
+            **{"created_at": "2025-06-01T10:00:00Z", "metadata": {"via": "chat"}},
+        },
+        {
+            **{"id": "m2", "memory": "Ada eats no nuts.", **_MEMORY, "hash": "9b2e"},
+            **{"created_at": "2025-06-02T10:00:00Z"},
+        },
+        {"id": "m3", "memory": "Ada is in Faro.", **_MEMORY, "expiration_date": "2025-06-20"},
+    ],
+    "relations": [{"source": "ada", "relationship": "flies_to", "target": "lisbon"}],
+}
 ADDRESS_PRINTED = "http://127.0.0.1:8000"
+KEYS = ("API_KEY", "MNEME_API_KEY")
 SECONDS_MAX = 60
 # reason -> blocks
 NOT_RUN = {
-    "a server in production, with secrets of its own": 1,
+    "a server in production, with secrets of its own": 2,
+    "account and invoice are yours": 1,
     "it starts the service that the other examples ask": 1,
     "it waits for requests; the receiver has a test of its own": 1,
     "it changes the installation": 1,
     "it changes the system": 1,
-    "it installs elsewhere": 1,
+    "it installs elsewhere": 3,
+    "it installs, and starts a service that needs a collector": 1,
     "it installs into the service; it has a test of its own": 2,
     "it needs Docker": 1,
+    "it needs Kubernetes": 1,
+    "it starts a service, and Ray's dashboard": 1,
+    "it starts the service twice; exchanges of secrets have tests of their own": 1,
     "several nodes": 2,
-    "the file is yours": 1,
     "the files are yours": 1,
     "the key is yours": 2,
     "the package mem0ai is not among what is installed here": 1,
 }
-READ = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OTHERS = [
-    *ROOT.glob("*.md"),
-    ROOT / "clients/python/README.md",
-    ROOT / "clients/typescript/README.md",
-    ROOT / "loadtests/RESULTS.md",
-]
-LINKING = sorted({*READ, *OTHERS, ROOT / "tests/PROMISES.md"})
-FENCED = re.compile(
-    r"(?:^<!-- not run: ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE
-)
+RUN_HERE = [*READ, ROOT / "OPERATIONS.md"]
+# document -> the test, or the command, by which its blocks run
+ELSEWHERE = {
+    "PLUGINS.md": "tests/runtime/author/test_mneme.py",
+    "clients/python/README.md": "tests/clients/test_client_examples.py",
+    "clients/typescript/README.md": "clients/typescript/test/package.test.ts",  # make test-clients
+}
+# page -> files that its commands read
+FILES = {"docs/guides/moving.md": {"memories.json": OF_MEM0}}
 # What differs from time to time: scores, ids, dates and durations, and the spaces after them.
 CHANGES = re.compile(
     r"-?\d+\.\d{2,}( s)?|mem_[0-9a-z]{32}|\d+ ms|demo-[0-9a-f]{16}|[-+]\d\.\d\d", re.MULTILINE
 )
 
 
-@dataclass
-class Block:
-    """One fence of a page."""
-
-    not_run: str
-    language: str
-    text: str
-
-
-def blocks(path: Path) -> list[Block]:
-    return [Block(*found) for found in FENCED.findall(path.read_text(encoding="utf-8"))]
-
-
-PAGES = [path for path in READ if any(one.language in ("bash", "python") for one in blocks(path))]
+PAGES = [
+    path for path in RUN_HERE if any(one.language in ("bash", "python") for one in blocks(path))
+]
 RECEIVER = next(
     one.text for one in blocks(ROOT / "docs/guides/webhooks.md") if "class Receiver" in one.text
 )
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,7 @@ def environment(service: Served) -> dict[str, str]:
         **os.environ,
         "MNEME_CONFIG": str(ROOT / "configs/test.yaml"),
         "MNEME_DATA_DIR": str(service.data_dir),
+        "MNEME_HTTP__PORT": str(httpx.URL(service.url).port),
         "PYTHONPATH": f"{ROOT}:{ROOT / 'clients/python'}",
     }
 
@@ -159,6 +162,8 @@ def test_what_a_page_shows_runs_and_prints_what_is_printed(
     """Each page has an account of its own."""
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name, content in FILES.get(named(path), {}).items():
+        (tmp_path / name).write_text(json.dumps(content))
     key = service.register()
     monkeypatch.setenv("API_KEY", key)
     monkeypatch.syspath_prepend(str(ROOT / "clients/python"))
@@ -168,57 +173,56 @@ def test_what_a_page_shows_runs_and_prints_what_is_printed(
         if block.language == "output":
             compare(told, block.text)
         elif block.language in ("bash", "python") and not block.not_run:
-            real = Block("", block.language, block.text.replace(ADDRESS_PRINTED, service.url))
-            told = ran(real, names, {**environment, "API_KEY": key}, tmp_path)
+            text = block.text.replace(ADDRESS_PRINTED, service.url)
+            real = replace(block, text=text.replace("/backups/", f"{tmp_path}/backup-of-"))
+            told = ran(real, names, {**environment, **dict.fromkeys(KEYS, key)}, tmp_path)
 
 
 def test_what_does_not_run_says_why() -> None:
-    reasons = Counter(block.not_run for path in READ for block in blocks(path) if block.not_run)
+    reasons = Counter(block.not_run for path in RUN_HERE for block in blocks(path) if block.not_run)
     assert reasons == NOT_RUN
 
 
-def test_every_block_says_what_it_is() -> None:
-    for path in READ:
-        before = ""
-        for block in blocks(path):
-            assert block.language in ("bash", "python", "output", "json", "yaml", "text"), path
-            assert block.language != "output" or before in ("bash", "python"), path
-            before = block.language
-            if block.language == "json":
-                json.loads(block.text)
-            if block.language == "yaml":
-                yaml.safe_load(block.text)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_every_block_says_what_it_is_and_has_a_test(path: Path) -> None:
+    before = ""
+    for block in blocks(path):
+        assert block.language in LANGUAGES
+        assert block.language != "output" or before in ("bash", "python", "ts")
+        before = block.language
+        if path not in RUN_HERE and block.language in ("bash", "console", "python", "ts"):
+            assert (ROOT / ELSEWHERE[named(path)]).exists()
 
 
 def anchors(path: Path) -> set[str]:
     """The anchors of a document's headings, as its readers make them."""
-    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
     made: Counter[str] = Counter()
     found = set()
-    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+    for heading in re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE):
         name = re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).strip().replace(" ", "-")
         found.add(f"{name}-{made[name]}" if made[name] else name)
         made[name] += 1
     return found
 
 
-@pytest.mark.parametrize("path", LINKING, ids=named)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_links_lead_somewhere(path: Path) -> None:
-    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
-    for target, fragment in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)", text):
+    for target, fragment in re.findall(
+        r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)", prose(path)
+    ):
         to = (path.parent / target).resolve() if target else path
         assert to.exists() and to.is_relative_to(ROOT), target
         assert not fragment or fragment in anchors(to), f"{target}#{fragment}"
 
 
-@pytest.mark.parametrize("path", READ, ids=named)
+@pytest.mark.parametrize("path", RUN_HERE, ids=named)
 def test_operations_and_files_that_are_named_exist(path: Path) -> None:
     text = path.read_text()
     known = {
         (one.method, path)
         for one in serve_app.registry().operations.values()
         for path in (one.path, *one.aliases)
-    }
+    } | {("GET", HEALTH_PATH)}
     for method, operation in re.findall(
         r"`(GET|POST|PUT|PATCH|DELETE) (/v1/[^`\s?…]*)[^`…]*`", text
     ):
@@ -226,16 +230,6 @@ def test_operations_and_files_that_are_named_exist(path: Path) -> None:
     floors = "storage|runtime|plugins|tests|loadtests|configs|clients|examples"
     for name in re.findall(rf"`((?:{floors})/[\w./-]*)`", text):
         assert (ROOT / name).exists(), name
-
-
-@pytest.mark.parametrize("path", READ, ids=named)
-def test_commands_that_are_named_exist(path: Path) -> None:
-    for line in re.findall(
-        r"^(?:MNEME_\S+ )?\.venv/bin/mneme (.+?)(?:   .*)?$", path.read_text(), re.MULTILINE
-    ):
-        words = shlex.split(line)
-        required = ["--email", "ada@example.com"] if words[:2] == ["keys", "create"] else []
-        assert parser().parse_args([*words, *required]).run
 
 
 def test_the_table_of_settings_is_the_code_s() -> None:

@@ -16,6 +16,7 @@ import pytest
 from tests.support import ROOT
 from tests.support.commands import mneme
 from tests.support.environments import BESIDE, Environment, PluginEnvironment
+from tests.support.pages import blocks
 from tests.support.served import PASSWORD, Served
 
 pytestmark = pytest.mark.slow
@@ -239,10 +240,10 @@ def test_what_raises_harms_nobody_else(service: Served, environment: PluginEnvir
 
 def test_the_five_commands_of_the_guide_lead_to_an_answer(tmp_path: Path) -> None:
     """As they are printed, but for key and address; then it is removed as is printed, too."""
-    guide = (ROOT / "docs/guides/plugins.md").read_text()
-    fences = re.findall(r"^```bash\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
-    install, doctor, serve, key, ask, remove = "".join(fences).splitlines()
-    printed = re.findall(r"^```text\n(.*?)\n```$", guide, re.DOTALL | re.MULTILINE)
+    guide = blocks(ROOT / "docs/guides/plugins.md")
+    typed = "".join(each.text for each in guide if each.not_run)
+    install, doctor, serve, key, ask, remove = typed.splitlines()
+    printed = [each.text.strip() for each in guide if each.language == "text"]
     fresh = Environment(tmp_path, BESIDE)
     (tmp_path / ".venv").symlink_to(fresh.python.parents[1])
     (tmp_path / "examples").mkdir()

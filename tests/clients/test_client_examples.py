@@ -9,19 +9,23 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
+from runtime import signatures
 from runtime.serve import free_port
 from tests.support import ROOT
 from tests.support.over_http import over_http
+from tests.support.pages import blocks
 from tests.support.served import Served
 from tests.support.upstream import refuses, says, upstream
 
-README = (ROOT / "clients/python/README.md").read_text(encoding="utf-8")
-FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+MINUTE, PRINTED, SESSION, RECEIVING = (
+    block.text for block in blocks(ROOT / "clients/python/README.md") if not block.not_run
+)
 SECONDS_MAX = 120
 # What differs from time to time: scores, dates, ids, counts.
 CHANGES = re.compile(r"0\.\d\d|\d{4}-\d\d-\d\d|mem_[0-9a-z]{32}|^\d+(?= records)", re.MULTILINE)
@@ -56,17 +60,26 @@ def output(
 
 @pytest.mark.slow
 def test_the_readme_prints_what_is_printed(environment: dict[str, str], tmp_path: Path) -> None:
-    at = next(at for at, (language, _) in enumerate(FENCED) if language == "python")
-    told = output([sys.executable, "-"], environment, tmp_path, FENCED[at][1])
-    assert CHANGES.sub("…", told) == CHANGES.sub("…", FENCED[at + 1][1])
+    told = output([sys.executable, "-"], environment, tmp_path, MINUTE)
+    assert CHANGES.sub("…", told) == CHANGES.sub("…", PRINTED)
 
 
 @pytest.mark.slow
 def test_the_commands_answer_as_printed(environment: dict[str, str], tmp_path: Path) -> None:
-    (session,) = [text for _, text in FENCED if text.startswith("$ python -m mneme_client")]
-    for command, printed in re.findall(r"^\$ python (.*)\n((?:[^$].*\n)*)", session, re.MULTILINE):
+    for command, printed in re.findall(r"^\$ python (.*)\n((?:[^$].*\n)*)", SESSION, re.MULTILINE):
         told = output([sys.executable, *shlex.split(command)], environment, tmp_path)
         assert CHANGES.sub("…", told) == CHANGES.sub("…", printed)
+
+
+def test_what_the_readme_receives_is_what_was_signed() -> None:
+    secret, body = "whsec_" + "C" * 43, b'{"event_type": "memory.created"}'
+    signed = signatures.headers("evt_1", body, [secret], int(time.time()))
+    names = {"body": body, "headers": signed, "secret": secret}
+    exec(compile(RECEIVING, "README.md", "exec"), names)
+    assert names["event"]["event_type"] == "memory.created"
+    forged = {"body": body + b" ", "headers": signed, "secret": secret}
+    exec(compile(RECEIVING, "README.md", "exec"), forged)
+    assert "event" not in forged
 
 
 @pytest.mark.slow
