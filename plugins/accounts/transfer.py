@@ -6,9 +6,10 @@ neither side holds more than a part of an account in memory.
 
 An export is application/x-ndjson, one object a line: {"kind", "record"}, in the order of the
 plugins, what is referred to before what refers. The last line is the manifest: {"kind": "manifest",
-"record": {format, exported_at, records, kinds: {kind: {count, sha256}}, signature}}. The SHA-256 of
-a kind is that of its lines, each with its line feed. An export that was cut short has no manifest;
-one that failed on the way ends with a line of the kind "error".
+"record": {format, exported_at, records, kinds: {kind: {count, sha256}}, block_records, blocks,
+signature}}. The SHA-256 of a kind is that of its lines, each with its line feed; `blocks` has that
+of each `block_records` lines one after the other, and of what is left of them. An export that was
+cut short has no manifest; one that failed on the way ends with a line of the kind "error".
 
 Each part is read from a snapshot of its own, since a snapshot held for as long as a client reads
 would keep the store from reusing pages. So each record is whole, but an account that is written to
@@ -20,7 +21,8 @@ Its key is read when the export begins, for the gateway, which writes the manife
 
 An import checks the manifest, where there is one, before anything is written, and then stores a
 part at a time, each in one transaction. It can be repeated: what is here already is left alone. A
-larger export than a body may be is imported in pieces, split between lines, without the manifest.
+larger export than a body may be is imported in pieces, split between lines, without the manifest;
+or in parts that are its blocks, each with the manifest, which says that the block is of the export.
 Only what this installation has signed and nobody has changed is `verified`, and is taken at its
 word on who did what, and when; anything else is taken in and marked (`Origin`). What the shard is
 told of that comes from the flow alone, as a model that no request is read as.
@@ -107,6 +109,13 @@ class ImportPart(Body):
         default=0,
         ge=0,
         description="The place of the first one in the whole import, which errors name.",
+    )
+    manifest: dict[str, Any] | None = Field(
+        default=None,
+        description=(
+            "The record of the export's last line. Where this installation has signed it, and the "
+            "records are one of its blocks, they are taken at its word."
+        ),
     )
 
 
@@ -206,10 +215,12 @@ def _line(kind: str, record: dict[str, Any]) -> bytes:
 
 
 class Manifest:
-    """Counts and digests of lines, by kind."""
+    """Counts and digests of lines, by kind and by block."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[int, Any]] = {}
+        self._blocks: list[str] = []
+        self._block, self._block_lines = hashlib.sha256(), 0
 
     def line(self, kind: str, record: dict[str, Any]) -> bytes:
         """Count a record in; -> its line."""
@@ -217,6 +228,11 @@ class Manifest:
         count, digest = self._kinds.get(kind) or (0, hashlib.sha256())
         digest.update(line)
         self._kinds[kind] = (count + 1, digest)
+        self._block.update(line)
+        self._block_lines += 1
+        if self._block_lines == limits.IMPORT_RECORDS_PER_PART:
+            self._blocks.append(self._block.hexdigest())
+            self._block, self._block_lines = hashlib.sha256(), 0
         return line
 
     def summary(self) -> dict[str, Any]:
@@ -224,7 +240,12 @@ class Manifest:
             kind: {"count": count, "sha256": digest.hexdigest()}
             for kind, (count, digest) in self._kinds.items()
         }
-        return {"records": sum(entry["count"] for entry in kinds.values()), "kinds": kinds}
+        return {
+            "records": sum(entry["count"] for entry in kinds.values()),
+            "kinds": kinds,
+            "block_records": limits.IMPORT_RECORDS_PER_PART,
+            "blocks": [*self._blocks, *([self._block.hexdigest()] if self._block_lines else [])],
+        }
 
 
 # --- import ---------------------------------------------------------------------------------------
@@ -233,12 +254,22 @@ class Manifest:
 def is_own(ctx: ReadContext, body: Import) -> bool:
     """Whether this installation has signed the manifest. It is compared with the records later."""
     manifest = body.records[-1]
-    signature = manifest.record.get("signature")
-    return (
-        manifest.kind == MANIFEST
-        and isinstance(signature, str)
-        and is_attested(ctx, _PURPOSE, _signed(manifest.record), signature)
-    )
+    return manifest.kind == MANIFEST and _is_signed(ctx, manifest.record)
+
+
+def _is_signed(ctx: ReadContext, manifest: Mapping[str, Any]) -> bool:
+    signature = manifest.get("signature")
+    return isinstance(signature, str) and is_attested(ctx, _PURPOSE, _signed(manifest), signature)
+
+
+def _is_own_block(ctx: ReadContext, body: ImportPart) -> bool:
+    """Whether these records are a block of the export that they come with the manifest of, and that
+    is this installation's.
+    """
+    if body.manifest is None or not _is_signed(ctx, body.manifest):
+        return False
+    block = hashlib.sha256(b"".join(_line(entry.kind, entry.record) for entry in body.records))
+    return block.hexdigest() in body.manifest.get("blocks", [])
 
 
 async def import_account(call: Call, steps: Any, models: Models | None) -> dict[str, Any]:
@@ -295,7 +326,8 @@ def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
     """One transaction: all of these records, or none."""
     summary: dict[str, dict[str, int]] = {"created": {}, "known": {}, "skipped": {}}
     restore = ctx.registry.restore
-    origin = Origin(_renaming(ctx), isinstance(body, OwnPart))
+    is_known = isinstance(body, OwnPart) or _is_own_block(ctx, body)
+    origin = Origin(_renaming(ctx), is_known)
     for kind, group in groupby(
         enumerate(body.records, body.first), key=lambda entry: entry[1].kind
     ):
@@ -308,7 +340,7 @@ def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
         for outcome, count in (("created", created), ("known", len(records) - created)):
             summary[outcome][kind] = summary[outcome].get(kind, 0) + count
     ctx.credits = summary["created"].get(PRICED, 0)
-    return {**summary, "verified": False}
+    return {**summary, "verified": is_known}
 
 
 def _read(model: Any, place: int, record: dict[str, Any]) -> Any:
@@ -418,7 +450,10 @@ OPERATIONS = (
         rate="batch",
         idempotency=Idempotency.CACHED,
         summary="Import a part, in one transaction",
-        description="A memory that was not here costs a credit.",
+        description=(
+            "A memory that was not here costs a credit. Cut into its `blocks`, each sent with its "
+            "manifest, an export of this installation is verified as in one piece."
+        ),
         example={"records": [_LINE]},
         example_reply={"created": {"collection": 1}, "known": {}, "skipped": {}, "verified": False},
     ),

@@ -220,6 +220,7 @@ def test_an_export_is_imported_with_its_progress(
     ada.see("Line 1 is not a record of an export.")
     bring("whole")
     ada.see("Imported:", "0 known before", "Taken in", "memory")
+    ada.see("This installation has signed the export")
     bring("whole")
     ada.see("Imported: 0 records taken in")
     assert ada.hindering == []

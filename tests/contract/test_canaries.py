@@ -292,8 +292,9 @@ def live_with_memories(plant: CanaryHarness) -> None:
         "boosts": boosts,
     }
     plant("search.advanced", {**asked, "filters": {"tags": {"in": ["*"]}}})
-    for name in ("account.import", "account.import_part"):
-        plant(name, {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]})
+    brought = {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]}
+    plant("account.import", brought)
+    plant("account.import_part", {**brought, "manifest": {"*": "*"}})
     documents(plant, dropped)
     plant("collections.delete", None, id=dropped)
 

@@ -130,21 +130,25 @@ class Account:
         records: Sequence[models.SentRecord],
         *,
         first: int | None = None,
+        manifest: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.Imported:
         """Import a part, in one transaction.
 
-        A memory that was not here costs a credit. Needs the scope `admin`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        A memory that was not here costs a credit. Cut into its `blocks`, each sent with its
+        manifest, an export of this installation is verified as in one piece. Needs the
+        scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
-        records  Records, in the export's order.
-        first    The place of the first one in the whole import, which errors name.
+        records   Records, in the export's order.
+        first     The place of the first one in the whole import, which errors name.
+        manifest  The record of the export's last line. Where this installation has signed
+                  it, and the records are one of its blocks, they are taken at its word.
         """
         request = Request(
             "POST",
             "/v1/account/import/parts",
-            body=given(records=records, first=first),
+            body=given(records=records, first=first, manifest=manifest),
             key=keyed(idempotency_key),
             timeout=timeout,
         )

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 423ff050d24345ecd6786832c2c8f630457fcc3f94ccbc4115468ec125a1b9f6
+// SHA-256 of the document: a9e03061d2fa062b40c3e6535dfca97061fd8a82f826f01ebdbe0717c757ff36
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -117,8 +117,9 @@ export class Account {
   /**
    * Import a part, in one transaction
    *
-   * A memory that was not here costs a credit. Needs the scope `admin`. A repeated
-   * Idempotency-Key repeats the answer for 24 hours.
+   * A memory that was not here costs a credit. Cut into its `blocks`, each sent with its
+   * manifest, an export of this installation is verified as in one piece. Needs the scope
+   * `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly importPart = (
     body: Schemas["ImportPart"],

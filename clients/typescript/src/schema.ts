@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 423ff050d24345ecd6786832c2c8f630457fcc3f94ccbc4115468ec125a1b9f6
+// SHA-256 of the document: a9e03061d2fa062b40c3e6535dfca97061fd8a82f826f01ebdbe0717c757ff36
 
 export interface paths {
     "/docs": {
@@ -153,7 +153,7 @@ export interface paths {
         put?: never;
         /**
          * Import a part, in one transaction
-         * @description A memory that was not here costs a credit. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description A memory that was not here costs a credit. Cut into its `blocks`, each sent with its manifest, an export of this installation is verified as in one piece. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["account.import_part"];
         delete?: never;
@@ -4397,6 +4397,10 @@ export interface components {
              * @default 0
              */
             first?: number | null;
+            /** @description The record of the export's last line. Where this installation has signed it, and the records are one of its blocks, they are taken at its word. */
+            manifest?: {
+                [key: string]: unknown;
+            } | null;
         };
         Imported: {
             /** @description Records taken in, by kind. */

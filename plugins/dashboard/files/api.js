@@ -89,17 +89,13 @@ export class Api {
   }
 
   // -> the body: JSON as an object, other text as a string, null for none. Raises ApiError.
-  // options: query, body, headers, signal, whole (-> {status, headers, body} instead)
-  async call(method, path, { query, body, headers = {}, signal, whole = false } = {}) {
+  // options: query, body, text (a body that is JSON already), headers, signal, whole (-> {status, headers, body} instead)
+  async call(method, path, { query, body, text: json, headers = {}, signal, whole = false } = {}) {
+    const given = json ?? (body === undefined ? undefined : JSON.stringify(body));
     const sent = { ...headers };
     if (method !== "GET") sent["X-Mneme-CSRF"] = this.#session.csrf ?? "";
-    if (body !== undefined) sent["Content-Type"] = "application/json";
-    const answer = await reach(this.href(path, query), {
-      method,
-      headers: sent,
-      signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
+    if (given !== undefined) sent["Content-Type"] = "application/json";
+    const answer = await reach(this.href(path, query), { method, headers: sent, signal, body: given });
     this.#session.note(method, path, answer, Number(answer.headers.get("X-Process-Time")));
     if (!answer.ok) throw this.#judged(await refusal(answer));
     const text = await answer.text();

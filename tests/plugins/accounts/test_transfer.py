@@ -232,6 +232,29 @@ def test_only_what_this_installation_has_signed_is_taken_at_its_word(
     part = {"records": lines(exported)[:-1], "is_own": True}
     assert here.request("POST", "/v1/account/import/parts", part, who=by_part).status_code == 200
     assert all(name.startswith("imported:") for name in actors(here, by_part))
+    *records, manifest = lines(exported)
+    size = manifest["record"]["block_records"]
+    assert size == limits.IMPORT_RECORDS_PER_PART
+    blocks = [records[at : at + size] for at in range(0, len(records), size)]
+    assert len(blocks) == len(manifest["record"]["blocks"])
+    changed = json.loads(json.dumps(blocks[0]).replace("It is gone.", "It is there."))
+    foreign = {**manifest["record"], "signature": "0" * 64}
+    for number, (block, said, verified) in enumerate(
+        [
+            (blocks[0], manifest["record"], True),
+            (blocks[0], None, False),
+            (blocks[0][:-1], manifest["record"], False),
+            (changed, manifest["record"], False),
+            (blocks[0], foreign, False),
+            (blocks[0], {**manifest["record"], "blocks": []}, False),
+        ]
+    ):
+        mine = here.register(f"flo-block-{number}@elsewhere.example")
+        part = {"records": block, "manifest": said}
+        told = here.request("POST", "/v1/account/import/parts", part, who=mine).json()
+        assert (told["created"]["memory"], told["verified"]) == (1, verified)
+        marks = [name.startswith("imported:") for name in actors(here, mine)]
+        assert marks == [not verified] * 2
     # The mark stays, also where this installation exports it: it never knew.
     again = here.register("flo-again@elsewhere.example")
     settle(here, marked)

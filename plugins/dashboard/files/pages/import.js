@@ -3,7 +3,8 @@
 import { count, number, percent } from "../format.js";
 import { button, card, form, h, isAbort, meter, replace, table } from "../kit.js";
 
-const PART_RECORDS = 50;
+const PART_RECORDS = 50; // unless the export says how many its blocks have
+const VERIFIED_RECORDS_MAX = 100_000; // a larger export's manifest is too much to send with each part
 const FILE_BYTES_MAX = 512 * 1024 * 1024;
 const MANIFEST = "manifest";
 const BUSY = [429, 503];
@@ -38,18 +39,24 @@ async function run(api, file, told, signal) {
   const stop = button("Stop", () => stopped.abort(), { kind: "small" });
   const sums = { created: {}, known: {}, skipped: {} };
   let done = 0;
+  let verified = true;
   replace(told, bar, h("div", { class: "row between" }, line, stop));
   try {
-    const records = parsed(await text(file));
+    const { records, manifest, size } = parsed(await text(file));
     while (done < records.length) {
-      const part = records.slice(done, done + PART_RECORDS);
+      const part = records.slice(done, done + size);
       const both = AbortSignal.any([signal, stopped.signal]);
-      add(sums, await sent(api, { records: part, first: done }, line, both));
+      const reply = await sent(api, `{"records":[${part.join(",")}],"first":${done},"manifest":${manifest}}`, line, both);
+      add(sums, reply);
+      verified &&= reply.verified;
       done += part.length;
       bar.value = done / records.length;
       replace(line, `${percent(done / records.length)}: ${number(done)} of ${count(records.length, "record")}`);
     }
-    replace(told, h("p", { role: "status" }, h("strong", null, `Imported: ${summary(sums)}.`)), byKind(sums));
+    const whose = verified
+      ? "This installation has signed the export: who did what, and when, is as it says."
+      : "This installation has not signed the export: those who made its versions are marked as imported.";
+    replace(told, h("p", { role: "status" }, h("strong", null, `Imported: ${summary(sums)}.`)), h("p", { class: "note" }, whose), byKind(sums));
   } catch (error) {
     if (signal.aborted) return;
     const why = isAbort(error) ? "It was stopped." : error.message;
@@ -63,7 +70,8 @@ async function text(file) {
   return file.text();
 }
 
-// The records of an export without its manifest, which says whether all of them are here.
+// -> {records, manifest, size}: the lines of an export as they are, since each sign of them is signed; the record of the last one as JSON,
+// or null; and how many lines are a part. The manifest says whether all of them are here.
 function parsed(lines) {
   const entries = lines
     .split("\n")
@@ -72,25 +80,26 @@ function parsed(lines) {
     .map(([line, place]) => {
       try {
         const { kind, record } = JSON.parse(line);
-        if (typeof kind === "string" && record && typeof record === "object") return { kind, record };
+        if (typeof kind === "string" && record && typeof record === "object") return { kind, record, line };
       } catch {
         // said below
       }
       throw new Error(`Line ${number(place)} is not a record of an export.`);
     });
-  const manifest = entries.at(-1);
-  if (manifest?.kind !== MANIFEST) throw new Error("This export is not whole: its last line, the manifest, is missing.");
-  const records = entries.slice(0, -1);
-  if (manifest.record.records !== records.length)
-    throw new Error(`This export is not whole: it has ${number(records.length)} of ${count(manifest.record.records, "record")}.`);
-  return records;
+  const last = entries.at(-1);
+  if (last?.kind !== MANIFEST) throw new Error("This export is not whole: its last line, the manifest, is missing.");
+  const records = entries.slice(0, -1).map(({ line }) => line);
+  const { records: all, block_records: size } = last.record;
+  if (all !== records.length) throw new Error(`This export is not whole: it has ${number(records.length)} of ${count(all, "record")}.`);
+  const known = size <= PART_RECORDS && all <= VERIFIED_RECORDS_MAX;
+  return { records, size: known ? size : PART_RECORDS, manifest: JSON.stringify(known ? last.record : null) };
 }
 
 // Sends a part; while the service is busy, or the account asks too often, it waits as long as it is told to.
-async function sent(api, part, line, signal) {
+async function sent(api, text, line, signal) {
   for (;;) {
     try {
-      return await api.post("/v1/account/import/parts", part, { signal });
+      return await api.call("POST", "/v1/account/import/parts", { text, signal });
     } catch (error) {
       if (!BUSY.includes(error.status) || error.code === "quota_exceeded") throw error;
       const seconds = Number(error.retryAfter) || WAIT_SECONDS;
