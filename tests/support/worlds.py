@@ -30,9 +30,9 @@ def settings(**overrides: Any) -> Settings:
 
 
 def example_plugin() -> Plugin:
-    """The plugin of PLUGINS.md, exactly as printed there."""
+    """The plugin of PLUGINS.md, exactly as printed there, with its settings and checks."""
     printed = re.findall(r"```python\n(.*?)```", (ROOT / "PLUGINS.md").read_text(), re.DOTALL)
-    (source,) = (block for block in printed if "Bookmark" in block)
+    source = "\n".join(block for block in printed if "BOOKMARKS" in block or "Bookmark" in block)
     module = types.ModuleType("example_bookmarks")
     sys.modules[module.__name__] = module
     exec(compile(source, "PLUGINS.md", "exec"), module.__dict__)

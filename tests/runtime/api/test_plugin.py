@@ -22,6 +22,7 @@ from runtime.api.operation import (
 )
 from runtime.api.plugin import (
     CORE_ID_PREFIXES,
+    CatchUp,
     Job,
     Plugin,
     Registry,
@@ -274,12 +275,28 @@ def test_jobs_of_any_plugin_are_shown_where_they_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "declared", [Plugin, Job, Retriever, RetryStrategy, Restore, Tool, Read, Write, Flow, Upload]
+    "declared",
+    [
+        *(Plugin, Operation, Read, Write, Flow, Upload, Job, RetryStrategy, CatchUp),
+        *(Retriever, Tool, Restore),
+    ],
 )
 def test_what_can_be_declared_is_documented(declared: type) -> None:
+    """Each field has its row under its type, and each row its field; what all operations have is
+    told once.
+    """
     text = (ROOT / "PLUGINS.md").read_text()
-    named = set(re.findall(r"`(\w+)", text)) | set(re.findall(r"\b(\w+)=", text))
-    assert {each.name for each in fields(declared)} - named == set()
+    (section,) = re.findall(
+        rf"^### {declared.__name__}\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE
+    )
+    rows = re.findall(r"^\| `(\w+)` \| .{4,} \|$", section, re.MULTILINE)
+    of_all = {each.name for each in fields(Operation)} if declared is not Operation else set()
+    own = [
+        each.name
+        for each in fields(declared)
+        if not issubclass(declared, Operation) or each.name not in of_all
+    ]
+    assert sorted(rows) == sorted(own)
 
 
 def test_the_ids_of_a_plugin_begin_with_what_it_declares() -> None:
