@@ -354,7 +354,8 @@ export class Drawing {
       const text = node.name.length > LABEL_CHARS_MAX && !strong ? node.name.slice(0, LABEL_CHARS_MAX - 1) + "…" : node.name;
       paper.font = `${strong ? "600 13px" : "12px"} system-ui, sans-serif`;
       const half = paper.measureText(text).width / 2 + 4;
-      const [middle, line] = [node.x * k + x, node.y * k + y + this.#seen(node) * k + 10];
+      const [at, line] = [node.x * k + x, node.y * k + y + this.#seen(node) * k + 10];
+      const middle = at > 0 && at < this.#size.width ? Math.max(half, Math.min(this.#size.width - half, at)) : at; // no name is cut at the edge
       const box = [middle - half, line - 8, middle + half, line + 8];
       if (!placed(box, taken, strong)) continue;
       written(paper, text, middle, line, colours.text, colours.surface);
