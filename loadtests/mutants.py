@@ -127,7 +127,7 @@ MUTANTS = (
         "runtime/shard/durability.py",
         "        if self._replicated:\n            await self._until_stored(sequence)\n",
         "",
-        "tests/control_plane/test_control_plane.py::test_no_promise_is_broken_whatever_fails[few]",
+        _CLUSTER,
     ),
     Mutant(
         "no token of an attempt, in a cluster",
