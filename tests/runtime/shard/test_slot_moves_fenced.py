@@ -5,6 +5,7 @@ row is lost, doubled or brought back.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
@@ -166,13 +167,21 @@ async def reached(supervisor: Stopping, task: asyncio.Task[None]) -> None:
     stopped.cancel()
 
 
-@pytest.mark.parametrize("where", [BEFORE, INSIDE, AFTER])
+WAKES_EACH_TIME = [  # each way to wake, each moment, and both stores; all of them with --long
+    *((plain, HALF_WAY, where) for where in (BEFORE, INSIDE, AFTER)),
+    (plain, END, BEFORE),
+    (plain, AT_ONCE, AFTER),
+    (replicated, HALF_WAY, INSIDE),
+]
+
+
 @pytest.mark.parametrize(
-    ("opened", "until"),
+    ("opened", "until", "where"),
     [
-        *((plain, until) for until in (END, HALF_WAY, AT_ONCE)),
-        (replicated, HALF_WAY),
-        *(pytest.param(replicated, until, marks=pytest.mark.long) for until in (END, AT_ONCE)),
+        pytest.param(*case, marks=() if case in WAKES_EACH_TIME else pytest.mark.long)
+        for case in itertools.product(
+            (plain, replicated), (END, HALF_WAY, AT_ONCE), (BEFORE, INSIDE, AFTER)
+        )
     ],
 )
 def test_a_supervisor_that_wakes_late_erases_nothing(
@@ -307,8 +316,23 @@ def add_a_row(transaction: Transaction, scope: Scope) -> None:
 TABLES = serve_app.registry().tables
 
 
-@pytest.mark.parametrize("step", ["build", "compare", "changed", "freeze", "secured"])
-@pytest.mark.parametrize("harm", [lose_a_row, change_a_row, add_a_row])
+HARMED_EACH_TIME = {  # each harm, and after each step; all of them with --long
+    "build": add_a_row,
+    "compare": change_a_row,
+    "changed": add_a_row,
+    "freeze": lose_a_row,
+    "secured": change_a_row,
+}
+
+
+@pytest.mark.parametrize(
+    ("harm", "step"),
+    [
+        pytest.param(harm, step, marks=() if HARMED_EACH_TIME[step] is harm else pytest.mark.long)
+        for harm in (lose_a_row, change_a_row, add_a_row)
+        for step in HARMED_EACH_TIME
+    ],
+)
 def test_a_slot_whose_rows_are_not_all_there_is_not_given_away(
     tmp_path: Path, harm: Any, step: str
 ) -> None:
