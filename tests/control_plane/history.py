@@ -39,6 +39,7 @@ from runtime.errors import ApiError, Moved
 from runtime.installation import Secrets, make_shared_layout, shard_place, shared_objects
 from runtime.placement import PlacementTable, SlotMap
 from runtime.shard import Shard, slot_moves
+from storage.indexes import load_kernels
 from storage.replication import packs, restore
 from storage.store import DATA_FILE, DeviceFailed, Store, StoreFull
 from tests.control_plane import ledger
@@ -78,6 +79,7 @@ class Told:
 
 def run(seed: int) -> Told:
     """Run one history. Raises Broken."""
+    load_kernels()  # while locks are real ones, which Numba makes when it is loaded
     directory = Path(tempfile.mkdtemp(prefix="mneme-plane-", dir=_memory()))
     quiet = logging.getLogger("mneme")
     disabled, quiet.disabled = quiet.disabled, True
