@@ -108,6 +108,8 @@ def test_a_deleted_key_opens_nothing(ada: Person, service: Served) -> None:
         httpx.post(f"{service.url}/v1/memories/raw", json={"content": "No."}, **reads).status_code
         == 403
     )
+    ada.look_through(NARROW, "dark")
+    assert (ada.overflowing, ada.hindering) == ([], [])
     ada.press("Delete for a day")
     ada.press("Delete")
     ada.see("“for a day” is deleted.", "No API keys yet")
@@ -223,7 +225,8 @@ def test_an_export_is_imported_with_its_progress(
     ada.see("This installation has signed the export")
     bring("whole")
     ada.see("Imported: 0 records taken in")
-    assert ada.hindering == []
+    ada.look_through(NARROW, "dark")
+    assert (ada.overflowing, ada.hindering) == ([], [])
     ada.open("/memories")
     ada.see("Eve counted <b>59</b>.", "50 of 60 memories")
 
