@@ -70,6 +70,7 @@ def test_slots_arrive_whoever_is_killed(tmp_path: Path, victims: tuple[str, ...]
                     "/v1/memories?limit=100", headers={"Authorization": f"Bearer {token}"}
                 )
                 while answer.status_code == 503 and time.monotonic() < deadline:
+                    time.sleep(0.1)
                     answer = service.http.get(
                         "/v1/memories?limit=100", headers={"Authorization": f"Bearer {token}"}
                     )
