@@ -33,7 +33,7 @@ def test_sound_files_of_every_kind_are_read(corpus: list[Sample]) -> None:
             assert outcome(Case(sample, sample.content), ended, {"encrypted"}) == expected, sample
 
 
-@pytest.mark.parametrize("cases", [30, pytest.param(4_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("cases", [15, pytest.param(4_000, marks=pytest.mark.long)])
 def test_a_damaged_file_is_read_or_refused_within_its_bounds(
     cases: int, corpus: list[Sample], seed: int
 ) -> None:

@@ -146,8 +146,9 @@ class Stepwise(Steps):
     ("mode", "fault"),
     [
         ("local", "lost source"),
-        ("local", "lost target"),
-        *(("replicated", each) for each in ("lost source", "lost target", FAILS, TWICE)),
+        pytest.param("local", "lost target", marks=pytest.mark.long),
+        pytest.param("replicated", "lost source", marks=pytest.mark.long),
+        *(("replicated", each) for each in ("lost target", FAILS, TWICE)),
     ],
 )
 def test_whatever_is_lost_on_the_way_no_row_is(tmp_path: Path, mode: str, fault: str) -> None:
