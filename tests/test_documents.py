@@ -53,6 +53,7 @@ OF_MEM0 = {
 ADDRESS_PRINTED = "http://127.0.0.1:8000"
 KEYS = ("API_KEY", "MNEME_API_KEY")
 SECONDS_MAX = 60
+PATIENT = {"write__ready_wait_ms": 30_000}
 # reason -> blocks
 NOT_RUN = {
     "a server in production, with secrets of its own": 2,
@@ -98,10 +99,12 @@ RECEIVER = next(
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One with a language model, and the paths of mem0's clients."""
+    """One with a language model, and the paths of mem0's clients. A write waits for its index for
+    as long as that takes on a busy machine.
+    """
     with upstream.upstream() as model:
         model.will(says("Something without peanuts."))
-        settings = {"llm__base_url": model.url, "dropin__enabled": True}
+        settings = {"llm__base_url": model.url, "dropin__enabled": True, **PATIENT}
         with served(tmp_path_factory.mktemp("documents") / "data", **settings) as running:
             yield running
 

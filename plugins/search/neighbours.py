@@ -94,9 +94,7 @@ def _place(members, ordinal):
     return low if low < members.shape[0] and members[low] == ordinal else -1
 
 
-@kernel(
-    in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(UINT32), result=INT64
-)
+@kernel(in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(UINT32), result=INT64)
 def _joined(stored, candidates, members, joined):
     """Fill the last; -> how many they are."""
     count = 0
@@ -154,9 +152,7 @@ def _surroundings(stored, absent, candidates, features, ordinals, places, answer
     return count
 
 
-@kernel(
-    in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64
-)
+@kernel(in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64)
 def _turns(stored, candidates, previous, turns):
     """Fill the last; -> how many facts there are."""
     found = 0
