@@ -52,7 +52,7 @@ OF_MEM0 = {
 }
 ADDRESS_PRINTED = "http://127.0.0.1:8000"
 KEYS = ("API_KEY", "MNEME_API_KEY")
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 PATIENT = {"write__ready_wait_ms": 30_000}
 # reason -> blocks
 NOT_RUN = {
