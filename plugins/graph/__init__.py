@@ -48,6 +48,7 @@ from plugins.graph.store import (
     support_claim,
 )
 from plugins.graph.tools import TOOLS
+from plugins.graph.unread import read_at_once
 from plugins.memories import MEMORY_CREATED, MEMORY_DELETED, MEMORY_UPDATED
 from runtime.api.plugin import Plugin
 from runtime.api.tiers import Feature
@@ -73,6 +74,7 @@ __all__ = [
     "note_stored",
     "part_claim",
     "plugin",
+    "read_at_once",
     "refreshed",
     "support_claim",
 ]

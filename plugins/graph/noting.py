@@ -9,7 +9,7 @@ claims, and is no entity; without a claim it goes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from pyroaring import BitMap
@@ -36,36 +36,90 @@ from plugins.graph.store import (
 )
 from plugins.graph.unread import pass_over
 from plugins.memories import MemoryRow, find_rows_at
-from runtime.api.context import ReadContext, WriteContext
+from runtime.api.context import WriteContext
 
 
-def note(ctx: WriteContext, memory: MemoryRow, read: Mentioned) -> None:
-    """Store what a memory mentions."""
-    rows = [_note(ctx, memory, each) for each in read.mentions]
-    if read.was_read:
-        _judge_claimed(ctx, memory, {row.ordinal for row in rows if row is not None})
+def note(ctx: WriteContext, read: Iterable[tuple[MemoryRow, Mentioned]]) -> None:
+    """Store what memories mention."""
+    entities = _Entities(ctx)
+    for memory, what in read:
+        found = {_note(entities, memory, each) for each in what.mentions}
+        if what.was_read:
+            _judge_claimed(entities, memory, found)
+    entities.store()
 
 
 def note_stored(ctx: WriteContext, read: Mapping[int, Mentioned]) -> None:
     """Store what memories of this transaction mention, by their ordinals, which were read before
     they were stored: the job that reads the others has nothing left to do for them.
     """
-    for memory in find_rows_at(ctx, sorted(read)):
-        note(ctx, memory, read[memory.ordinal])
+    note(ctx, ((memory, read[memory.ordinal]) for memory in find_rows_at(ctx, sorted(read))))
     if read:
         pass_over(ctx, BitMap(read))
 
 
-def _note(ctx: WriteContext, memory: MemoryRow, mention: Mention) -> EntityRow | None:
-    """Store one mention; -> its entity, None where there is none."""
-    known = _called(ctx, mention.name)
+class _Entities:
+    """The entities that memories of one transaction mention: each is stored once, however many of
+    them name it, unless its names change.
+    """
+
+    def __init__(self, ctx: WriteContext):
+        self.ctx = ctx
+        self._changed: dict[int, tuple[EntityRow, EntityRow]] = {}  # as stored, and as it is
+        self._called: dict[str, list[int]] = {}
+
+    def get(self, ordinal: int) -> EntityRow | None:
+        """The entity as it is by now."""
+        changed = self._changed.get(ordinal)
+        return self.ctx[ENTITIES].get(ordinal) if changed is None else changed[1]
+
+    def called(self, name: str) -> list[EntityRow]:
+        """The entities of this name or alias, hidden ones too, those most spoken of first."""
+        wanted = normalized(name)
+        if wanted not in self._called:
+            keys = self.ctx[NAMES].keys(self.ctx.digest("name", wanted))
+            self._called[wanted] = [ordinal for _, ordinal in keys]
+        rows = [row for each in self._called[wanted] if (row := self.get(each)) is not None]
+        return sorted(rows, key=lambda row: (-row.mentions, row.ordinal))
+
+    def put(self, row: EntityRow, before: EntityRow | None) -> None:
+        """Take an entity's row; before: as it was, None for a new one."""
+        if before is not None and _names(before) == _names(row):
+            stored = self._changed.get(row.ordinal, (before,))[0]
+            self._changed[row.ordinal] = stored, row
+            return
+        stored, _ = self._changed.pop(row.ordinal, (before, None))
+        put_entity(self.ctx, row, stored)
+        self._called.clear()
+
+    def settle(self, row: EntityRow) -> None:
+        """Store an entity that others are about to change or to delete."""
+        self._called.clear()
+        stored, now = self._changed.pop(row.ordinal, (None, None))
+        if stored is not None and now is not None:
+            put_entity(self.ctx, now, stored)
+
+    def store(self) -> None:
+        """Store all that changed."""
+        for stored, row in self._changed.values():
+            put_entity(self.ctx, row, stored)
+        self._changed.clear()
+
+
+def _names(row: EntityRow) -> tuple[str, list[str]]:
+    return row.normalized, row.all_aliases
+
+
+def _note(entities: _Entities, memory: MemoryRow, mention: Mention) -> int | None:
+    """Note one mention; -> its entity's ordinal, None where there is none."""
+    ctx, known = entities.ctx, entities.called(mention.name)
     same = [row for row in known if row.normalized == normalized(mention.name)] or known
     if len(same) > 1 and same is known:
         return None  # an alias of several: nobody knows which of them is meant
     nameless = [
         row
         for alias in mention.aliases
-        for row in _called(ctx, alias)
+        for row in entities.called(alias)
         if row.normalized == normalized(alias) and row not in same
     ]
     before = next((row for row in same if row.type == mention.kind), same[0] if same else None)
@@ -85,18 +139,10 @@ def _note(ctx: WriteContext, memory: MemoryRow, mention: Mention) -> EntityRow |
         return None
     row = mentioned(ctx, row, memory, mention.kind.encode())
     for other in nameless:
+        entities.settle(other)
         row = _merged(ctx, row, other)
-    put_entity(ctx, _with_aliases(row, mention, memory), before)
-    return row
-
-
-def _called(ctx: ReadContext, name: str) -> list[EntityRow]:
-    """The entities of this name or alias, hidden ones too, those most spoken of first."""
-    keys = ctx[NAMES].keys(ctx.digest("name", normalized(name)))
-    rows = ctx[ENTITIES].get_many([(ordinal,) for _, ordinal in keys])
-    return sorted(
-        (row for row in rows if row is not None), key=lambda row: (-row.mentions, row.ordinal)
-    )
+    entities.put(_with_aliases(row, mention, memory), before)
+    return row.ordinal
 
 
 def _with_aliases(row: EntityRow, mention: Mention, memory: MemoryRow) -> EntityRow:
@@ -135,14 +181,14 @@ def _merged(ctx: WriteContext, row: EntityRow, other: EntityRow) -> EntityRow:
     return row
 
 
-def _judge_claimed(ctx: WriteContext, memory: MemoryRow, found: set[int]) -> None:
+def _judge_claimed(entities: _Entities, memory: MemoryRow, found: set[int | None]) -> None:
     """Make values of what only this memory's claims speak of, and nobody names."""
+    ctx = entities.ctx
     speakers = {normalized(name) for name in (memory.speaker, memory.user_id, NAMELESS) if name}
     for _, _, ordinal in list(ctx[SOURCES].keys(memory.id, ENTITY)):
-        row = ctx[ENTITIES].get(ordinal)
+        row = None if ordinal in found else entities.get(ordinal)
         if (
             row is None
-            or ordinal in found
             or row.kinds
             or row.asked_for
             or row.is_value
@@ -151,7 +197,8 @@ def _judge_claimed(ctx: WriteContext, memory: MemoryRow, found: set[int]) -> Non
         ):
             continue
         if ctx.index(CLAIM_FIELDS).of("end", ordinal):
-            put_entity(ctx, msgspec.structs.replace(row, is_value=True), row)
+            entities.put(msgspec.structs.replace(row, is_value=True), row)
         else:
+            entities.settle(row)
             ctx[SOURCES].delete(memory.id, ENTITY, ordinal)
             forget_mention(ctx, row, memory.ordinal)

@@ -33,7 +33,7 @@ from plugins.graph.limits import (
 from plugins.graph.mentions import Mentioned, mentioned_by
 from plugins.graph.noting import note
 from plugins.graph.rows import READING, UNREAD, ReadingRow
-from plugins.graph.unread import READ_JOB_NAME, behind, reading, wake
+from plugins.graph.unread import READ_JOB_NAME, behind, is_left, reading, wake
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again
@@ -123,10 +123,15 @@ def _mentions(
 def _finish(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict[str, int]:
     step, read, pause_ms = ctx.prepared
     stored = {row.ordinal: row for row in find_rows_at(ctx, [row.ordinal for row, _ in read])}
-    for row, mentioned in read:
-        now = stored.get(row.ordinal)
-        if now is not None and now.content_version == row.content_version:
-            note(ctx, now, mentioned)
+    note(
+        ctx,
+        (
+            (now, mentioned)
+            for row, mentioned in read
+            if (now := stored.get(row.ordinal)) is not None
+            and now.content_version == row.content_version
+        ),
+    )
     return _go_on(ctx, step, pause_ms) or {"read": len(read)}
 
 
@@ -140,9 +145,9 @@ def _go_on(ctx: WriteContext, step: _Step, pause_ms: int = 0) -> Again | None:
         if ordinal not in present or done.get(ordinal) == present[ordinal]:
             ctx[UNREAD].delete(ordinal)
     read = max(step.read, reading(ctx).read)
-    is_left = bool(behind(ctx, read)) or next(ctx[UNREAD].keys(limit=1), None) is not None
-    ctx[READING].put((), ReadingRow(read, waits=is_left))
-    return Again({}, delay_ms=pause_ms) if is_left else None
+    goes_on = is_left(ctx, read)
+    ctx[READING].put((), ReadingRow(read, waits=goes_on))
+    return Again({}, delay_ms=pause_ms) if goes_on else None
 
 
 def _pass_over(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:

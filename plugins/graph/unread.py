@@ -4,6 +4,9 @@ read again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 from pyroaring import BitMap
 
@@ -26,6 +29,26 @@ def wake(ctx: WriteContext) -> None:
 
 def _enqueue(ctx: WriteContext) -> None:
     ctx.enqueue(READ_JOB_NAME, {}, delay_ms=READING_DELAY_MS, group=READ_JOB_NAME)
+
+
+@contextmanager
+def read_at_once(ctx: WriteContext) -> Iterator[None]:
+    """Within it no new memory wakes the job; what is unread at its end does."""
+    state = reading(ctx)
+    if state.waits:
+        yield
+        return
+    ctx[READING].put((), msgspec.structs.replace(state, waits=True))
+    yield
+    state = reading(ctx)
+    ctx[READING].put((), msgspec.structs.replace(state, waits=False))
+    if is_left(ctx, state.read):
+        wake(ctx)
+
+
+def is_left(ctx: ReadContext, read: int) -> bool:
+    """Whether a memory is to be read when those below `read` were."""
+    return bool(behind(ctx, read)) or next(ctx[UNREAD].keys(limit=1), None) is not None
 
 
 def read_again(ctx: WriteContext, ordinal: int) -> None:

@@ -43,6 +43,7 @@ from plugins.ingestion.limits import (
     MERGED_MEMORIES_MAX,
     NEAR_MEMORIES_MAX,
     TWIN_MEMORIES_MAX,
+    TWIN_TERMS_FIRST,
     TWIN_TERMS_MAX,
 )
 from plugins.ingestion.statements import Statement
@@ -75,19 +76,65 @@ _LITTLE = frozenset(
 # --- who says the same ----------------------------------------------------------------------------
 
 
-def same_words(ctx: ReadContext, text: str, speaker: str, scope: Scope) -> MemoryRow | None:
+class Fresh:
+    """The memories of this transaction, which no index has yet."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, ...], list[MemoryRow]] = {}
+        self._claiming: dict[int, bool] = {}  # by ordinals, whether it claims something
+
+    def add(self, row: MemoryRow) -> None:
+        """Know a memory by its words."""
+        self._told.setdefault(_words(row.content), []).append(row)
+        self._claiming[row.ordinal] = False
+
+    def claims(self, row: MemoryRow) -> None:
+        """Note that a memory claims something, if it is one of these."""
+        if row.ordinal in self._claiming:
+            self._claiming[row.ordinal] = True
+
+    @property
+    def claiming(self) -> list[int]:
+        """The ordinals of those that claim something."""
+        return [ordinal for ordinal, claims in self._claiming.items() if claims]
+
+    def of_words(self, words: tuple[str, ...]) -> list[MemoryRow]:
+        """Those with the same words in the same order, as they were stored."""
+        return self._told.get(words, [])
+
+
+def same_words(
+    ctx: ReadContext, text: str, speaker: str, scope: Scope, fresh: Fresh
+) -> MemoryRow | None:
     """A standing memory of the scope with the same words in the same order."""
-    index, found = ctx.index(MEMORY_TEXT), _standing(ctx, scope)
     terms = list(dict.fromkeys(analyze(text)))[:TWIN_TERMS_MAX]
-    for term in terms:
-        if not found:
-            return None
-        found &= BitMap(index.postings(term).ordinals)
+    if not terms:
+        return None
     wanted = _words(text)
-    for row in find_rows_at(ctx, found[-TWIN_MEMORIES_MAX:] if terms else ()):
-        if _is_of(row, speaker, scope) and _words(row.content) == wanted and find_row(ctx, row.id):
-            return row
+    rows = find_rows_at(ctx, _with_terms(ctx, terms, scope)[-TWIN_MEMORIES_MAX:])
+    for row in (*rows, *fresh.of_words(wanted)):
+        if _is_of(row, speaker, scope) and _words(row.content) == wanted:
+            found = find_row(ctx, row.id)
+            if found is not None and not found.superseded:
+                return found
     return None
+
+
+def _with_terms(ctx: ReadContext, terms: Sequence[str], scope: Scope) -> BitMap:
+    """The standing memories of the scope that have all of the terms, of which there are some. Long
+    ones are rare, and looked for first.
+    """
+    index, ordered = ctx.index(MEMORY_TEXT), sorted(terms, key=len, reverse=True)
+    found: BitMap | None = None
+    for part in (ordered[:TWIN_TERMS_FIRST], ordered[TWIN_TERMS_FIRST:]):
+        for postings in index.postings_of(part):
+            if not len(postings.ordinals):
+                return BitMap()
+            having = BitMap(postings.ordinals)
+            found = having if found is None else found & having
+        if not found:
+            return BitMap()
+    return BitMap() if found is None else found & _standing(ctx, scope)
 
 
 def same_meaning(
@@ -95,11 +142,9 @@ def same_meaning(
     statement: Statement,
     speaker: str,
     scope: Scope,
-    fresh: Iterable[str],
+    fresh: Fresh,
 ) -> tuple[MemoryRow, float] | None:
-    """(the nearest memory of the scope that says the same in other words, the cosine). fresh: ids
-    of memories made in this transaction.
-    """
+    """(the nearest memory of the scope that says the same in other words, the cosine)."""
     text, facts, indexed = statement.text, statement.facts, statement.indexed
     if (
         not facts
@@ -132,12 +177,12 @@ def _is_of(row: MemoryRow, speaker: str, scope: Scope) -> bool:
     return (row.number, row.user_id) == scope and row.speaker in (None, speaker)
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def _nearest(
-    ctx: ReadContext, indexed: Indexed, scope: Scope, fresh: Iterable[str]
+    ctx: ReadContext, indexed: Indexed, scope: Scope, fresh: Fresh
 ) -> Iterator[tuple[MemoryRow, float]]:
     """Memories near enough in meaning, nearest first: committed ones by the index, those of this
     transaction by their rows.
@@ -148,10 +193,7 @@ def _nearest(
         indexed.space, indexed.vector, NEAR_MEMORIES_MAX, _standing(ctx, scope)
     )[0]
     near = dict(zip(ordinals.tolist(), cosines.tolist(), strict=True))
-    made = np.array(
-        [row.ordinal for memory_id in fresh if (row := find_row(ctx, memory_id)) is not None],
-        np.uint32,
-    )
+    made = np.array(fresh.claiming, np.uint32)
     if len(made):
         theirs, there = vectors.get_many(indexed.space, made)
         near |= dict(

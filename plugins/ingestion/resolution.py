@@ -39,6 +39,7 @@ from plugins.graph import (
     note_bound,
     note_stored,
     part_claim,
+    read_at_once,
     refreshed,
     support_claim,
 )
@@ -72,9 +73,9 @@ from plugins.ingestion.store import (
 from plugins.memories import (
     Draft,
     MemoryRow,
+    Storing,
     find_row,
     find_rows_at,
-    store_memories,
     supersede,
     unreadable,
 )
@@ -104,6 +105,8 @@ class Settlement:
     said: Sequence[Said]
     target: Target
     outcome: Outcome
+    storing: Storing
+    fresh: merging.Fresh
     key: bytes = b""
     verdicts: list[tuple[Fact, Verdict]] = field(default_factory=list)
 
@@ -170,12 +173,15 @@ def settle(
     ctx: WriteContext, wanted: Sequence[Statement], said: Sequence[Said], target: Target
 ) -> Outcome:
     """Store what is new of these statements, in their order."""
-    outcome = Outcome()
-    for statement in wanted:
-        _settle(Settlement(ctx, statement, said, target, outcome))
-    # Behind all claims, as it is for memories that are read later.
-    read = {each.ordinal: each.mentioned for each in wanted if each.ordinal is not None}
-    note_stored(ctx, {ordinal: each for ordinal, each in read.items() if each is not None})
+    outcome, fresh = Outcome(), merging.Fresh()
+    with read_at_once(ctx):
+        storing = Storing(ctx, "extracted")
+        for statement in wanted:
+            _settle(Settlement(ctx, statement, said, target, outcome, storing, fresh))
+        storing.finish()
+        # Behind all claims, as it is for memories that are read later.
+        read = {each.ordinal: each.mentioned for each in wanted if each.ordinal is not None}
+        note_stored(ctx, {ordinal: each for ordinal, each in read.items() if each is not None})
     for event in outcome.events:
         for name in TOLD_OF:
             if (memory_id := event.get(name)) is not None:
@@ -203,17 +209,11 @@ def _settle(one: Settlement) -> None:
             _settle_known(one, kept)
             return
     elif not any(verdict.rivals or verdict.ends or verdict.later for _, verdict in one.verdicts):
-        twin = merging.same_words(ctx, statement.text, one.speaker, target.scope)
+        twin = merging.same_words(ctx, statement.text, one.speaker, target.scope, one.fresh)
         if twin is not None and _is_of_occasion(one, twin):
             _attach(one, twin)
             return
-        near = merging.same_meaning(
-            ctx,
-            statement,
-            one.speaker,
-            target.scope,
-            (*one.outcome.created, *one.outcome.merged),
-        )
+        near = merging.same_meaning(ctx, statement, one.speaker, target.scope, one.fresh)
         if near is not None and merging.has_room(ctx, near[0]):
             _share(one, near[0])
             _merge(one, near[0], f"it says the same in other words (cosine {near[1]:.3f})")
@@ -256,7 +256,9 @@ def _store(one: Settlement) -> MemoryRow:
         "speaker": one.speaker,
     }
     draft = Draft(one.statement.text, one.target.collection, fields, one.statement.indexed)
-    memory = store_memories(one.ctx, [draft], reason="extracted").rows[0]
+    one.storing.check_room(1)
+    memory = one.storing.store(draft)
+    one.fresh.add(memory)
     one.ctx[TEXTS].put((one.key,), memory.id.encode())
     one.statement.ordinal = memory.ordinal
     return memory
@@ -354,6 +356,7 @@ def _apply(
             if verdict.later.source_memory_id is None
             else find_row(ctx, verdict.later.source_memory_id)
         )
+    one.fresh.claims(memory)
     quote = one.said[fact.source].content[fact.start : fact.end]
     row = FactRow(
         fact.subject,

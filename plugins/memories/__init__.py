@@ -90,6 +90,7 @@ from plugins.memories.rows import (
 from plugins.memories.settings import WriteSettings
 from plugins.memories.spaces import RE_EMBED_JOB, Spaces
 from plugins.memories.store import (
+    Storing,
     find_row,
     find_rows_at,
     get_row,
@@ -145,6 +146,7 @@ __all__ = [
     "Scoped",
     "Spaces",
     "Status",
+    "Storing",
     "Tag",
     "TextFeatures",
     "WriteSettings",

@@ -244,34 +244,52 @@ def versions(
 # --- storing --------------------------------------------------------------------------------------
 
 
+class Storing:
+    """New memories of one transaction, one by one; `finish` enters words and counts of all."""
+
+    def __init__(self, ctx: WriteContext, reason: str | None = None):
+        self._ctx, self._reason = ctx, reason
+        self._rows: list[MemoryRow] = []
+        self._terms: dict[int, Mapping[str, int]] = {}
+        self._sessions: dict[int, int | None] = {}
+
+    def check_room(self, more: int) -> None:
+        """Raises PermissionDenied where the tier has no room for so many more."""
+        # Counted only where the last ordinal does not show already that there is room.
+        ctx, more = self._ctx, len(self._rows) + more
+        limit = records_limit(ctx.settings, ctx.principal.tier, "memories")
+        last = next(iter(ctx[MEMORIES].keys(reverse=True, limit=1)), None)
+        if limit is not None and (last is None or last[0] + 1 + more > limit):
+            check_room(ctx.settings, ctx.principal.tier, "memories", member_totals(ctx)[0], more)
+
+    def store(self, draft: Draft) -> MemoryRow:
+        """Store a memory with its event. No search by words finds it before `finish`."""
+        row = _store(self._ctx, draft, self._reason, self._sessions)
+        self._rows.append(row)
+        if draft.indexed is not None:
+            self._terms[row.ordinal] = draft.indexed.terms
+        return row
+
+    def finish(self) -> Stored:
+        """What was stored. One job indexes those that came without `indexed`."""
+        self._ctx.index(MEMORY_TEXT).add_many(self._terms.items())
+        for collection_id, count in Counter(row.collection_id for row in self._rows).items():
+            adjust_count(self._ctx, collection_id, memories=count)
+        pending = [row for row in self._rows if not row.searchable]
+        return Stored(self._rows, _enqueue_indexing(self._ctx, pending) if pending else None)
+
+
 def store_memories(
     ctx: WriteContext, drafts: Sequence[Draft], *, reason: str | None = None
 ) -> Stored:
-    """Store new memories, in order, with their events and counts. One job indexes those that came
-    without `indexed`. Raises PermissionDenied, before anything is stored, where the tier has no
-    room for them.
+    """Store new memories, in order, as Storing does. Raises PermissionDenied, before anything is
+    stored, where the tier has no room for them.
     """
-    _check_room(ctx, len(drafts))
-    sessions: dict[int, int | None] = {}
-    rows = [_store(ctx, draft, reason, sessions) for draft in drafts]
-    ctx.index(MEMORY_TEXT).add_many(
-        (row.ordinal, d.indexed.terms)
-        for row, d in zip(rows, drafts, strict=True)
-        if d.indexed is not None
-    )
-    for collection_id, count in Counter(row.collection_id for row in rows).items():
-        adjust_count(ctx, collection_id, memories=count)
-    pending = [row for row in rows if not row.searchable]
-    return Stored(rows, _enqueue_indexing(ctx, pending) if pending else None)
-
-
-def _check_room(ctx: WriteContext, more: int) -> None:
-    """Count only where the last ordinal does not show already that there is room."""
-    settings, tier = ctx.settings, ctx.principal.tier
-    limit = records_limit(settings, tier, "memories")
-    last = next(iter(ctx[MEMORIES].keys(reverse=True, limit=1)), None)
-    if limit is not None and (last is None or last[0] + 1 + more > limit):
-        check_room(settings, tier, "memories", member_totals(ctx)[0], more)
+    storing = Storing(ctx, reason)
+    storing.check_room(len(drafts))
+    for draft in drafts:
+        storing.store(draft)
+    return storing.finish()
 
 
 def update_memory(

@@ -16,6 +16,7 @@ DOUBT = word_set("maybe perhaps probably possibly supposedly apparently almost n
 ASKING = word_set("what who whom whose which how why whoever whatever")
 NOT = word_set("not n't never no neither nor hardly barely")
 INSTEAD = word_set("now instead nowadays currently")
+_QUOTES = frozenset('"“”„«»')
 NO_MORE = ("any more", "anymore", "any longer", "no longer")
 # Verbs that tell what somebody holds possible, wishes or says, not what is.
 SUPPOSING = word_set(
@@ -70,7 +71,7 @@ def clauses(tree: Tree) -> Iterator[Clause]:
 
 def _is_quoted(tree: Tree) -> bool:
     told = tree.text[tree.sentence.start : tree.sentence.end]
-    return any(mark in told for mark in '"“”„«»')
+    return not _QUOTES.isdisjoint(told)
 
 
 def _clause(tree: Tree, head: int) -> Clause | None:
@@ -109,8 +110,7 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     auxiliaries = {tree.tokens[each].lemma for each in tree.of(head, "aux")}
     near = (*tree.children[head], *tree.children[verb])
     words = {tree.tokens[each].lemma for each in near}
-    said = f" {tree.text_of(tree.phrase(head)).casefold()} "
-    no_more = any(f" {mark} " in said for mark in NO_MORE)
+    no_more = _holds_no_more(tree, head)
     finite = tree.of(head, "cop", "aux", "aux:pass") or [head]
     return Clause(
         head,
@@ -127,6 +127,14 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         begins=begins,
         instead=bool(words & INSTEAD),
     )
+
+
+def _holds_no_more(tree: Tree, head: int) -> bool:
+    told = tree.text[tree.sentence.start : tree.sentence.end].casefold()
+    if not any(mark.partition(" ")[0] in told for mark in NO_MORE):
+        return False
+    said = f" {tree.text_of(tree.phrase(head)).casefold()} "
+    return any(f" {mark} " in said for mark in NO_MORE)
 
 
 def _is_past(tree: Tree, place: int, head: int) -> bool:

@@ -88,8 +88,10 @@ class Tree:
         return [each for each in self.children[place] if self.tokens[each].relation in relations]
 
     def first(self, place: int, *relations: str) -> int | None:
-        found = self.of(place, *relations)
-        return found[0] if found else None
+        for each in self.children[place]:
+            if self.tokens[each].relation in relations:
+                return each
+        return None
 
     def phrase(
         self,

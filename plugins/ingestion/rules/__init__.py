@@ -37,6 +37,10 @@ LANGUAGES: dict[str, Language] = {
     language.code: language
     for language in (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH)
 }
+_SPOKEN_BY = {  # small word -> the languages that have it
+    word: tuple(code for code, language in LANGUAGES.items() if word in language.small_words)
+    for word in frozenset().union(*(language.small_words for language in LANGUAGES.values()))
+}
 _RECALLED = re.compile(
     r"(?i)<(?P<closes>/?)(?P<tag>memory|memories|recalled_memories)\b[^<>]{0,200}>"
 )
@@ -102,11 +106,10 @@ def _ending_alike(one: str, other: str) -> int:
 
 def language_of(text: str) -> str:
     """The language most of whose small words the text has; English when none stands out."""
-    words = [word.casefold() for word in _WORD.findall(text[:2_000])]
-    counts = {
-        code: sum(word in language.small_words for word in words)
-        for code, language in LANGUAGES.items()
-    }
+    counts = dict.fromkeys(LANGUAGES, 0)
+    for word in _WORD.findall(text[:2_000].casefold()):
+        for code in _SPOKEN_BY.get(word, ()):
+            counts[code] += 1
     best = max(counts, key=lambda code: (counts[code], code == "en"))
     return best if counts[best] > 0 else "en"
 

@@ -47,8 +47,10 @@ _PREFIXES = (
 _WORD = r"[\p{L}\p{M}\p{N}_\u00ad\u200c\u200d]"
 _EMOJI = r"(?![\p{N}#*©®™])\p{Extended_Pictographic}"
 _PATTERN = regex.compile(
+    # Most words are plain ones; the first branch takes them without trying what else they might be.
     rf"""
-      (?P<address> (?:https?://|ftp://|www\.)\S++
+      (?P<word> (?!xd++(?!\w))[a-z]++(?=[\s,!?;)]|\Z) )
+    | (?P<address> (?:https?://|ftp://|www\.)\S++
                  | [\w.+%-]{{1,64}}+@[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{1,5}}
                  | (?<![\w.-])[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{0,4}}?
                    \.(?:{_SUFFIXES})(?![\w.]\w)(?!\w) )
@@ -123,12 +125,12 @@ def _words(text: str) -> Iterator[tuple[int, int, str]]:
             for at in range(body, end):
                 yield at, at + 1, "end" if text[at] in ".!?…" else "mark"
             continue
-        at = _second_part(match[0]) if kind == "word" else 0
-        if kind == "word" and not at and text[start].isdigit():
-            at = _unit(match[0])
-        if at:
-            yield start, start + at, kind
-            start += at
+        if kind == "word":
+            word = match[0]
+            at = _second_part(word) or (_unit(word) if word[0].isdigit() else 0)
+            if at:
+                yield start, start + at, kind
+                start += at
         yield start, end, kind
 
 
@@ -139,6 +141,8 @@ def _second_part(word: str) -> int:
         return 0
     if small in _CONTRACTED:
         return _CONTRACTED[small]
+    if small.isalnum():
+        return 0
     mark = max(map(small.rfind, _APOSTROPHES))
     if mark < 1:
         return 0
