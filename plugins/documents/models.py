@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, RootModel, WithJson
 from pydantic_core import PydanticCustomError
 
 from plugins.collections import METADATA_BYTES_MAX
-from plugins.memories import TAGS_MAX, TITLE_CHARS_MAX, Tag
+from plugins.documents.limits import DOCUMENT_TAGS_MAX
+from plugins.memories import TITLE_CHARS_MAX, Tag
 from runtime import limits
 from runtime.api.operation import Body, UploadedFile, View
 from runtime.api.pagination import PageQuery
@@ -59,7 +60,7 @@ Tags = Annotated[
     list[Tag],
     BeforeValidator(_split),
     AfterValidator(_distinct),
-    Field(max_length=TAGS_MAX),
+    Field(max_length=DOCUMENT_TAGS_MAX),
     WithJsonSchema({"type": "string"}, mode="validation"),
 ]
 Metadata = Annotated[

@@ -39,7 +39,6 @@ from plugins.memories.indexing import INDEX_JOB, index_in_time, index_texts, wai
 from plugins.memories.limits import (
     BATCH_ITEMS_MAX,
     CONTENT_CHARS_MAX,
-    TAGS_MAX,
     TITLE_CHARS_MAX,
 )
 from plugins.memories.models import (
@@ -125,7 +124,6 @@ __all__ = [
     "MEMORY_UPDATED",
     "MEMORY_VECTORS",
     "MEMORY_WORDS",
-    "TAGS_MAX",
     "TITLE_CHARS_MAX",
     "ChunkScan",
     "Content",
