@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -145,6 +144,7 @@ class Shard:
     async def open(self, *, create: bool) -> None:
         """Open or create the store, migrate it, and start the writer and the job loop."""
         self._gate.enter()
+        load_kernels()  # else the first search would wait for them
         self.store = open_store(self.directory, self.environment, self.identity, create=create)
         self.store.log.not_before(self._gate.placed_at)
         try:
@@ -184,7 +184,6 @@ class Shard:
         self._looking = asyncio.create_task(self._look_for_dead_readers())
         self._catching_up = CatchingUp(parts, background)
         self._catching_up.start()
-        threading.Thread(target=load_kernels, name="kernels", daemon=True).start()
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so batching queues

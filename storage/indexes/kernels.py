@@ -76,7 +76,7 @@ class Kernel:
 
 
 def load_kernels() -> None:
-    """Load all that are declared so far, which takes a second, so that no call waits for it."""
+    """Load all that are declared so far: half a second that no call then waits for."""
     for each in list(_declared):
         each.compiled()
 
