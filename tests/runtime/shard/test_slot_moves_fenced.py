@@ -167,7 +167,7 @@ async def reached(supervisor: Stopping, task: asyncio.Task[None]) -> None:
     stopped.cancel()
 
 
-WAKES_EACH_TIME = [  # each way to wake, each moment, and both stores; all of them with --long
+WAKES_EACH_TIME = [  # each way to wake, each moment, and both stores; the others with --long
     *((plain, HALF_WAY, where) for where in (BEFORE, INSIDE, AFTER)),
     (plain, END, BEFORE),
     (plain, AT_ONCE, AFTER),
@@ -316,7 +316,7 @@ def add_a_row(transaction: Transaction, scope: Scope) -> None:
 TABLES = serve_app.registry().tables
 
 
-HARMED_EACH_TIME = {  # each harm, and after each step; all of them with --long
+HARMED_EACH_TIME = {  # each harm, and after each step; the others with --long
     "build": add_a_row,
     "compare": change_a_row,
     "changed": add_a_row,
