@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
 from collections import deque
@@ -273,12 +274,15 @@ class Supervisor:
     async def _carry(self, move: Move) -> None:
         """Copy, freeze, and have the placement changed. From there on the move is `erasing`."""
         source, target, attempt = move.source, move.target, move.attempt
+        number = itertools.count(
+            1
+        )  # of each piece that is taken: one that comes late is known by it
         await self._ask(target, "expect", attempt, move.slots)
         await self._ask(source, "begin", attempt, move.slots)
         for slot in move.slots:
             piece = await self._ask(source, "read", attempt, slot, b"")
             while True:
-                await self._ask(target, "take", attempt, piece)
+                await self._ask(target, "take", attempt, piece, next(number))
                 if not piece.after:
                     break
                 piece = await self._ask(source, "read", attempt, slot, piece.after)
@@ -286,7 +290,7 @@ class Supervisor:
         doubts = await self._compare(move)
         for _ in range(SLOT_TAIL_ATTEMPTS_MAX):
             piece = await self._ask(source, "changed", attempt)
-            await self._ask(target, "take", attempt, piece)
+            await self._ask(target, "take", attempt, piece, next(number))
             doubts, more = await self._compare_again(move, doubts)
             if (
                 len(piece.rows) <= SLOT_TAIL_ROWS_SMALL
@@ -299,7 +303,7 @@ class Supervisor:
         # its source waits, it is given up.
         piece = await self._ask(source, "freeze", attempt)
         while True:
-            await self._ask(target, "take", attempt, piece)
+            await self._ask(target, "take", attempt, piece, next(number))
             if not piece.after:
                 break
             piece = await self._ask(source, "changed", attempt)

@@ -131,6 +131,7 @@ class SlotMoves:
         self._codes = slot_rows.by_code(store, registry.tables.values())
         self._leaving: dict[Attempt, _Leaving] = {}
         self._arriving: dict[Attempt, ComparedRows] = {}
+        self._taken: dict[Attempt, int] = {}  # number of the last piece, of each that was expected
         self._conforming: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
         self._refreshing = asyncio.Lock()
@@ -383,14 +384,21 @@ class SlotMoves:
 
     async def _expect(self, attempt: Attempt, slots: tuple[int, ...]) -> None:
         """Make room: nothing of an earlier stay, or of an attempt that was given up, may be
-        left.
+        left. An attempt is expected once: what it brought is not erased by an order that came late.
         """
+        if attempt in self._taken:
+            raise MoveOver(f"This attempt of move {attempt.move_id} was expected before.")
+        self._taken[attempt] = 0
         await self._erase(attempt, slots)
         self._check_copying(attempt)
         self._arriving |= {attempt: self._compared(slots)}
 
-    async def _take(self, attempt: Attempt, piece: Piece) -> None:
-        """Write rows of slots that are on their way here, and the keys they are sealed with."""
+    async def _take(self, attempt: Attempt, piece: Piece, number: int) -> None:
+        """Write rows of slots that are on their way here, and the keys they are sealed with.
+
+        number  rises with each piece of an attempt: one that comes once more, or after a later one,
+                has rows as they were, and nothing is written
+        """
         slots = {int.from_bytes(row.scope[:2], "big") for row in piece.rows} | {
             int.from_bytes(scope[:2], "big") for scope in piece.keys
         }
@@ -402,7 +410,9 @@ class SlotMoves:
 
         def work(transaction: Transaction) -> None:
             self._check_arriving(attempt, slots)
-            slot_rows.write(transaction, self.tables, piece.rows)
+            if number > self._taken.get(attempt, 0):
+                self._taken[attempt] = number
+                slot_rows.write(transaction, self.tables, piece.rows)
 
         if piece.rows:
             await self._in_turn(work)
@@ -490,6 +500,8 @@ class SlotMoves:
                 for attempt, arriving in self._arriving.items()
                 if placement.is_copying(attempt)
             }
+            for attempt in [each for each in self._taken if not placement.is_copying(each)]:
+                del self._taken[attempt]
             for arriving in over:
                 await asyncio.to_thread(arriving.release)
             came, went = self._gate.apply(placement)

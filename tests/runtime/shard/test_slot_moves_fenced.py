@@ -374,3 +374,32 @@ def test_a_slot_whose_rows_are_not_all_there_is_not_given_away(
             assert sorted(await service.texts(token)) == sorted([*stored, "at home"])
 
     asyncio.run(work())
+
+
+def test_a_step_that_comes_once_more_at_the_end_changes_nothing(tmp_path: Path) -> None:
+    """Late copies of what the target was asked arrive when both sides have agreed."""
+
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            stored, sent = sorted(await service.texts(token)), list[tuple[Any, ...]]()
+
+            async def ask(number: int, step: str, *given: Any) -> Any:
+                answer = await service.opened[number].order(step, *given)
+                if step in ("expect", "take"):
+                    sent.append((number, step, *given))
+                if step == "secured":
+                    for target, late, *what in list(sent):
+                        with suppress(MoveOver):
+                            await service.opened[target].order(late, *what)
+                return answer
+
+            supervisor = Supervisor(service.table, ask)
+            await supervisor.order(
+                "move", slots=[slot], shard=1 - service.table.load().owners[slot]
+            )
+            await service.moved()
+            await supervisor.close()
+            assert len(sent) > 4 and has_once(service, slot)
+            assert sorted(await service.texts(token)) == stored
+
+    asyncio.run(work())
