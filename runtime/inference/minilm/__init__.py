@@ -25,6 +25,7 @@ from tokenizers import Tokenizer
 
 from runtime.inference.embedding import Embedding, Spans
 from runtime.inference.language.parse import Parse, ToRead
+from runtime.inference.language.states import word_states
 from runtime.inference.local_embedder import Tokens
 from runtime.inference.minilm.weights import (
     NAME,
@@ -149,7 +150,6 @@ def _read(
     """The parses of each text that is to be read; of all their sentences at once."""
     # Loaded by whoever reads first: a service that reads nothing pays nothing for it.
     from runtime.inference.language.heads import heads
-    from runtime.inference.language.states import word_states
 
     sentences: list[Sequence[str]] = []
     states = []

@@ -17,6 +17,7 @@ from runtime.inference.language.segmentation import Segment
 from runtime.inference.language.windows import to_read, windows
 from runtime.inference.local_embedder import LocalEmbedder
 from runtime.inference.minilm import MiniLm
+from storage.indexes import load_kernels
 from storage.text import Speller
 
 # Of other scripts the vocabulary has letters, or nothing, and no words.
@@ -51,6 +52,7 @@ def _load_assembly() -> Callable[..., list[list[Sentence]]]:
     from runtime.inference.language.heads import heads
 
     loaded = heads()
+    load_kernels()  # here, and not in the worker that others wait for
 
     def sentences(
         texts: Sequence[str],
