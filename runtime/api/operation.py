@@ -138,7 +138,7 @@ class Body(BaseModel):
                  body is refused
     """
 
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
     lines_field: ClassVar[str] = ""
 
     @model_validator(mode="before")
@@ -154,7 +154,7 @@ class Patch(BaseModel):
     apart.
     """
 
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
 
 class Query(Body):
@@ -169,8 +169,6 @@ class View(BaseModel):
     """A response model: it documents and tests the wire shape. Handlers on hot paths may return
     plain dicts of this shape.
     """
-
-    model_config = ConfigDict(defer_build=True)
 
 
 class UploadedFile(BaseModel):
