@@ -72,7 +72,7 @@ def merge_entity(ctx: WriteContext, gone: EntityRow, stays: EntityRow) -> Merge:
     moving = [(ordinal,) for ordinal in claims[:CLAIMS_MERGED_MAX]]
     for claim in ctx[RELATIONSHIPS].rows(moving):
         _move(ctx, claim, gone.ordinal, stays.ordinal)
-    left, after, mentions = _hand_over(ctx, gone, _described(stays, gone))
+    left, after, mentions = hand_over(ctx, gone, _described(stays, gone), MENTIONS_MERGED_MAX)
     put_entity(ctx, after, stays)
     is_complete = len(claims) == len(moving) and not any(ctx[MENTIONS].keys(gone.ordinal, limit=1))
     if is_complete:
@@ -110,16 +110,13 @@ def _described(stays: EntityRow, gone: EntityRow) -> EntityRow:
     )
 
 
-def _hand_over(
-    ctx: WriteContext, gone: EntityRow, stays: EntityRow
+def hand_over(
+    ctx: WriteContext, gone: EntityRow, stays: EntityRow, limit: int
 ) -> tuple[EntityRow, EntityRow, int]:
-    """Let the memories that mention `gone` mention `stays`; -> (both rows as they are then, how
-    many memories), which the caller stores.
+    """Let the memories that mention `gone`, so many of them at most, mention `stays`; -> (both rows
+    as they are then, how many memories), which the caller stores.
     """
-    taken_for = {
-        memory: raw
-        for (_, memory), raw in ctx[MENTIONS].scan(gone.ordinal, limit=MENTIONS_MERGED_MAX)
-    }
+    taken_for = {memory: raw for (_, memory), raw in ctx[MENTIONS].scan(gone.ordinal, limit=limit)}
     for memory in find_rows_at(ctx, taken_for):
         stays = mentioned(ctx, stays, memory, taken_for[memory.ordinal])
         ctx[SOURCES].delete(memory.id, ENTITY, gone.ordinal)

@@ -17,6 +17,7 @@ from pyroaring import BitMap
 from plugins.graph.forgetting import forget_mention
 from plugins.graph.limits import ALIAS_SOURCES_MAX, ALIASES_MAX, MENTIONS_MOVED_MAX
 from plugins.graph.mentions import NAMELESS, Mention, Mentioned
+from plugins.graph.merging import hand_over
 from plugins.graph.rows import (
     CLAIM_FIELDS,
     CLAIMED,
@@ -173,10 +174,7 @@ def _merged(ctx: WriteContext, row: EntityRow, other: EntityRow) -> EntityRow:
         or ctx.index(CLAIM_FIELDS).of("end", other.ordinal)
     ):
         return row
-    taken_for = {key[1]: raw for key, raw in ctx[MENTIONS].scan(other.ordinal)}
-    for memory in find_rows_at(ctx, taken_for):
-        row = mentioned(ctx, row, memory, taken_for[memory.ordinal])
-        ctx[SOURCES].delete(memory.id, ENTITY, other.ordinal)
+    _, row, _ = hand_over(ctx, other, row, MENTIONS_MOVED_MAX)
     delete_entity(ctx, other)
     return row
 

@@ -274,9 +274,7 @@ class Supervisor:
     async def _carry(self, move: Move) -> None:
         """Copy, freeze, and have the placement changed. From there on the move is `erasing`."""
         source, target, attempt = move.source, move.target, move.attempt
-        number = itertools.count(
-            1
-        )  # of each piece that is taken: one that comes late is known by it
+        number = itertools.count(1)  # of each piece: by it one that comes late is known
         await self._ask(target, "expect", attempt, move.slots)
         await self._ask(source, "begin", attempt, move.slots)
         for slot in move.slots:

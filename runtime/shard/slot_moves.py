@@ -411,11 +411,13 @@ class SlotMoves:
         def work(transaction: Transaction) -> None:
             self._check_arriving(attempt, slots)
             if number > self._taken.get(attempt, 0):
-                self._taken[attempt] = number
                 slot_rows.write(transaction, self.tables, piece.rows)
 
         if piece.rows:
             await self._in_turn(work)
+            # Behind the commit: what was not stored is taken when it comes once more.
+            if attempt in self._taken:
+                self._taken[attempt] = max(number, self._taken[attempt])
 
     async def _adopt(self, attempt: Attempt, keys: Mapping[bytes, bytes]) -> None:
         """In the writer's thread, a few at a time. Where the attempt comes to nothing, `erase`

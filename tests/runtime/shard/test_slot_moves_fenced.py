@@ -17,9 +17,11 @@ import pytest
 import serve_app
 from runtime.api.operation import Reply
 from runtime.cluster.supervisor import Different, Supervisor
+from runtime.errors import Unavailable
 from runtime.placement import UNDOING, Placement, PlacementError
 from runtime.shard import slot_moves
 from runtime.shard.slot_moves import MoveOver, MoveRefused
+from runtime.shard.writer import Outcome
 from runtime.tenancy import slot_of_email
 from storage.store import Scope, Transaction
 from tests.runtime.shard.test_slot_moves_shipped import has_once, shipping
@@ -376,30 +378,80 @@ def test_a_slot_whose_rows_are_not_all_there_is_not_given_away(
     asyncio.run(work())
 
 
-def test_a_step_that_comes_once_more_at_the_end_changes_nothing(tmp_path: Path) -> None:
-    """Late copies of what the target was asked arrive when both sides have agreed."""
+@pytest.mark.parametrize("late", ["expect", "take"])
+def test_a_step_that_comes_once_more_at_the_end_changes_nothing(tmp_path: Path, late: str) -> None:
+    """Copies of what the target was asked arrive when both sides have agreed; the account was
+    written to since the first of them.
+    """
 
     async def work() -> None:
         async with filled(plain(tmp_path)) as (service, token, slot):
             stored, sent = sorted(await service.texts(token)), list[tuple[Any, ...]]()
+            steps: list[str] = []
 
             async def ask(number: int, step: str, *given: Any) -> Any:
+                if step == "build":
+                    assert (await service.remember(token, "at home")).status_code == 201
                 answer = await service.opened[number].order(step, *given)
-                if step in ("expect", "take"):
+                if step == late:
                     sent.append((number, step, *given))
-                if step == "secured":
-                    for target, late, *what in list(sent):
+                if step == "secured" and "freeze" in steps:
+                    for target, *what in reversed(sent):  # the oldest is the last that comes
                         with suppress(MoveOver):
-                            await service.opened[target].order(late, *what)
+                            await service.opened[target].order(*what)
+                steps.append(step)
                 return answer
 
             supervisor = Supervisor(service.table, ask)
-            await supervisor.order(
-                "move", slots=[slot], shard=1 - service.table.load().owners[slot]
-            )
+            to = 1 - service.table.load().owners[slot]
+            await supervisor.order("move", slots=[slot], shard=to)
             await service.moved()
             await supervisor.close()
-            assert len(sent) > 4 and has_once(service, slot)
+            assert sent and service.table.load().owners[slot] == to and has_once(service, slot)
+            assert sorted(await service.texts(token)) == sorted([*stored, "at home"])
+            assert service.findings(to) == []
+
+    asyncio.run(work())
+
+
+def test_a_piece_whose_commit_failed_is_taken_when_it_comes_once_more(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            stored, failed = sorted(await service.texts(token)), list[int]()
+
+            def fails(shard: Any) -> None:
+                """The next transaction of the shard that stores something is undone."""
+                writer = shard.parts.writer
+                submit = writer.submit
+
+                async def undone(work: Any, label: str, ended: Any = None) -> Reply:
+                    def broken(transaction: Transaction) -> Outcome:
+                        outcome = work(transaction)
+                        if transaction.dirty:
+                            writer.submit = submit
+                            raise Unavailable("The disk is away.")
+                        return outcome
+
+                    return await submit(broken, label, ended)
+
+                writer.submit = undone
+
+            async def ask(number: int, step: str, *given: Any) -> Any:
+                if step == "take" and given[1].rows and not failed:
+                    failed.append(number)
+                    fails(service.opened[number])
+                    with pytest.raises(Unavailable):
+                        await service.opened[number].order(step, *given)
+                return await service.opened[number].order(step, *given)
+
+            supervisor = Supervisor(service.table, ask)
+            to = 1 - service.table.load().owners[slot]
+            await supervisor.order("move", slots=[slot], shard=to)
+            await service.moved()
+            await supervisor.close()
+            assert failed and service.table.load().owners[slot] == to and has_once(service, slot)
             assert sorted(await service.texts(token)) == stored
+            status = await service.opened[1 - to].status()
+            assert status["slots"]["given_up_total"] == 0
 
     asyncio.run(work())
