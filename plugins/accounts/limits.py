@@ -10,6 +10,7 @@ EXPORT_BYTES_PER_PART = 1024 * 1024
 EXPORT_CURSOR_CHARS_MAX = 2_048  # a key of LMDB has up to 511 bytes, here in hex, in Base64
 IMPORT_RECORDS_MAX = 100_000
 IMPORT_RECORDS_PER_PART = 50  # each is a transaction that others wait for
+SIGNATURE_CHARS_MAX = 64
 
 # --- accounts -------------------------------------------------------------------------------------
 PASSWORD_CHARS_MIN = 10

@@ -7,25 +7,26 @@ neither side holds more than a part of an account in memory.
 An export is application/x-ndjson, one object a line: {"kind", "record"}, in the order of the
 plugins, what is referred to before what refers. The last line is the manifest: {"kind": "manifest",
 "record": {format, exported_at, records, kinds: {kind: {count, sha256}}, block_records, blocks,
-signature}}. The SHA-256 of a kind is that of its lines, each with its line feed; `blocks` has that
-of each `block_records` lines one after the other, and of what is left of them. An export that was
-cut short has no manifest; one that failed on the way ends with a line of the kind "error".
+signature}}. The SHA-256 of a kind is that of its lines, each with its line feed; `blocks` has a
+signature of each `block_records` lines one after the other, and of what is left of them. An export
+that was cut short has no manifest; one that failed on the way ends with a line of the kind "error".
 
 Each part is read from a snapshot of its own, since a snapshot held for as long as a client reads
 would keep the store from reusing pages. So each record is whole, but an account that is written to
 meanwhile is exported as of no single moment: what was there before and is there after is in it,
 once.
 
-The manifest's `signature` is the installation's own: over the rest of it, and so over every line.
-Its key is read when the export begins, for the gateway, which writes the manifest.
+The manifest's `signature` is the installation's own, over the rest of it, and so over every line;
+those of the blocks are so, too. Their key is one of the account's: what was signed for one account
+says nothing to another. It is read when the export begins, for the gateway, which signs.
 
 An import checks the manifest, where there is one, before anything is written, and then stores a
 part at a time, each in one transaction. It can be repeated: what is here already is left alone. A
 larger export than a body may be is imported in pieces, split between lines, without the manifest;
-or in parts that are its blocks, each with the manifest, which says that the block is of the export.
-Only what this installation has signed and nobody has changed is `verified`, and is taken at its
-word on who did what, and when; anything else is taken in and marked (`Origin`). What the shard is
-told of that comes from the flow alone, as a model that no request is read as.
+or in parts that are its blocks, each with its own signature. Only what this installation has signed
+for this account and nobody has changed is `verified`, and is taken at its word on who did what, and
+when; anything else is taken in and marked (`Origin`). What the shard is told of that comes from the
+flow alone, as a model that no request is read as.
 
 Records of kinds nobody takes in are counted as skipped: the account itself, API keys and webhooks,
 whose secrets nobody has, deliveries, usage, bills, and profiles, which are read again from the
@@ -58,7 +59,6 @@ from runtime.timestamps import iso
 FORMAT = 1
 MANIFEST, ERROR = "manifest", "error"
 NDJSON = "application/x-ndjson"
-_PURPOSE = "export"
 PRICED = "memory"  # each is embedded, as one that is written
 
 
@@ -110,17 +110,18 @@ class ImportPart(Body):
         ge=0,
         description="The place of the first one in the whole import, which errors name.",
     )
-    manifest: dict[str, Any] | None = Field(
+    signature: str | None = Field(
         default=None,
+        max_length=limits.SIGNATURE_CHARS_MAX,
         description=(
-            "The record of the export's last line. Where this installation has signed it, and the "
-            "records are one of its blocks, they are taken at its word."
+            "Where the records are a block of an export of this account: its signature, of the "
+            "manifest's `blocks`. They are taken at their word."
         ),
     )
 
 
 class OwnPart(ImportPart):
-    """A part of an export that this installation has signed."""
+    """A part of an export that this installation has signed for this account."""
 
 
 class Imported(View):
@@ -128,7 +129,10 @@ class Imported(View):
     known: dict[str, int] = Field(description="Records that were here already, by kind.")
     skipped: dict[str, int] = Field(description="Records of kinds that are not taken in, by kind.")
     verified: bool = Field(
-        description="Whether this installation has signed the export, and nobody changed it since."
+        description=(
+            "Whether this installation has signed it as an export of this account, and nobody has "
+            "changed it since."
+        )
     )
 
 
@@ -171,8 +175,12 @@ def _part(
 
 
 def signing_key(ctx: ReadContext, body: None) -> str:
-    """What the manifest is signed with, as hex digits: for the gateway, and in no answer."""
-    return attesting_key(ctx, _PURPOSE).hex()
+    """What an export is signed with, as hex digits: for the gateway, and in no answer."""
+    return attesting_key(ctx, _purpose(ctx)).hex()
+
+
+def _purpose(ctx: ReadContext) -> str:
+    return f"export of {ctx.principal.tenant_id}"
 
 
 async def export_account(call: Call, steps: Any, models: Models | None) -> Reply:
@@ -188,9 +196,14 @@ async def export_account(call: Call, steps: Any, models: Models | None) -> Reply
 
 
 async def _lines(call: Call, steps: Any, part: dict[str, Any]) -> AsyncIterator[bytes]:
-    manifest = Manifest()
+    key = bytes.fromhex(call.loaded)
+    kinds, blocks = Kinds(), Blocks(key)
     while True:
-        yield b"".join([manifest.line(entry["kind"], entry["record"]) for entry in part["records"]])
+        lines = [_line(entry["kind"], entry["record"]) for entry in part["records"]]
+        for entry, line in zip(part["records"], lines, strict=True):
+            kinds.add(entry["kind"], line)
+            blocks.add(line)
+        yield b"".join(lines)
         if not part["has_more"]:
             break
         try:
@@ -198,10 +211,16 @@ async def _lines(call: Call, steps: Any, part: dict[str, Any]) -> AsyncIterator[
         except ApiError as broken:
             yield _line(ERROR, {"message": broken.message, "status_code": broken.status})
             return
-    said = {"format": FORMAT, "exported_at": iso(call.now_ms), **manifest.summary()}
-    yield _line(
-        MANIFEST, {**said, "signature": attested(bytes.fromhex(call.loaded), _signed(said))}
-    )
+    found = kinds.summary()
+    said = {
+        "format": FORMAT,
+        "exported_at": iso(call.now_ms),
+        "records": sum(entry["count"] for entry in found.values()),
+        "kinds": found,
+        "block_records": limits.IMPORT_RECORDS_PER_PART,
+        "blocks": blocks.signatures(),
+    }
+    yield _line(MANIFEST, {**said, "signature": attested(key, _signed(said))})
 
 
 def _signed(manifest: Mapping[str, Any]) -> bytes:
@@ -210,66 +229,80 @@ def _signed(manifest: Mapping[str, Any]) -> bytes:
     return orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
 
 
+def _signed_block(sha256: bytes) -> bytes:
+    """What is signed of a block with this digest; no manifest begins so."""
+    return b"block\n" + sha256
+
+
 def _line(kind: str, record: dict[str, Any]) -> bytes:
     return orjson.dumps({"kind": kind, "record": record}) + b"\n"
 
 
-class Manifest:
-    """Counts and digests of lines, by kind and by block."""
+class Kinds:
+    """Counts and digests of lines, by kind."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[int, Any]] = {}
-        self._blocks: list[str] = []
-        self._block, self._block_lines = hashlib.sha256(), 0
 
-    def line(self, kind: str, record: dict[str, Any]) -> bytes:
-        """Count a record in; -> its line."""
-        line = _line(kind, record)
+    def add(self, kind: str, line: bytes) -> None:
         count, digest = self._kinds.get(kind) or (0, hashlib.sha256())
         digest.update(line)
         self._kinds[kind] = (count + 1, digest)
-        self._block.update(line)
-        self._block_lines += 1
-        if self._block_lines == limits.IMPORT_RECORDS_PER_PART:
-            self._blocks.append(self._block.hexdigest())
-            self._block, self._block_lines = hashlib.sha256(), 0
-        return line
 
-    def summary(self) -> dict[str, Any]:
-        kinds = {
+    def summary(self) -> dict[str, dict[str, Any]]:
+        return {
             kind: {"count": count, "sha256": digest.hexdigest()}
             for kind, (count, digest) in self._kinds.items()
         }
-        return {
-            "records": sum(entry["count"] for entry in kinds.values()),
-            "kinds": kinds,
-            "block_records": limits.IMPORT_RECORDS_PER_PART,
-            "blocks": [*self._blocks, *([self._block.hexdigest()] if self._block_lines else [])],
-        }
+
+
+class Blocks:
+    """Signatures of lines, block by block."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._signatures: list[str] = []
+        self._block, self._lines = hashlib.sha256(), 0
+
+    def add(self, line: bytes) -> None:
+        self._block.update(line)
+        self._lines += 1
+        if self._lines == limits.IMPORT_RECORDS_PER_PART:
+            self._sign()
+
+    def signatures(self) -> list[str]:
+        """Of all blocks; what there is of the last one is a block as well."""
+        if self._lines:
+            self._sign()
+        return self._signatures
+
+    def _sign(self) -> None:
+        self._signatures.append(attested(self._key, _signed_block(self._block.digest())))
+        self._block, self._lines = hashlib.sha256(), 0
 
 
 # --- import ---------------------------------------------------------------------------------------
 
 
 def is_own(ctx: ReadContext, body: Import) -> bool:
-    """Whether this installation has signed the manifest. It is compared with the records later."""
+    """Whether this installation has signed the manifest, for this account. It is compared with the
+    records later.
+    """
     manifest = body.records[-1]
-    return manifest.kind == MANIFEST and _is_signed(ctx, manifest.record)
-
-
-def _is_signed(ctx: ReadContext, manifest: Mapping[str, Any]) -> bool:
-    signature = manifest.get("signature")
-    return isinstance(signature, str) and is_attested(ctx, _PURPOSE, _signed(manifest), signature)
+    signature = manifest.record.get("signature")
+    return (
+        manifest.kind == MANIFEST
+        and isinstance(signature, str)
+        and is_attested(ctx, _purpose(ctx), _signed(manifest.record), signature)
+    )
 
 
 def _is_own_block(ctx: ReadContext, body: ImportPart) -> bool:
-    """Whether these records are a block of the export that they come with the manifest of, and that
-    is this installation's.
-    """
-    if body.manifest is None or not _is_signed(ctx, body.manifest):
+    """Whether this installation has signed these records as a block, for this account."""
+    if body.signature is None:
         return False
     block = hashlib.sha256(b"".join(_line(entry.kind, entry.record) for entry in body.records))
-    return block.hexdigest() in body.manifest.get("blocks", [])
+    return is_attested(ctx, _purpose(ctx), _signed_block(block.digest()), body.signature)
 
 
 async def import_account(call: Call, steps: Any, models: Models | None) -> dict[str, Any]:
@@ -311,10 +344,10 @@ async def _checked(records: Sequence[SentRecord]) -> Sequence[SentRecord]:
         raise ValidationFailed.at(
             (*place, "record", "format"), f"must be {FORMAT}, the format this release knows"
         )
-    found = Manifest()
+    found = Kinds()
     async for entry in in_steps(records[:-1]):
-        found.line(entry.kind, entry.record)
-    if found.summary()["kinds"] != manifest.get("kinds"):
+        found.add(entry.kind, _line(entry.kind, entry.record))
+    if found.summary() != manifest.get("kinds"):
         raise ValidationFailed.at(
             (*place, "record", "kinds"),
             "does not agree with the records: some are missing or were changed",
@@ -394,8 +427,9 @@ OPERATIONS = (
         summary="Export everything the account holds",
         description=(
             "One JSON object a line, streamed. The last line is the manifest, with the count and "
-            "SHA-256 of each kind's lines and this installation's signature; without it the export "
-            "is not whole. Secrets (password, keys) are not in it."
+            "SHA-256 of each kind's lines and this installation's signatures, of all and of each "
+            "block of lines; without it the export is not whole. Secrets (password, keys) are not "
+            "in it."
         ),
         example_reply=_LINE,
     ),
@@ -430,9 +464,10 @@ OPERATIONS = (
         description=(
             "The lines themselves as application/x-ndjson, or as `records`. Contents, versions, "
             "times and order stay; ids get this account's tag. A manifest is checked first. Unless "
-            "this installation has signed it, the actors of all versions are marked with "
-            "`imported:`, since nobody knows whether the history is so. It can be repeated: what "
-            "is here already is left alone. A memory that was not here costs a credit."
+            "this installation has signed it for this account, the actors of all versions are "
+            "marked with `imported:`, since nobody knows whether the history is so. It can be "
+            "repeated: what is here already is left alone. A memory that was not here costs a "
+            "credit."
         ),
         example={"records": [_LINE]},
         example_reply={"created": {"collection": 1}, "known": {}, "skipped": {}, "verified": False},
@@ -451,8 +486,9 @@ OPERATIONS = (
         idempotency=Idempotency.CACHED,
         summary="Import a part, in one transaction",
         description=(
-            "A memory that was not here costs a credit. Cut into its `blocks`, each sent with its "
-            "manifest, an export of this installation is verified as in one piece."
+            "A memory that was not here costs a credit. Cut into blocks of `block_records` lines, "
+            "each sent with its signature of the manifest's `blocks`, an export is verified as in "
+            "one piece."
         ),
         example={"records": [_LINE]},
         example_reply={"created": {"collection": 1}, "known": {}, "skipped": {}, "verified": False},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-DOCUMENT_TAGS_MAX = 32  # as of a memory: its passages are memories with its tags
 BLOBS_ORPHANED_SECONDS = 3_600
 BLOBS_SWEPT_PER_STEP = 1_000
 DOCUMENTS_SWEPT_PER_STEP = 100

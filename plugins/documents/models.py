@@ -11,8 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, RootModel, WithJson
 from pydantic_core import PydanticCustomError
 
 from plugins.collections import METADATA_BYTES_MAX
-from plugins.documents.limits import DOCUMENT_TAGS_MAX
-from plugins.memories import TITLE_CHARS_MAX, Tag
+from plugins.memories import TITLE_CHARS_MAX, Tags
 from runtime import limits
 from runtime.api.operation import Body, UploadedFile, View
 from runtime.api.pagination import PageQuery
@@ -26,11 +25,10 @@ FormFile = Annotated[
 
 
 def _split(value: Any) -> Any:
-    return (
-        [tag.strip() for tag in value.split(",") if tag.strip()]
-        if isinstance(value, str)
-        else value
-    )
+    """What stands between commas, each text once."""
+    if not isinstance(value, str):
+        return value
+    return list(dict.fromkeys(tag.strip() for tag in value.split(",") if tag.strip()))
 
 
 def _decoded(value: Any) -> Any:
@@ -52,15 +50,10 @@ def _small(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-def _distinct(tags: list[str]) -> list[str]:
-    return list(dict.fromkeys(tags))
-
-
-Tags = Annotated[
-    list[Tag],
+# As of a memory: a document's passages are memories with its tags.
+FormTags = Annotated[
+    Tags,
     BeforeValidator(_split),
-    AfterValidator(_distinct),
-    Field(max_length=DOCUMENT_TAGS_MAX),
     WithJsonSchema({"type": "string"}, mode="validation"),
 ]
 Metadata = Annotated[
@@ -85,7 +78,7 @@ class NewDocument(Body):
         max_length=TITLE_CHARS_MAX,
         description="A name; else the title that the file gives itself.",
     )
-    tags: Tags = Field(
+    tags: FormTags = Field(
         default_factory=list, description="Labels, with commas between them, at most 32."
     )
     metadata: Metadata = Field(

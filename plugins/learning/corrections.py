@@ -43,7 +43,6 @@ from plugins.memories import (
     MEMORY_TEXT,
     MEMORY_VECTORS,
     Content,
-    Deleted,
     Draft,
     Indexed,
     MemoryId,
@@ -124,6 +123,11 @@ class Correction(View):
     processing_status: Literal["processing", "completed", "failed"]
     status_url: str
     outbox_event_id: str
+
+
+class DeletedCorrection(View):
+    id: str = Field(description="The correction's id.")
+    deleted: Literal[True] = Field(description="It and its memory can no longer be read or found.")
 
 
 class RelevantCorrection(Correction):
@@ -531,7 +535,7 @@ OPERATIONS = (
         method="DELETE",
         path="/v1/corrections/{id}",
         handler=delete,
-        response=Deleted,
+        response=DeletedCorrection,
         scope="write",
         idempotency=Idempotency.CACHED,
         summary="Delete a correction and its memory",

@@ -45,7 +45,6 @@ from plugins.memories.models import (
     DELETE_ALL_CONFIRMATION,
     EXAMPLE,
     Content,
-    Deleted,
     Filters,
     JobView,
     Memory,
@@ -57,6 +56,7 @@ from plugins.memories.models import (
     ScopeName,
     Status,
     Tag,
+    Tags,
 )
 from plugins.memories.operations import OPERATIONS, export
 from plugins.memories.passages import ChunkScan
@@ -127,7 +127,6 @@ __all__ = [
     "TITLE_CHARS_MAX",
     "ChunkScan",
     "Content",
-    "Deleted",
     "Draft",
     "Facet",
     "Filters",
@@ -146,6 +145,7 @@ __all__ = [
     "Status",
     "Storing",
     "Tag",
+    "Tags",
     "TextFeatures",
     "WriteSettings",
     "compile_filter",

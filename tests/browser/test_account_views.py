@@ -222,9 +222,16 @@ def test_an_export_is_imported_with_its_progress(
     ada.see("Line 1 is not a record of an export.")
     bring("whole")
     ada.see("Imported:", "0 known before", "Taken in", "memory")
-    ada.see("This installation has signed the export")
-    bring("whole")
-    ada.see("Imported: 0 records taken in")
+    ada.see("This installation has not signed the export for this account")
+    # Her own, in two parts, each with its signature; and with one letter changed in the second.
+    mine = {"headers": {"Authorization": f"Bearer {ada.token}"}, "timeout": 60}
+    own = httpx.get(f"{service.url}/v1/account/export", **mine).text
+    assert len(own.splitlines()) > 52
+    (tmp_path / "own.jsonl").write_text(own)
+    (tmp_path / "touched.jsonl").write_text(own.replace("<b>59</b>", "<b>58</b>"))
+    for name, said in (("own", "has signed"), ("touched", "has not signed")):
+        bring(name)
+        ada.see("Imported: 0 records taken in", f"This installation {said} the export")
     ada.look_through(NARROW, "dark")
     assert (ada.overflowing, ada.hindering) == ([], [])
     ada.open("/memories")

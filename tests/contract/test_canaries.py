@@ -294,7 +294,7 @@ def live_with_memories(plant: CanaryHarness) -> None:
     plant("search.advanced", {**asked, "filters": {"tags": {"in": ["*"]}}})
     brought = {"records": [{"kind": "*", "record": {"*": "*"}}, *EXPORTED]}
     plant("account.import", brought)
-    plant("account.import_part", {**brought, "manifest": {"*": "*"}})
+    plant("account.import_part", {**brought, "signature": "*"})
     documents(plant, dropped)
     plant("collections.delete", None, id=dropped)
 

@@ -784,6 +784,13 @@ class DeletedCollection(TypedDict):
     """What is still going on."""
 
 
+class DeletedCorrection(TypedDict):
+    id: str
+    """The correction's id."""
+    deleted: Literal[True]
+    """It and its memory can no longer be read or found."""
+
+
 class DeletedDocument(TypedDict):
     id: str
     """The document's id."""
@@ -1346,7 +1353,9 @@ class Imported(TypedDict):
     skipped: dict[str, int]
     """Records of kinds that are not taken in, by kind."""
     verified: bool
-    """Whether this installation has signed the export, and nobody changed it since."""
+    """Whether this installation has signed it as an export of this account, and nobody has
+    changed it since.
+    """
 
 
 class IndexedError(TypedDict):

@@ -74,9 +74,9 @@ class Account:
         """Export everything the account holds.
 
         One JSON object a line, streamed. The last line is the manifest, with the count and
-        SHA-256 of each kind's lines and this installation's signature; without it the
-        export is not whole. Secrets (password, keys) are not in it. Needs the scope
-        `admin`.
+        SHA-256 of each kind's lines and this installation's signatures, of all and of each
+        block of lines; without it the export is not whole. Secrets (password, keys) are not
+        in it. Needs the scope `admin`.
         """
         request = Request(
             "GET", "/v1/account/export", accept="application/x-ndjson", timeout=timeout
@@ -109,10 +109,11 @@ class Account:
 
         The lines themselves as application/x-ndjson, or as `records`. Contents, versions,
         times and order stay; ids get this account's tag. A manifest is checked first.
-        Unless this installation has signed it, the actors of all versions are marked with
-        `imported:`, since nobody knows whether the history is so. It can be repeated: what
-        is here already is left alone. A memory that was not here costs a credit. Needs the
-        scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        Unless this installation has signed it for this account, the actors of all versions
+        are marked with `imported:`, since nobody knows whether the history is so. It can be
+        repeated: what is here already is left alone. A memory that was not here costs a
+        credit. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for
+        24 hours.
 
         records  Lines of an export, in order.
         """
@@ -130,25 +131,26 @@ class Account:
         records: Sequence[models.SentRecord],
         *,
         first: int | None = None,
-        manifest: Mapping[str, Any] | None = None,
+        signature: str | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> models.Imported:
         """Import a part, in one transaction.
 
-        A memory that was not here costs a credit. Cut into its `blocks`, each sent with its
-        manifest, an export of this installation is verified as in one piece. Needs the
-        scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+        A memory that was not here costs a credit. Cut into blocks of `block_records` lines,
+        each sent with its signature of the manifest's `blocks`, an export is verified as in
+        one piece. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer
+        for 24 hours.
 
-        records   Records, in the export's order.
-        first     The place of the first one in the whole import, which errors name.
-        manifest  The record of the export's last line. Where this installation has signed
-                  it, and the records are one of its blocks, they are taken at its word.
+        records    Records, in the export's order.
+        first      The place of the first one in the whole import, which errors name.
+        signature  Where the records are a block of an export of this account: its
+                   signature, of the manifest's `blocks`. They are taken at their word.
         """
         request = Request(
             "POST",
             "/v1/account/import/parts",
-            body=given(records=records, first=first, manifest=manifest),
+            body=given(records=records, first=first, signature=signature),
             key=keyed(idempotency_key),
             timeout=timeout,
         )
@@ -1059,7 +1061,7 @@ class Corrections:
 
     def delete(
         self, id: str, *, idempotency_key: str | None = None, timeout: float | None = None
-    ) -> models.DeletedOfMemoryViews:
+    ) -> models.DeletedCorrection:
         """Delete a correction and its memory.
 
         What it had superseded is found again. Again is 404. Needs the scope `write`. A

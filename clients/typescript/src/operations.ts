@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: a9e03061d2fa062b40c3e6535dfca97061fd8a82f826f01ebdbe0717c757ff36
+// SHA-256 of the document: af0b851c12f33111db4da2b76ddc290e6458b594b62bfde3085b0f8762a94f08
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -59,8 +59,9 @@ export class Account {
    * Export everything the account holds
    *
    * One JSON object a line, streamed. The last line is the manifest, with the count and SHA-256
-   * of each kind's lines and this installation's signature; without it the export is not whole.
-   * Secrets (password, keys) are not in it. Needs the scope `admin`.
+   * of each kind's lines and this installation's signatures, of all and of each block of lines;
+   * without it the export is not whole. Secrets (password, keys) are not in it. Needs the scope
+   * `admin`.
    */
   readonly export = (
     options: CallOptions = {},
@@ -96,10 +97,10 @@ export class Account {
    *
    * The lines themselves as application/x-ndjson, or as `records`. Contents, versions, times and
    * order stay; ids get this account's tag. A manifest is checked first. Unless this installation
-   * has signed it, the actors of all versions are marked with `imported:`, since nobody knows
-   * whether the history is so. It can be repeated: what is here already is left alone. A memory
-   * that was not here costs a credit. Needs the scope `admin`. A repeated Idempotency-Key repeats
-   * the answer for 24 hours.
+   * has signed it for this account, the actors of all versions are marked with `imported:`, since
+   * nobody knows whether the history is so. It can be repeated: what is here already is left
+   * alone. A memory that was not here costs a credit. Needs the scope `admin`. A repeated
+   * Idempotency-Key repeats the answer for 24 hours.
    */
   readonly import = (
     body: Schemas["Import"],
@@ -117,9 +118,9 @@ export class Account {
   /**
    * Import a part, in one transaction
    *
-   * A memory that was not here costs a credit. Cut into its `blocks`, each sent with its
-   * manifest, an export of this installation is verified as in one piece. Needs the scope
-   * `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   * A memory that was not here costs a credit. Cut into blocks of `block_records` lines, each
+   * sent with its signature of the manifest's `blocks`, an export is verified as in one piece.
+   * Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly importPart = (
     body: Schemas["ImportPart"],
@@ -967,7 +968,7 @@ export class Corrections {
   readonly delete = (
     id: string,
     options: Keyed = {},
-  ): Promise<Schemas["plugins__memory_views__Deleted"]> =>
+  ): Promise<Schemas["DeletedCorrection"]> =>
     this.#transport.send({
       method: "DELETE",
       path: "/v1/corrections/{id}",

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: a9e03061d2fa062b40c3e6535dfca97061fd8a82f826f01ebdbe0717c757ff36
+// SHA-256 of the document: af0b851c12f33111db4da2b76ddc290e6458b594b62bfde3085b0f8762a94f08
 
 export interface paths {
     "/docs": {
@@ -91,7 +91,7 @@ export interface paths {
         };
         /**
          * Export everything the account holds
-         * @description One JSON object a line, streamed. The last line is the manifest, with the count and SHA-256 of each kind's lines and this installation's signature; without it the export is not whole. Secrets (password, keys) are not in it. Needs the scope `admin`.
+         * @description One JSON object a line, streamed. The last line is the manifest, with the count and SHA-256 of each kind's lines and this installation's signatures, of all and of each block of lines; without it the export is not whole. Secrets (password, keys) are not in it. Needs the scope `admin`.
          */
         get: operations["account.export"];
         put?: never;
@@ -133,7 +133,7 @@ export interface paths {
         put?: never;
         /**
          * Import an export
-         * @description The lines themselves as application/x-ndjson, or as `records`. Contents, versions, times and order stay; ids get this account's tag. A manifest is checked first. Unless this installation has signed it, the actors of all versions are marked with `imported:`, since nobody knows whether the history is so. It can be repeated: what is here already is left alone. A memory that was not here costs a credit. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description The lines themselves as application/x-ndjson, or as `records`. Contents, versions, times and order stay; ids get this account's tag. A manifest is checked first. Unless this installation has signed it for this account, the actors of all versions are marked with `imported:`, since nobody knows whether the history is so. It can be repeated: what is here already is left alone. A memory that was not here costs a credit. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["account.import"];
         delete?: never;
@@ -153,7 +153,7 @@ export interface paths {
         put?: never;
         /**
          * Import a part, in one transaction
-         * @description A memory that was not here costs a credit. Cut into its `blocks`, each sent with its manifest, an export of this installation is verified as in one piece. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description A memory that was not here costs a credit. Cut into blocks of `block_records` lines, each sent with its signature of the manifest's `blocks`, an export is verified as in one piece. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["account.import_part"];
         delete?: never;
@@ -3661,6 +3661,15 @@ export interface components {
             /** @description What is still going on. */
             cleanup: components["schemas"]["Cleanup"];
         };
+        DeletedCorrection: {
+            /** @description The correction's id. */
+            id: string;
+            /**
+             * @description It and its memory can no longer be read or found.
+             * @constant
+             */
+            deleted: true;
+        };
         DeletedDocument: {
             /** @description The document's id. */
             id: string;
@@ -4397,10 +4406,8 @@ export interface components {
              * @default 0
              */
             first?: number | null;
-            /** @description The record of the export's last line. Where this installation has signed it, and the records are one of its blocks, they are taken at its word. */
-            manifest?: {
-                [key: string]: unknown;
-            } | null;
+            /** @description Where the records are a block of an export of this account: its signature, of the manifest's `blocks`. They are taken at their word. */
+            signature?: string | null;
         };
         Imported: {
             /** @description Records taken in, by kind. */
@@ -4415,7 +4422,7 @@ export interface components {
             skipped: {
                 [key: string]: number;
             };
-            /** @description Whether this installation has signed the export, and nobody changed it since. */
+            /** @description Whether this installation has signed it as an export of this account, and nobody has changed it since. */
             verified: boolean;
         };
         IndexedError: {
@@ -8405,7 +8412,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["plugins__memory_views__Deleted"];
+                    "application/json": components["schemas"]["DeletedCorrection"];
                 };
             };
         };

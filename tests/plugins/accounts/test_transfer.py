@@ -196,71 +196,158 @@ def forged(exported: bytes) -> bytes:
     return b"".join(written) + json.dumps(manifest).encode() + b"\n"
 
 
+def actors(service: InProcess, who: str) -> list[str]:
+    return [
+        version["actor"]
+        for line in lines(export(service, who).content)
+        if line["kind"] == "memory"
+        for version in line["record"]["history"]
+    ]
+
+
+def is_marked(service: InProcess, who: str) -> bool:
+    """Whether all versions say that an import brought them; none, or all do."""
+    marks = {name.startswith("imported:") for name in actors(service, who)}
+    assert len(marks) == 1
+    return marks.pop()
+
+
+def written_in(service: InProcess, who: str) -> tuple[str, bytes]:
+    """A new account, and its export from when it had one memory of two versions, now deleted."""
+    source = service.register(f"{who}@example.com")
+    made = service.request(
+        "POST", "/v1/memories", {"content": "The key is here."}, who=source
+    ).json()
+    path = f"/v1/memories/{made['id']}"
+    service.request("PATCH", path, {"content": "It is gone."}, who=source)
+    settle(service, source)
+    exported = export(service, source).content
+    service.request("DELETE", path, who=source)
+    return source, exported
+
+
 def test_only_what_this_installation_has_signed_is_taken_at_its_word(
     here: InProcess, there: InProcess
 ) -> None:
-    def actors(service: InProcess, who: str) -> list[str]:
-        return [
-            version["actor"]
-            for line in lines(export(service, who).content)
-            if line["kind"] == "memory"
-            for version in line["record"]["history"]
-        ]
-
-    source = here.register("flo@example.com")
-    made = here.request("POST", "/v1/memories", {"content": "The key is here."}, who=source).json()
-    here.request("PATCH", f"/v1/memories/{made['id']}", {"content": "It is gone."}, who=source)
-    settle(here, source)
-    exported = export(here, source).content
-    pieces = b"\n".join(exported.split(b"\n")[:-2])
-    marked = ""
-    for number, (service, body, verified) in enumerate(
+    ours, theirs, marked = "", "", ""
+    for number, (change, verified) in enumerate(
         [
-            (here, exported, True),
-            (there, exported, False),
-            (here, forged(exported), False),
-            (here, pieces, False),
+            (lambda exported: exported, True),
+            (forged, False),
+            (lambda exported: b"\n".join(exported.split(b"\n")[:-2]), False),
         ]
     ):
-        marked = service.register(f"flo-{number}@elsewhere.example")
-        told = bring(service, marked, body, **NDJSON)
+        ours, exported = written_in(here, f"flo-{number}")
+        told = bring(here, ours, change(exported), **NDJSON)
         assert (told["created"]["memory"], told["verified"]) == (1, verified)
-        assert [name.startswith("imported:") for name in actors(service, marked)] == [
-            not verified
-        ] * 2
-    by_part = here.register("flo-part@elsewhere.example")
-    part = {"records": lines(exported)[:-1], "is_own": True}
-    assert here.request("POST", "/v1/account/import/parts", part, who=by_part).status_code == 200
-    assert all(name.startswith("imported:") for name in actors(here, by_part))
-    *records, manifest = lines(exported)
-    size = manifest["record"]["block_records"]
-    assert size == limits.IMPORT_RECORDS_PER_PART
-    blocks = [records[at : at + size] for at in range(0, len(records), size)]
-    assert len(blocks) == len(manifest["record"]["blocks"])
-    changed = json.loads(json.dumps(blocks[0]).replace("It is gone.", "It is there."))
-    foreign = {**manifest["record"], "signature": "0" * 64}
-    for number, (block, said, verified) in enumerate(
-        [
-            (blocks[0], manifest["record"], True),
-            (blocks[0], None, False),
-            (blocks[0][:-1], manifest["record"], False),
-            (changed, manifest["record"], False),
-            (blocks[0], foreign, False),
-            (blocks[0], {**manifest["record"], "blocks": []}, False),
-        ]
-    ):
-        mine = here.register(f"flo-block-{number}@elsewhere.example")
-        part = {"records": block, "manifest": said}
-        told = here.request("POST", "/v1/account/import/parts", part, who=mine).json()
-        assert (told["created"]["memory"], told["verified"]) == (1, verified)
-        marks = [name.startswith("imported:") for name in actors(here, mine)]
-        assert marks == [not verified] * 2
+        assert is_marked(here, ours) == (not verified)
+    marked, exported = ours, export(here, ours).content
+    # What was signed for one account says nothing to another, nor to another installation.
+    for service, who in ((here, "flo-other"), (there, "flo-there")):
+        theirs = service.register(f"{who}@elsewhere.example")
+        assert not bring(service, theirs, exported, **NDJSON)["verified"]
+        assert is_marked(service, theirs)
     # The mark stays, also where this installation exports it: it never knew.
-    again = here.register("flo-again@elsewhere.example")
     settle(here, marked)
-    assert bring(here, again, export(here, marked).content, **NDJSON)["verified"]
-    me = here.request("GET", "/v1/auth/me", who=again).json()["user_id"]
-    assert actors(here, again) == [f"imported:{me}"] * 2
+    exported = export(here, marked).content
+    [gone] = [line["record"]["id"] for line in lines(exported) if line["kind"] == "memory"]
+    here.request("DELETE", f"/v1/memories/{gone}", who=marked)
+    assert bring(here, marked, exported, **NDJSON)["verified"]
+    assert is_marked(here, marked)
+
+
+@pytest.mark.parametrize(
+    ("case", "verified"),
+    [
+        ("as it was exported", True),
+        ("a record changed", False),
+        ("a record left out", False),
+        ("records in another order", False),
+        ("the signature of another block", False),
+        ("the signature of the whole", False),
+        ("a digest for a signature", False),
+        ("no signature", False),
+        ("another account's", False),
+        ("another account's signature", False),
+        ("another installation's", False),
+    ],
+)
+def test_a_block_is_verified_by_its_own_signature(
+    case: str, verified: bool, here: InProcess, there: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "IMPORT_RECORDS_PER_PART", 4)
+    name = case.replace(" ", "-").replace("'", "")
+    mine, exported = written_in(here, f"kim-{name}")
+    _, others = written_in(here, f"pat-{name}")
+    _, foreign = written_in(there, f"kim-{name}")
+
+    def block(content: bytes) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
+        """The block with the memory, its signature, and the manifest."""
+        *records, manifest = lines(content)
+        said = manifest["record"]
+        assert said["block_records"] == 4 and len(said["blocks"]) == -(-len(records) // 4) > 1
+        [at] = [at for at, line in enumerate(records) if line["kind"] == "memory"]
+        return records[at // 4 * 4 :][:4], said["blocks"][at // 4], said
+
+    records, signature, manifest = block(exported)
+    other = next(each for each in manifest["blocks"] if each != signature)
+    content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in records)
+    changed = json.loads(json.dumps(records).replace("It is gone.", "It is there."))
+    assert len(records) > 1 and changed != records
+    records, signature = {
+        "a record changed": (changed, signature),
+        "a record left out": (
+            [line for line in records if line["kind"] == "memory"],
+            signature,
+        ),
+        "records in another order": (records[::-1], signature),
+        "the signature of another block": (records, other),
+        "the signature of the whole": (records, manifest["signature"]),
+        "a digest for a signature": (records, hashlib.sha256(content).hexdigest()),
+        "no signature": (records, None),
+        "another account's": block(others)[:2],
+        "another account's signature": (records, block(others)[1]),
+        "another installation's": block(foreign)[:2],
+    }.get(case, (records, signature))
+    told = here.request(
+        "POST", "/v1/account/import/parts", {"records": records, "signature": signature}, who=mine
+    ).json()
+    assert (told["created"]["memory"], told["verified"]) == (1, verified)
+    assert is_marked(here, mine) == (not verified)
+
+
+def test_no_part_may_say_that_it_is_verified(here: InProcess) -> None:
+    mine, exported = written_in(here, "lee")
+    part = {"records": lines(exported)[:-1], "is_own": True}
+    answer = here.request("POST", "/v1/account/import/parts", part, who=mine)
+    assert (answer.status_code, answer.json()["verified"]) == (200, False)
+    assert is_marked(here, mine)
+
+
+def test_an_export_of_many_blocks_is_verified_part_by_part(
+    here: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is sent beside the records does not grow with the export."""
+    monkeypatch.setattr(limits, "IMPORT_RECORDS_PER_PART", 3)
+    mine = here.register("max@example.com")
+    texts = [f"Crate {number} stands in the cellar." for number in range(20)]
+    here.request(
+        "POST", "/v1/memories/batch", {"memories": [{"content": each} for each in texts]}, who=mine
+    )
+    settle(here, mine)
+    *records, manifest = lines(export(here, mine).content)
+    blocks = manifest["record"]["blocks"]
+    assert len(set(blocks)) == len(blocks) == -(-len(records) // 3)
+    for line in records:
+        if line["kind"] == "memory":
+            here.request("DELETE", f"/v1/memories/{line['record']['id']}", who=mine)
+    created = 0
+    for number, signature in enumerate(blocks):
+        part = {"records": records[3 * number :][:3], "signature": signature}
+        told = here.request("POST", "/v1/account/import/parts", part, who=mine).json()
+        assert told["verified"]
+        created += told["created"].get("memory", 0)
+    assert created == len(texts) and not is_marked(here, mine)
 
 
 def test_what_was_brought_can_be_used(here: InProcess, there: InProcess, me: str) -> None:

@@ -446,6 +446,23 @@ def test_one_key_one_upload(reader: DocumentHarness) -> None:
     )
 
 
+def test_a_document_has_as_many_tags_as_a_memory(reader: DocumentHarness) -> None:
+    """Each of its passages is a memory with its tags."""
+
+    def statuses(tags: list[str]) -> tuple[int, int]:
+        sent = {"content": "A tagged note.", "tags": list(dict.fromkeys(tags))}
+        made = reader.service.request("POST", "/v1/memories", sent, who=reader.token)
+        form = ",".join(tags)
+        content = f"Tagged {len(set(tags))} times.".encode()
+        answer = reader.service.upload("tags.txt", content, who=reader.token, tags=form)
+        return made.status_code // 100, answer.status_code // 100
+
+    numbers = [str(number) for number in range(33)]
+    assert statuses([*numbers[:32], "0"]) == (2, 2)
+    assert statuses(numbers) == statuses(["x" * 65]) == (4, 4)
+    reader.idle()
+
+
 def test_deleting_while_it_is_processed_leaves_nothing(reader: DocumentHarness) -> None:
     collection = reader.collection("short-lived")
     uploaded = reader.service.upload(

@@ -4,7 +4,6 @@ import { count, number, percent } from "../format.js";
 import { button, card, form, h, isAbort, meter, replace, table } from "../kit.js";
 
 const PART_RECORDS = 50; // unless the export says how many its blocks have
-const VERIFIED_RECORDS_MAX = 100_000; // a larger export's manifest is too much to send with each part
 const FILE_BYTES_MAX = 512 * 1024 * 1024;
 const MANIFEST = "manifest";
 const BUSY = [429, 503];
@@ -42,11 +41,12 @@ async function run(api, file, told, signal) {
   let verified = true;
   replace(told, bar, h("div", { class: "row between" }, line, stop));
   try {
-    const { records, manifest, size } = parsed(await text(file));
+    const { records, size, signatures } = parsed(await text(file));
     while (done < records.length) {
       const part = records.slice(done, done + size);
       const both = AbortSignal.any([signal, stopped.signal]);
-      const reply = await sent(api, `{"records":[${part.join(",")}],"first":${done},"manifest":${manifest}}`, line, both);
+      const signature = JSON.stringify(signatures[done / size] ?? null);
+      const reply = await sent(api, `{"records":[${part.join(",")}],"first":${done},"signature":${signature}}`, line, both);
       add(sums, reply);
       verified &&= reply.verified;
       done += part.length;
@@ -54,8 +54,8 @@ async function run(api, file, told, signal) {
       replace(line, `${percent(done / records.length)}: ${number(done)} of ${count(records.length, "record")}`);
     }
     const whose = verified
-      ? "This installation has signed the export: who did what, and when, is as it says."
-      : "This installation has not signed the export: those who made its versions are marked as imported.";
+      ? "This installation has signed the export for this account: who did what, and when, is as it says."
+      : "This installation has not signed the export for this account: those who made its versions are marked as imported.";
     replace(told, h("p", { role: "status" }, h("strong", null, `Imported: ${summary(sums)}.`)), h("p", { class: "note" }, whose), byKind(sums));
   } catch (error) {
     if (signal.aborted) return;
@@ -70,8 +70,8 @@ async function text(file) {
   return file.text();
 }
 
-// -> {records, manifest, size}: the lines of an export as they are, since each sign of them is signed; the record of the last one as JSON,
-// or null; and how many lines are a part. The manifest says whether all of them are here.
+// -> {records, size, signatures}: the lines of an export as they are, since each sign of them is signed; how many lines are a part; and
+// each part's signature, where there are any. The manifest says whether all of them are here.
 function parsed(lines) {
   const entries = lines
     .split("\n")
@@ -89,10 +89,10 @@ function parsed(lines) {
   const last = entries.at(-1);
   if (last?.kind !== MANIFEST) throw new Error("This export is not whole: its last line, the manifest, is missing.");
   const records = entries.slice(0, -1).map(({ line }) => line);
-  const { records: all, block_records: size } = last.record;
+  const { records: all, block_records: size, blocks } = last.record;
   if (all !== records.length) throw new Error(`This export is not whole: it has ${number(records.length)} of ${count(all, "record")}.`);
-  const known = size <= PART_RECORDS && all <= VERIFIED_RECORDS_MAX;
-  return { records, size: known ? size : PART_RECORDS, manifest: JSON.stringify(known ? last.record : null) };
+  const known = size >= 1 && size <= PART_RECORDS && Array.isArray(blocks);
+  return known ? { records, size, signatures: blocks } : { records, size: PART_RECORDS, signatures: [] };
 }
 
 // Sends a part; while the service is busy, or the account asks too often, it waits as long as it is told to.
