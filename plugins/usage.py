@@ -101,6 +101,9 @@ class Room(View):
     documents: int = Field(description="Documents; -1 is unlimited.")
     entities: int = Field(description="Entities; -1 is unlimited.")
     file_bytes: int = Field(description="Bytes of the documents' files; -1 is unlimited.")
+    text_bytes: int = Field(
+        description="Bytes of the memories' texts and of their earlier versions; -1 is unlimited."
+    )
 
 
 class Stored(View):
@@ -108,6 +111,12 @@ class Stored(View):
     documents: int = Field(description="Documents.")
     entities: int = Field(description="Entities of the knowledge graph.")
     file_bytes: int = Field(description="Bytes of the documents' files, each content once.")
+    text_bytes: int = Field(
+        description=(
+            "Bytes of the memories' texts, tags and metadata, and of their earlier versions, until "
+            "what was deleted is removed."
+        )
+    )
     bytes: int = Field(
         description=(
             "Bytes of the memories, without indexes, and of the documents' files; estimated where "
@@ -410,12 +419,14 @@ OPERATIONS = (
                 "documents": 0,
                 "entities": 57,
                 "file_bytes": 0,
+                "text_bytes": 104_310,
                 "bytes": 181_530,
                 "limits": {
                     "memories": 10_000,
                     "documents": 1_000,
                     "entities": 10_000,
                     "file_bytes": 1_073_741_824,
+                    "text_bytes": 104_857_600,
                 },
             },
         },

@@ -72,7 +72,7 @@ FILENAME_CHARS_MAX = 255
 # --- idempotency ----------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
 
-# --- tiers: requests a minute, credits a month, bytes of files, records (-1 is unlimited) ---------
+# --- tiers: requests a minute, credits a month, bytes of files and texts, records (-1: unlimited) -
 TIERS: dict[str, dict] = {
     "free": {
         "display_name": "Free",
@@ -81,6 +81,7 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 60,
         "credits": 1_000,
         "file_bytes": 1024**3,
+        "text_bytes": 100 * 1024**2,
         "memories": 10_000,
         "documents": 1_000,
         "entities": 10_000,
@@ -92,6 +93,7 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 300,
         "credits": 25_000,
         "file_bytes": 10 * 1024**3,
+        "text_bytes": 2 * 1024**3,
         "memories": 250_000,
         "documents": 10_000,
         "entities": 250_000,
@@ -103,6 +105,7 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 1_200,
         "credits": 200_000,
         "file_bytes": 50 * 1024**3,
+        "text_bytes": 10 * 1024**3,
         "memories": 1_000_000,
         "documents": 50_000,
         "entities": 1_000_000,
@@ -114,6 +117,7 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 2_000,
         "credits": 1_000_000,
         "file_bytes": 250 * 1024**3,
+        "text_bytes": 50 * 1024**3,
         "memories": 5_000_000,
         "documents": 250_000,
         "entities": 5_000_000,
@@ -125,6 +129,7 @@ TIERS: dict[str, dict] = {
         "requests_per_minute": 3_000,
         "credits": -1,
         "file_bytes": -1,
+        "text_bytes": -1,
         "memories": -1,
         "documents": -1,
         "entities": -1,
@@ -132,6 +137,7 @@ TIERS: dict[str, dict] = {
 }
 # What an account of a tier keeps so many of, in words.
 RECORDS = {
+    "text_bytes": "Bytes of memories' texts, tags and metadata, earlier versions included,",
     "memories": "Memories, those of documents and conversations included,",
     "documents": "Documents",
     "entities": "Entities of the knowledge graph that the API was asked for",

@@ -63,6 +63,7 @@ class Tier(View):
     credits: int = Field(description="Credits a month; -1 is unlimited.")
     requests_per_minute: int = Field(description="Requests a minute; 0 is unlimited.")
     file_bytes: int = Field(description="Bytes of stored files; -1 is unlimited.")
+    text_bytes: int = Field(description="Bytes of memories' texts, as kept; -1 is unlimited.")
     memories: int = Field(description="Memories that may be kept; -1 is unlimited.")
     documents: int = Field(description="Documents that may be kept; -1 is unlimited.")
     entities: int = Field(description="Entities that may be asked for; -1 is unlimited.")

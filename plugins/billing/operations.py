@@ -226,6 +226,7 @@ _START, _END = "2026-05-01T00:00:00.000Z", "2026-06-01T00:00:00.000Z"
 _PRO = {
     "name": "pro", "display_name": "Pro", "price": "$99 / month", "price_cents": 9_900,
     "credits": 200_000, "requests_per_minute": 1_200, "file_bytes": 53_687_091_200,
+    "text_bytes": 10_737_418_240,
     "memories": 1_000_000, "documents": 50_000, "entities": 1_000_000,
 }  # fmt: skip
 _SUBSCRIPTION = {

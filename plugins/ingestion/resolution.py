@@ -256,7 +256,7 @@ def _store(one: Settlement) -> MemoryRow:
         "speaker": one.speaker,
     }
     draft = Draft(one.statement.text, one.target.collection, fields, one.statement.indexed)
-    one.storing.check_room(1)
+    one.storing.check_room([draft])
     memory = one.storing.store(draft)
     one.fresh.add(memory)
     one.ctx[TEXTS].put((one.key,), memory.id.encode())

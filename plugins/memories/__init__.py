@@ -70,6 +70,7 @@ from plugins.memories.removal import (
     sweep_expired,
 )
 from plugins.memories.restoring import RESTORE
+from plugins.memories.room import MEASURE_JOB, check_versions, measure
 from plugins.memories.rows import (
     INDEXES,
     MEMORY_CREATED,
@@ -148,6 +149,7 @@ __all__ = [
     "Tags",
     "TextFeatures",
     "WriteSettings",
+    "check_versions",
     "compile_filter",
     "delete_memories",
     "find_row",
@@ -194,6 +196,7 @@ plugin = Plugin(
         INDEX_JOB,
         RE_EMBED_JOB,
         Job("memories.expire", sweep_expired),
+        Job(MEASURE_JOB, measure),
         Job("memories.sweep", sweep_deleted, cleanup=True),
     ),
     erase=erase,

@@ -23,10 +23,12 @@ from plugins.collections import drop_again, is_dropped, miscounted, numbers_in_u
 from plugins.memories.features import COLUMNS, NOTHING, TextFeatures, links
 from plugins.memories.indexing import analysed
 from plugins.memories.limits import TEXTS_VERIFIED_AT_ONCE_MAX
+from plugins.memories.room import MEASURE_JOB, measured, put_measured, true_bytes
 from plugins.memories.rows import (
     MEMORIES,
     MEMORIES_HIDDEN,
     MEMORY_ALARM,
+    MEMORY_BYTES,
     MEMORY_EXPIRY,
     MEMORY_FEATURES,
     MEMORY_FIELDS,
@@ -329,6 +331,17 @@ def homes(ctx: ReadContext) -> Iterator[Finding]:
     yield from miscounted(ctx, counted)
 
 
+def sum_of_bytes(ctx: ReadContext) -> Iterator[Finding]:
+    """The bytes of texts, where they are kept."""
+    known = measured(ctx)
+    if known is not None and known.total != (true := true_bytes(ctx, known)):
+        yield Finding(
+            MEMORY_BYTES.name,
+            f"the memories have {true} bytes of texts, not {known.total}",
+            lambda ctx: put_measured(ctx, known._replace(total=true)),
+        )
+
+
 # --- jobs -----------------------------------------------------------------------------------------
 
 
@@ -368,6 +381,12 @@ def _waiting(ctx: ReadContext) -> Iterator[tuple[tuple[str, int], str]]:
             yield (row.id, row.content_version), f"memory {row.id}"
 
 
+def _unmeasured(ctx: ReadContext) -> Iterator[tuple[int, str]]:
+    known = measured(ctx)
+    if known is not None and known.start < known.end:
+        yield 0, f"memories from {known.start} on"
+
+
 def _index_all(ctx: WriteContext, waiting: list[tuple[str, int]]) -> None:
     for start in range(0, len(waiting), TEXTS_VERIFIED_AT_ONCE_MAX):
         ctx.enqueue(
@@ -395,6 +414,14 @@ CHECKS = (
     Counter("memories", last_ordinal(MEMORIES)),
     history,
     homes,
+    sum_of_bytes,
+    Pursued(
+        MEASURE_JOB,
+        MEMORY_BYTES,
+        waiting=_unmeasured,
+        covers=lambda payload: (0,),
+        enqueue=lambda ctx, waiting: ctx.enqueue(MEASURE_JOB, {}),
+    ),
     features,
     postings,
     vectors,

@@ -21,6 +21,7 @@ from pyroaring import BitMap
 from plugins.collections import Sweep, adjust_count
 from plugins.memories import passages
 from plugins.memories.limits import MEMORIES_SWEPT_PER_STEP
+from plugins.memories.room import count_out
 from plugins.memories.rows import (
     MEMORIES,
     MEMORIES_HIDDEN,
@@ -177,6 +178,7 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
             fields.remove(row.ordinal, name, value)
         if row.expires_at is not None:
             ctx[MEMORY_EXPIRY].delete(row.expires_at, row.ordinal)
+        count_out(ctx, row)
         ctx[MEMORY_HISTORY].delete_prefix(row.id)
         unlink(ctx, row.ordinal)
         ctx[MEMORY_IDS].delete(row.id)

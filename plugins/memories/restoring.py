@@ -25,7 +25,8 @@ from pydantic import Field
 from plugins.collections import default_collection, find_collection
 from plugins.memories.limits import IMPORT_VERSIONS_MAX
 from plugins.memories.models import Content, Importance, Metadata, RawMemory, Tier
-from plugins.memories.rows import MEMORY_HISTORY, MEMORY_IDS, Draft, VersionRow
+from plugins.memories.room import check_bytes, put_version, version_bytes
+from plugins.memories.rows import MEMORY_IDS, Draft, VersionRow
 from plugins.memories.store import store_memories
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
@@ -76,7 +77,9 @@ class ExportedMemory(RawMemory):
 
 
 def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], origin: Origin) -> int:
-    """Store the memories that are not here yet, with their past versions; -> how many."""
+    """Store the memories that are not here yet, with their past versions; -> how many. Raises
+    PermissionDenied where the tier has no room for them.
+    """
     new = {
         origin.renamed(record.id): record
         for record in records
@@ -88,7 +91,9 @@ def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], origi
     for row, record in zip(rows, new.values(), strict=True):
         for version in record.history:
             if version.version < row.version:
-                ctx[MEMORY_HISTORY].put((row.id, version.version), _version(version, origin))
+                past = _version(version, origin)
+                check_bytes(ctx, version_bytes(past))
+                put_version(ctx, row, version.version, past)
     return len(rows)
 
 

@@ -8,6 +8,7 @@ memory_expiry     (expires_at, ordinal)    -> b""
 memory_alarm      ()                       -> when the next expiry job runs, 8 bytes
 memories_hidden   (cause, number)          -> HiddenRow      deleted, not yet swept
 memory_batches    (batch id,)              -> BatchRow       for repeated Idempotency-Keys
+memory_bytes      ()                       -> bytes of all of it, see plugins/memories/room.py
 memory_space      ()                       -> SpaceRow       see plugins/memories/spaces.py
 memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker,
                   speaker_word, role, tier, tag, source_type, superseded, pending, created_hour,
@@ -215,6 +216,12 @@ MEMORIES_HIDDEN: Table[HiddenRow] = Table(
 MEMORY_SPACE: Table[SpaceRow] = Table(
     "memory_space", key=(), row=SpaceRow, doc="which embedding space the memories are searched in"
 )
+MEMORY_BYTES: Table[bytes] = Table(
+    "memory_bytes",
+    key=(),
+    row=bytes,
+    doc="bytes of the memories' texts, and which ordinals are still to be added",
+)
 MEMORY_BATCHES: Table[BatchRow] = Table(
     "memory_batches", key=("batch_id",), row=BatchRow, doc="results of writes of several memories"
 )
@@ -241,6 +248,7 @@ TABLES: tuple[Table, ...] = (
     MEMORY_ALARM,
     MEMORIES_HIDDEN,
     MEMORY_BATCHES,
+    MEMORY_BYTES,
     MEMORY_SPACE,
 )
 INDEXES = (

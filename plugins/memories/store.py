@@ -33,7 +33,8 @@ from typing import Any
 import msgspec
 from pyroaring import BitMap
 
-from plugins.collections import adjust_count, member_totals, require_collection
+from plugins.collections import adjust_count, require_collection
+from plugins.memories import room
 from plugins.memories.features import (
     NOTHING,
     TextFeatures,
@@ -72,7 +73,6 @@ from plugins.memories.rows import (
 )
 from plugins.memories.vectors import forget_vectors, put_vectors
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.tiers import check_room, records_limit
 from runtime.errors import NotFound
 from runtime.timestamps import DAY_MS, HOUR_MS, iso
 
@@ -253,14 +253,9 @@ class Storing:
         self._terms: dict[int, Mapping[str, int]] = {}
         self._sessions: dict[int, int | None] = {}
 
-    def check_room(self, more: int) -> None:
-        """Raises PermissionDenied where the tier has no room for so many more."""
-        # Counted only where the last ordinal does not show already that there is room.
-        ctx, more = self._ctx, len(self._rows) + more
-        limit = records_limit(ctx.settings, ctx.principal.tier, "memories")
-        last = next(iter(ctx[MEMORIES].keys(reverse=True, limit=1)), None)
-        if limit is not None and (last is None or last[0] + 1 + more > limit):
-            check_room(ctx.settings, ctx.principal.tier, "memories", member_totals(ctx)[0], more)
+    def check_room(self, drafts: Sequence[Draft]) -> None:
+        """Raises PermissionDenied where the tier has no room for these as well."""
+        room.check_drafts(self._ctx, drafts, len(self._rows))
 
     def store(self, draft: Draft) -> MemoryRow:
         """Store a memory with its event. No search by words finds it before `finish`."""
@@ -286,7 +281,7 @@ def store_memories(
     stored, where the tier has no room for them.
     """
     storing = Storing(ctx, reason)
-    storing.check_room(len(drafts))
+    storing.check_room(drafts)
     for draft in drafts:
         storing.store(draft)
     return storing.finish()
@@ -302,10 +297,13 @@ def update_memory(
     reason: str | None = None,
 ) -> Stored:
     """Make a new version of `row` with these fields changed. New content without `indexed` is not
-    found until it is indexed again.
+    found until it is indexed again. Raises PermissionDenied where the tier has no room for one more
+    version, unless all that changes is whether it is superseded.
     """
     version = row.version + 1
-    ctx[MEMORY_HISTORY].put((row.id, row.version), _version_of(row))
+    if "superseded" not in changes:
+        room.check_versions(ctx, [row])
+    room.put_version(ctx, row, row.version, _version_of(row))
     head = {
         "version": version,
         "updated_at": ctx.now,
@@ -314,6 +312,7 @@ def update_memory(
         "reason": reason,
     }
     after = msgspec.structs.replace(row, **changes, **head)
+    room.count_rewritten(ctx, row, after)
     rewritten = "content" in changes
     if rewritten:
         _unindex(ctx, row)
@@ -421,6 +420,7 @@ def _store(
         chunks=0 if indexed is None else len(indexed.chunks),
         **fields,
     )
+    room.count_in(ctx, row)
     ctx[MEMORY_IDS].put((row.id,), row.ordinal.to_bytes(4, "big"))
     _put_features(ctx, row, TextFeatures() if indexed is None else indexed.features)
     _link(ctx, row, sessions)

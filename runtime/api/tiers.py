@@ -30,6 +30,9 @@ class Offer:
 
 
 NO_OFFER = Offer()
+_WORDS = {"text_bytes": "bytes of memories' texts and of their earlier versions"}
+_DELETE = "Delete some that are not needed"
+_WAYS = {"text_bytes": "Delete memories that are not needed"}
 _RANK = {name: rank for rank, name in enumerate(TIERS)}
 
 
@@ -43,8 +46,8 @@ def credits_limit(settings: Settings, tier: str) -> int | None:
 
 
 def records_limit(settings: Settings, tier: str, kind: str) -> int | None:
-    """How many `memories`, `documents` or `entities` an account of a tier may keep here, None for
-    unlimited.
+    """How many `memories`, `documents`, `entities` or `text_bytes` an account of a tier may keep
+    here, None for unlimited.
     """
     limit = getattr(settings.tiers, f"{tier}_{kind}")
     return None if limit < 0 else limit
@@ -58,8 +61,8 @@ def check_room(settings: Settings, tier: str, kind: str, kept: int, more: int = 
     if limit is not None and kept + more > limit:
         name = settings.tiers.terms(tier)["display_name"]
         raise PermissionDenied(
-            f"The tier {name} keeps {limit:,} {kind}; {kept:,} are there, and this would add "
-            f"{more:,}. Delete some that are not needed, or upgrade.",
+            f"The tier {name} keeps {limit:,} {_WORDS.get(kind, kind)}; {kept:,} are there, and "
+            f"this would add {more:,}. {_WAYS.get(kind, _DELETE)}, or upgrade.",
             code="quota_exceeded",
         )
 

@@ -59,6 +59,7 @@ OPEN_ROWS = {
     "profile_sources": "nothing but their keys: ids, kinds of facts and keyed digests",
     "memory_expiry": "nothing but their keys: times and ordinals",
     "memory_alarm": "a time",
+    "memory_bytes": "numbers",
     "job_fields.bitmaps": "ordinals",
     "collection_index.bitmaps": "ordinals",
     "memory_fields.bitmaps": "ordinals",

@@ -89,8 +89,12 @@ def test_documents_have_the_room_of_the_tier(tmp_path: Path) -> None:
         assert ada.processed("second.txt", b"The second.")["status"] == "completed"
 
 
-def test_a_document_whose_memories_have_no_room_says_so(tmp_path: Path) -> None:
-    with in_process(tmp_path, tiers__enterprise_memories=1) as service:
+@pytest.mark.parametrize("room", [{"memories": 1}, {"text_bytes": 60}])
+def test_a_document_whose_memories_have_no_room_says_so(
+    tmp_path: Path, room: dict[str, int]
+) -> None:
+    limits = {f"tiers__enterprise_{kind}": limit for kind, limit in room.items()}
+    with in_process(tmp_path, **limits) as service:
         ada = DocumentHarness(service, service.register("ada@example.com"), None)
         assert raw(service, "The only one.", ada.token).status_code == 201
         failed = ada.processed("long.txt", b"There is no room for this.")

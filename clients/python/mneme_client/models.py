@@ -2304,6 +2304,8 @@ class Room(TypedDict):
     """Entities; -1 is unlimited."""
     file_bytes: int
     """Bytes of the documents' files; -1 is unlimited."""
+    text_bytes: int
+    """Bytes of the memories' texts and of their earlier versions; -1 is unlimited."""
 
 
 class RotatedWebhook(TypedDict):
@@ -2565,6 +2567,10 @@ class Stored(TypedDict):
     """Entities of the knowledge graph."""
     file_bytes: int
     """Bytes of the documents' files, each content once."""
+    text_bytes: int
+    """Bytes of the memories' texts, tags and metadata, and of their earlier versions, until
+    what was deleted is removed.
+    """
     bytes: int
     """Bytes of the memories, without indexes, and of the documents' files; estimated where
     there are very many.
@@ -2673,6 +2679,8 @@ class Tier(TypedDict):
     """Requests a minute; 0 is unlimited."""
     file_bytes: int
     """Bytes of stored files; -1 is unlimited."""
+    text_bytes: int
+    """Bytes of memories' texts, as kept; -1 is unlimited."""
     memories: int
     """Memories that may be kept; -1 is unlimited."""
     documents: int

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: af0b851c12f33111db4da2b76ddc290e6458b594b62bfde3085b0f8762a94f08
+// SHA-256 of the document: 85e4fbedc34960ea2dc701add65980aa8157e80b813a8fb7029977d83723aae4
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: af0b851c12f33111db4da2b76ddc290e6458b594b62bfde3085b0f8762a94f08
+// SHA-256 of the document: 85e4fbedc34960ea2dc701add65980aa8157e80b813a8fb7029977d83723aae4
 
 export interface paths {
     "/docs": {
@@ -6181,6 +6181,8 @@ export interface components {
             entities: number;
             /** @description Bytes of the documents' files; -1 is unlimited. */
             file_bytes: number;
+            /** @description Bytes of the memories' texts and of their earlier versions; -1 is unlimited. */
+            text_bytes: number;
         };
         RotatedWebhook: {
             /** @description The webhook's id. */
@@ -6508,6 +6510,8 @@ export interface components {
             entities: number;
             /** @description Bytes of the documents' files, each content once. */
             file_bytes: number;
+            /** @description Bytes of the memories' texts, tags and metadata, and of their earlier versions, until what was deleted is removed. */
+            text_bytes: number;
             /** @description Bytes of the memories, without indexes, and of the documents' files; estimated where there are very many. */
             bytes: number;
             /** @description What the tier has room for; a write beyond it is refused, and reads go on. */
@@ -6609,6 +6613,8 @@ export interface components {
             requests_per_minute: number;
             /** @description Bytes of stored files; -1 is unlimited. */
             file_bytes: number;
+            /** @description Bytes of memories' texts, as kept; -1 is unlimited. */
+            text_bytes: number;
             /** @description Memories that may be kept; -1 is unlimited. */
             memories: number;
             /** @description Documents that may be kept; -1 is unlimited. */

@@ -22,6 +22,7 @@ from plugins.accounts.api_keys import API_KEY_IDS, API_KEYS
 from plugins.billing.ledger import INVOICE_IDS, INVOICE_STATES, InvoiceState
 from plugins.collections.store import COLLECTION_COUNTS, COLLECTION_INDEX, CountsRow
 from plugins.memories import MEMORY_FIELDS, MEMORY_TEXT, MEMORY_VECTORS, MEMORY_WORDS
+from plugins.memories.room import Measured, put_measured
 from plugins.memories.rows import (
     MEMORIES,
     MEMORY_ALARM,
@@ -233,6 +234,11 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     ),
     "an expiry is gone": ("memory_expiry", lambda ctx: ctx[MEMORY_EXPIRY].delete_prefix()),
     "an expiry of nothing": ("memory_expiry", lambda ctx: ctx[MEMORY_EXPIRY].put((5, 900), b"")),
+    "the bytes of texts are miscounted": (
+        "memory_bytes",
+        lambda ctx: put_measured(ctx, Measured(7)),
+    ),
+    "nobody measures": ("memory_bytes", lambda ctx: put_measured(ctx, Measured(0, 0, 2))),
     "the alarm is gone": ("memory_alarm", lambda ctx: ctx[MEMORY_ALARM].delete()),
     "nobody watches the alarm": ("memory_alarm", forget_expiry_job),
     "history of nothing": (
