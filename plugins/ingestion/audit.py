@@ -27,7 +27,6 @@ from plugins.memories import (
     MemoryId,
     MemoryRow,
     Spaces,
-    check_versions,
     find_rows_at,
     get_row,
     memory_view,
@@ -186,8 +185,7 @@ def merge(ctx: WriteContext, body: Merge) -> dict[str, Any]:
                 raise Conflict(
                     f"A memory stands for {MERGED_MEMORIES_MAX} others at most.", param="duplicates"
                 )
-            check_versions(ctx, [row])
-            fact_merging.merge(ctx, row, keep, "on request")
+            fact_merging.merge(ctx, row, keep, "on request", asked=True)
             done.append(row.id)
     return {"keep": keep.id, "superseded": done}
 
@@ -196,9 +194,8 @@ def bring_back(ctx: WriteContext, body: None) -> dict[str, Any]:
     row = get_row(ctx, ctx.path["id"])
     if not row.superseded:
         raise Conflict("This memory is not superseded.")
-    check_versions(ctx, [row])
     fact_merging.undo(ctx, row)
-    return memory_view(restore(ctx, row, reason="restored"))
+    return memory_view(restore(ctx, row, reason="restored", asked=True))
 
 
 def merged(ctx: ReadContext, body: None) -> dict[str, Any]:

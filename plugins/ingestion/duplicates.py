@@ -288,10 +288,14 @@ def merged_into(ctx: ReadContext, kept: MemoryRow) -> list[MemoryRow]:
     ]
 
 
-def merge(ctx: WriteContext, row: MemoryRow, kept: MemoryRow, why: str) -> MemoryRow:
-    """Let one memory stand for another, which is superseded by it."""
+def merge(
+    ctx: WriteContext, row: MemoryRow, kept: MemoryRow, why: str, *, asked: bool = False
+) -> MemoryRow:
+    """Let one memory stand for another, which is superseded by it. Raises PermissionDenied where
+    somebody asked for it and the tier has no room for what that keeps.
+    """
     ctx[SUCCESSORS].put((kept.id, row.id), MERGED)
-    return supersede(ctx, row, kept.id, reason=f"merged: {why}")
+    return supersede(ctx, row, kept.id, reason=f"merged: {why}", asked=asked)
 
 
 def undo(ctx: WriteContext, row: MemoryRow) -> None:

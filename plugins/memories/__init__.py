@@ -70,7 +70,7 @@ from plugins.memories.removal import (
     sweep_expired,
 )
 from plugins.memories.restoring import RESTORE
-from plugins.memories.room import MEASURE_JOB, check_versions, measure
+from plugins.memories.room import MEASURE_JOB, measure
 from plugins.memories.rows import (
     INDEXES,
     MEMORY_CREATED,
@@ -149,7 +149,6 @@ __all__ = [
     "Tags",
     "TextFeatures",
     "WriteSettings",
-    "check_versions",
     "compile_filter",
     "delete_memories",
     "find_row",

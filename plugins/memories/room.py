@@ -13,7 +13,7 @@ memory_bytes  ()  -> the sum, and from and to which ordinal memories are still t
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -94,11 +94,11 @@ def check_drafts(ctx: ReadContext, drafts: Sequence[Draft], stored: int) -> None
         check_bytes(ctx, sum(len(_encode(each)) for each in said))
 
 
-def check_versions(ctx: ReadContext, rows: Iterable[MemoryRow]) -> None:
-    """Raises PermissionDenied where the tier has no room for one more version of each of these
-    memories, which keeps the one before it.
+def check_version(ctx: ReadContext, row: MemoryRow) -> None:
+    """Raises PermissionDenied where the tier has no room for one more version of this memory, which
+    keeps the one before it.
     """
-    check_bytes(ctx, sum(stored_bytes(row) for row in rows))
+    check_bytes(ctx, stored_bytes(row))
 
 
 def check_bytes(ctx: ReadContext, more: int) -> None:

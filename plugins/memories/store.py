@@ -295,14 +295,15 @@ def update_memory(
     *,
     change: str = "UPDATE",
     reason: str | None = None,
+    asked: bool = True,
 ) -> Stored:
     """Make a new version of `row` with these fields changed. New content without `indexed` is not
-    found until it is indexed again. Raises PermissionDenied where the tier has no room for one more
-    version, unless all that changes is whether it is superseded.
+    found until it is indexed again. Raises PermissionDenied where somebody asked for it and the
+    tier has no room for one more version.
     """
     version = row.version + 1
-    if "superseded" not in changes:
-        room.check_versions(ctx, [row])
+    if asked:
+        room.check_version(ctx, row)
     room.put_version(ctx, row, row.version, _version_of(row))
     head = {
         "version": version,
@@ -328,22 +329,20 @@ def update_memory(
 
 
 def supersede(
-    ctx: WriteContext, row: MemoryRow, by_id: str | None, *, reason: str | None = None
+    ctx: WriteContext, row: MemoryRow, by_id: str | None, *, reason: str, asked: bool = False
 ) -> MemoryRow:
     """Mark a memory as no longer true: replaced by the memory `by_id`, or just invalidated when
     that is None.
     """
-    changes = {"superseded": True, "superseded_by_id": by_id}
-    return update_memory(
-        ctx, row, changes, change="DELETE" if by_id is None else "SUPERSEDE", reason=reason
-    ).rows[0]
+    changes, change = {"superseded": True, "superseded_by_id": by_id}, "SUPERSEDE"
+    change = "DELETE" if by_id is None else change
+    return update_memory(ctx, row, changes, change=change, reason=reason, asked=asked).rows[0]
 
 
-def restore(ctx: WriteContext, row: MemoryRow, *, reason: str | None = None) -> MemoryRow:
+def restore(ctx: WriteContext, row: MemoryRow, *, reason: str, asked: bool = False) -> MemoryRow:
     """Bring a superseded memory back, as a new version; `supersede` undone."""
-    return update_memory(
-        ctx, row, {"superseded": False, "superseded_by_id": None}, reason=reason
-    ).rows[0]
+    changes = {"superseded": False, "superseded_by_id": None}
+    return update_memory(ctx, row, changes, reason=reason, asked=asked).rows[0]
 
 
 def set_tier(ctx: WriteContext, row: MemoryRow, tier: str) -> MemoryRow:
