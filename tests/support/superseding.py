@@ -22,7 +22,9 @@ class Replaced(Body):
 def replaced(ctx: WriteContext, body: Replaced) -> dict[str, Any]:
     row = memories.get_row(ctx, body.old)
     return memories.memory_view(
-        restore(ctx, row) if body.back else supersede(ctx, row, body.new, reason="newer")
+        restore(ctx, row, reason="restored")
+        if body.back
+        else supersede(ctx, row, body.new, reason="newer")
     )
 
 
