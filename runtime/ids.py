@@ -28,6 +28,7 @@ _KEY_CHARS = len(KEY_PREFIX) + 64
 _RFC4648 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _FROM_RFC4648 = bytes.maketrans(_RFC4648.encode(), ALPHABET.encode())
 _TO_RFC4648 = str.maketrans(ALPHABET, _RFC4648)
+_TO_DIGITS = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")  # as int() reads base 32
 _SHAPE = re.compile(r"([a-z]{3})_([0-9a-hjkmnp-tv-z]{32})")
 
 
@@ -48,7 +49,7 @@ def id_tag(prefix: str, text: str) -> bytes | None:
     if match is None or match[1] != prefix:
         return None
     # Characters 8 to 15 of the text are bytes 5 to 9 of the id: base32 in eights is read by itself.
-    return base64.b32decode(match[2][8:16].translate(_TO_RFC4648))[1:]
+    return (int(match[2][8:16].translate(_TO_DIGITS), 32) & 0xFFFFFFFF).to_bytes(4, "big")
 
 
 def retagged(text: str, tag: bytes) -> str | None:

@@ -17,6 +17,7 @@ URL_BYTES_MAX = 8 * 1024
 HEADER_BYTES_MAX = 32 * 1024
 REQUEST_ID_CHARS_MAX = 128
 KEYS_READ_MAX = 1_024  # API keys that a gateway knows by sight
+KEYS_IN_USE_MAX = 1_024  # and a shard until its next commit
 TOKENS_READ_MAX = 1_024  # access tokens whose signature it has seen
 IDEMPOTENCY_KEY_CHARS_MAX = 255
 HEAD_READ_SECONDS_MAX = 10

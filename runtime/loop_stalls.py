@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 from runtime.limits import LOOP_STALL_SECONDS
@@ -38,9 +38,9 @@ class LoopStalls:
         self.seconds = 0.0
         self._noted = noted
 
-    async def watch(self, work: Coroutine[Any, Any, T], label: Label) -> T:
+    def watch(self, work: Coroutine[Any, Any, T], label: Label) -> Awaitable[T]:
         """Run the coroutine, with its steps timed."""
-        return await _Steps(work, label, self._note)
+        return _Steps(work, label, self._note)
 
     def figures(self) -> dict[str, Any]:
         """For a shard's status."""

@@ -120,9 +120,9 @@ def is_readable(ctx: ReadContext, row: MemoryRow) -> bool:
     """Neither expired nor hidden."""
     if row.expires_at is not None and row.expires_at <= ctx.now:
         return False
-    return not any(
-        row.ordinal in BitMap.deserialize(hidden.ordinals)
-        for _, hidden in ctx[MEMORIES_HIDDEN].scan()
+    hidden = ctx[MEMORIES_HIDDEN]
+    return hidden.is_empty() or not any(
+        row.ordinal in BitMap.deserialize(some.ordinals) for _, some in hidden.scan()
     )
 
 

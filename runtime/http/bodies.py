@@ -7,7 +7,7 @@ Owns no route and no format; runtime/http/gateway.py decides what a body becomes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeVar
 
 from runtime.errors import ApiError, BadRequest, PayloadTooLarge
@@ -110,7 +110,7 @@ async def pieces(
         more = message.get("more_body", False)
 
 
-async def unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T:
+async def unless_left(work: Awaitable[T], receive: Receive) -> T:
     """The result of the work, which is cancelled when the client leaves. Raises ClientLeft then.
     The body must have been read.
     """

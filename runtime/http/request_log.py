@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 import orjson
@@ -23,6 +25,7 @@ from runtime.settings import Settings
 
 LOGGER = "mneme.requests"
 WRITE_DELAY_SECONDS = 0.2
+_OWN_REQUEST_ID = re.compile("req_[0-9a-f]{32}")
 # Unix time in seconds, request id, operation, method, status, seconds.
 _Line = tuple[float, str, str, str, int, float]
 
@@ -102,9 +105,13 @@ class RequestLog:
 
     def _shown(self, line: _Line) -> str:
         when, request_id, operation, method, status, seconds = line
-        at = datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-        # A client may have chosen it, and chosen badly.
-        request_id, ms = mask_secrets(request_id), round(seconds * 1000, 1)
+        second, milliseconds = divmod(int(when * 1000), 1000)
+        at = f"{_second(second)}.{milliseconds:03}Z"
+        if not _OWN_REQUEST_ID.fullmatch(
+            request_id
+        ):  # a client has chosen it, and may choose badly
+            request_id = mask_secrets(request_id)
+        ms = round(seconds * 1000, 1)
         if not self._as_json:
             return (
                 f"{at} INFO    {LOGGER} [{request_id}] {method} {operation} {status} took_ms={ms}\n"
@@ -112,3 +119,8 @@ class RequestLog:
         said = {"at": at, "level": "info", "logger": LOGGER, "message": f"{operation} {status}"}
         said |= {"request_id": request_id, "operation": operation, "method": method}
         return orjson.dumps({**said, "status": status, "took_ms": ms}).decode() + "\n"
+
+
+@lru_cache(maxsize=4)
+def _second(unix: int) -> str:
+    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -13,12 +13,14 @@ Three kinds of credential:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runtime.api import access_tokens, tenants
 from runtime.api.access_tokens import invalid_credential
 from runtime.api.operation import Credential, Principal
 from runtime.errors import PermissionDenied, Unauthenticated
+from runtime.limits import KEYS_IN_USE_MAX
 from storage.store import Scope
 
 if TYPE_CHECKING:
@@ -39,22 +41,8 @@ def resolve(
         raise invalid_credential()
     if credential.kind == "operator":
         raise PermissionDenied("The operator token opens internal operations only.")
-    of_slot = Scope.of_slot(slot)
     if credential.kind == "key":
-        table = reader.bind(tenants.CREDENTIALS, of_slot)
-        row = table.get(credential.digest)
-        for digest in credential.earlier:
-            row = row or table.get(digest)
-        if row is None:
-            raise invalid_credential()
-        if row.expires_at is not None and row.expires_at <= now_ms:
-            raise Unauthenticated("This API key has expired.")
-        account = tenants.open_account(reader, slot, row.tenant_number)
-        if account is None:
-            raise invalid_credential()
-        return tenants.principal_of(slot, account, row.scopes, row.key_id), tenants.scope_of(
-            slot, account
-        )
+        return _owner_of(reader, slot, credential).at(now_ms)
     claims = credential.claims
     account = tenants.open_account(reader, slot, claims["tn"])
     if account is None or account.tenant_id != claims["sub"]:
@@ -65,6 +53,55 @@ def resolve(
     return tenants.principal_of(
         slot, account, tenants.SCOPES, claims["jti"], is_session=True
     ), scope
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyOwner:
+    """Whom an API key opens, and until when, Unix milliseconds."""
+
+    principal: Principal
+    scope: Scope
+    expires_at: int | None
+
+    def at(self, now_ms: int) -> tuple[Principal, Scope]:
+        """Raises Unauthenticated where the key has expired."""
+        if self.expires_at is not None and self.expires_at <= now_ms:
+            raise Unauthenticated("This API key has expired.")
+        return self.principal, self.scope
+
+
+def _owner_of(reader: Reader, slot: int, credential: Credential) -> _KeyOwner:
+    table = reader.bind(tenants.CREDENTIALS, Scope.of_slot(slot))
+    row = table.get(credential.digest)
+    for digest in credential.earlier:
+        row = row or table.get(digest)
+    account = None if row is None else tenants.open_account(reader, slot, row.tenant_number)
+    if row is None or account is None:
+        raise invalid_credential()
+    principal = tenants.principal_of(slot, account, row.scopes, row.key_id)
+    return _KeyOwner(principal, tenants.scope_of(slot, account), row.expires_at)
+
+
+class KeysInUse:
+    """API keys that snapshots of the last commit were asked for: what the tables say of one holds
+    until there is another commit. Not thread-safe: the shard's event loop alone asks.
+    """
+
+    def __init__(self) -> None:
+        self._sequence = -1
+        self._owners: dict[tuple[int, bytes], _KeyOwner] = {}
+
+    def resolve(
+        self, snapshot: Reader, slot: int, credential: Credential, now_ms: int
+    ) -> tuple[Principal, Scope]:
+        """As `resolve`, of a key."""
+        sequence, key = snapshot.sequence, (slot, credential.digest)
+        if sequence != self._sequence or len(self._owners) >= KEYS_IN_USE_MAX:
+            self._sequence, self._owners = sequence, {}
+        owner = self._owners.get(key)
+        if owner is None:
+            owner = self._owners[key] = _owner_of(snapshot, slot, credential)
+        return owner.at(now_ms)
 
 
 def authorise(principal: Principal, operation: Operation, body: Any = None) -> None:

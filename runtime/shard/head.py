@@ -78,7 +78,7 @@ class Entered:
 
 class Head:
     def __init__(self, parts: Parts, holds: Holds):
-        self._parts, self._holds = parts, holds
+        self._parts, self._holds, self._keys = parts, holds, auth.KeysInUse()
 
     def authorise_only(self, operation: Operation, call: Call) -> Reply:
         """Answer a preflight: whether the call is let in, and as whom, before its body is read."""
@@ -156,8 +156,11 @@ class Head:
         if operation.scope == "public" or operation.internal:
             # No tenant yet: the operation acts on the slot, under a key of the service.
             return NOBODY, tenants.slot_itself(call.slot, secrets)[1]
+        credential = call.credential
         try:
-            return auth.resolve(reader, call.slot, call.credential, call.now_ms, secrets)
+            if credential is not None and credential.kind == "key" and not reader.writable:
+                return self._keys.resolve(reader, call.slot, credential, call.now_ms)
+            return auth.resolve(reader, call.slot, credential, call.now_ms, secrets)
         except Unauthenticated:
             account = None if begun is None else begun.account
             if account is None:

@@ -89,9 +89,8 @@ class Reader:
         """As bind, of a table that is stored so."""
         code, is_sealed = place
         prefix = (scope.prefix if table.level == "tenant" else scope.prefix[:2] + NO_TENANT) + code
-        return self._sealed(table, prefix) if is_sealed else BoundTable(self, table, prefix)
-
-    def _sealed(self, table: Table[Row], prefix: bytes) -> BoundTable[Row]:
+        if not is_sealed:
+            return BoundTable(self, table, prefix)
         if self.store.keys is None:
             raise StoreError(
                 f"table {table.name!r} of {self.store.directory} is sealed; open the store with "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,19 @@ def test_lines_are_for_people_or_machines_and_hold_no_credential(tmp_path: Path)
     said = json.loads(line)
     assert (said["request_id"], said["status"], said["took_ms"]) == ("mine", 200, 12.3)
     assert said["at"].endswith("Z") and (said["level"], said["method"]) == ("info", "GET")
+
+
+def test_a_line_has_the_moment_to_a_millisecond_and_the_request_id_as_it_is(tmp_path: Path) -> None:
+    before = datetime.now(UTC)
+    (line,) = noted(tmp_path / "a.log", ["req_" + "0123456789abcdef" * 2])
+    at, level, logger, request_id, *_ = line.split()
+    assert before - timedelta(seconds=0.001) <= datetime.fromisoformat(at) <= datetime.now(UTC)
+    assert len(at) == len("2026-01-01T00:00:00.000Z")
+    assert (level, logger, request_id) == (
+        "INFO",
+        "mneme.requests",
+        "[req_" + "0123456789abcdef" * 2 + "]",
+    )
 
 
 def test_a_file_that_is_full_gives_way_and_one_before_it_stays(tmp_path: Path) -> None:

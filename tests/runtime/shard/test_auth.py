@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -9,7 +9,7 @@ import pytest
 from runtime import ids
 from runtime.api import access_tokens, tenants
 from runtime.api.context import Environment, WriteContext
-from runtime.api.operation import NOBODY, Call, Credential, Operation, Read
+from runtime.api.operation import NOBODY, Call, Credential, Operation, Principal, Read
 from runtime.api.slot_context import SlotReadContext
 from runtime.errors import PermissionDenied, Unauthenticated
 from runtime.http.credentials import read_authorization
@@ -58,6 +58,9 @@ def put(store: Store, table, key: tuple, row) -> None:
     store.write(lambda transaction: transaction.bind(table, Scope.of_slot(SLOT)).put(key, row))
 
 
+Resolved = Callable[..., tuple[Principal, Scope]]
+
+
 def grant(store: Store, *scopes: str, expires_at: int | None = None) -> None:
     put(
         store,
@@ -86,10 +89,21 @@ def token(account: tenants.TenantRow = ACCOUNT, secrets: Secrets = SECRETS) -> s
     )[0]
 
 
-def resolved(store: Store, text: str, now_ms: int = NOW):
-    credential, slot = read_authorization(f"Bearer {text}", SECRETS, now_ms)
-    with store.snapshot() as snapshot:
-        return auth.resolve(snapshot, slot, credential, now_ms, SECRETS)
+@pytest.fixture(params=["the tables", "keys in use"])
+def resolved(request: pytest.FixtureRequest) -> Resolved:
+    """(store, text of a credential, now) -> who it is; of keys also as a shard that knows those in
+    use.
+    """
+    keys = auth.KeysInUse()
+
+    def resolve(store: Store, text: str, now_ms: int = NOW) -> tuple[Principal, Scope]:
+        credential, slot = read_authorization(f"Bearer {text}", SECRETS, now_ms)
+        with store.snapshot() as snapshot:
+            if request.param == "keys in use" and credential.kind == "key":
+                return keys.resolve(snapshot, slot, credential, now_ms)
+            return auth.resolve(snapshot, slot, credential, now_ms, SECRETS)
+
+    return resolve
 
 
 def needs(scope: str, *, internal: bool = False) -> Operation:
@@ -118,7 +132,7 @@ def needs(scope: str, *, internal: bool = False) -> Operation:
     ],
 )
 def test_a_key_resolves_to_its_tenant_with_its_scopes_expanded(
-    store: Store, granted: tuple[str, ...], held: set[str]
+    store: Store, resolved: Resolved, granted: tuple[str, ...], held: set[str]
 ) -> None:
     grant(store, *granted)
     principal, scope = resolved(store, KEY)
@@ -136,7 +150,7 @@ def test_a_key_resolves_to_its_tenant_with_its_scopes_expanded(
     )
 
 
-def test_a_key_is_refused_from_the_moment_its_row_is_gone(store: Store) -> None:
+def test_a_key_is_refused_from_the_moment_its_row_is_gone(store: Store, resolved: Resolved) -> None:
     with pytest.raises(Unauthenticated):
         resolved(store, KEY)
     grant(store, "read")
@@ -150,14 +164,14 @@ def test_a_key_is_refused_from_the_moment_its_row_is_gone(store: Store) -> None:
         resolved(store, KEY)
 
 
-def test_a_key_expires(store: Store) -> None:
+def test_a_key_expires(store: Store, resolved: Resolved) -> None:
     grant(store, "read", expires_at=NOW)
     resolved(store, KEY, NOW - 1)
     with pytest.raises(Unauthenticated, match="expired"):
         resolved(store, KEY, NOW)
 
 
-def test_credentials_of_an_erased_account_are_refused(store: Store) -> None:
+def test_credentials_of_an_erased_account_are_refused(store: Store, resolved: Resolved) -> None:
     grant(store, "read")
     store.write(lambda t: t.bind(tenants.TENANTS, Scope.of_slot(SLOT)).delete(ACCOUNT.number))
     for text in (KEY, token()):
@@ -165,7 +179,7 @@ def test_credentials_of_an_erased_account_are_refused(store: Store) -> None:
             resolved(store, text)
 
 
-def test_a_token_resolves_to_a_session_with_all_scopes(store: Store) -> None:
+def test_a_token_resolves_to_a_session_with_all_scopes(store: Store, resolved: Resolved) -> None:
     principal, scope = resolved(store, token())
     assert (principal.scopes, principal.is_session, principal.credential_id) == (
         {"read", "write", "admin"},
@@ -175,19 +189,23 @@ def test_a_token_resolves_to_a_session_with_all_scopes(store: Store) -> None:
     assert (scope, scope.key) == (Scope(SLOT, 7), ACCOUNT.key)
 
 
-def test_raising_the_token_version_ends_all_tokens(store: Store) -> None:
+def test_raising_the_token_version_ends_all_tokens(store: Store, resolved: Resolved) -> None:
     put(store, tenants.TENANTS, (7,), msgspec.structs.replace(ACCOUNT, token_version=1))
     with pytest.raises(Unauthenticated):
         resolved(store, token())
 
 
-def test_a_number_that_went_to_another_account_opens_nothing(store: Store) -> None:
+def test_a_number_that_went_to_another_account_opens_nothing(
+    store: Store, resolved: Resolved
+) -> None:
     put(store, tenants.TENANTS, (7,), msgspec.structs.replace(ACCOUNT, tenant_id="usr_8"))
     with pytest.raises(Unauthenticated):
         resolved(store, token())
 
 
-def test_a_logged_out_token_is_refused_and_forgotten_once_expired(store: Store) -> None:
+def test_a_logged_out_token_is_refused_and_forgotten_once_expired(
+    store: Store, resolved: Resolved
+) -> None:
     def revoke(jti: str, exp: int, now_ms: int) -> None:
         environment = bare_environment()
         call = Call("auth.logout", SLOT, now_ms, b"", "")
@@ -214,7 +232,7 @@ def test_a_logged_out_token_is_refused_and_forgotten_once_expired(store: Store) 
     assert kept() == [(exp + DAY, "other"), (exp + DAY, "third")]
 
 
-def test_the_operator_is_no_tenant(store: Store) -> None:
+def test_the_operator_is_no_tenant(store: Store, resolved: Resolved) -> None:
     with pytest.raises(PermissionDenied):
         resolved(store, SECRETS.operator_token)
 
@@ -246,7 +264,9 @@ def test_a_tenant_is_found_by_number_and_by_address(store: Store) -> None:
 
 @pytest.mark.parametrize("granted", tenants.SCOPES)
 @pytest.mark.parametrize("needed", tenants.SCOPES)
-def test_an_operation_needs_its_scope(store: Store, granted: str, needed: str) -> None:
+def test_an_operation_needs_its_scope(
+    store: Store, resolved: Resolved, granted: str, needed: str
+) -> None:
     grant(store, granted)
     principal, _ = resolved(store, KEY)
     if tenants.SCOPES.index(needed) <= tenants.SCOPES.index(granted):
@@ -256,7 +276,7 @@ def test_an_operation_needs_its_scope(store: Store, granted: str, needed: str) -
             auth.authorise(principal, needs(needed))
 
 
-def test_internal_operations_are_the_operator_s_alone(store: Store) -> None:
+def test_internal_operations_are_the_operator_s_alone(store: Store, resolved: Resolved) -> None:
     principal, _ = resolved(store, token())
     with pytest.raises(PermissionDenied):
         auth.authorise(principal, needs("admin", internal=True))
