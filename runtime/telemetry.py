@@ -33,7 +33,9 @@ only the requests that it answered itself.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from prometheus_client import (
@@ -41,11 +43,14 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
-    Histogram,
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
 
 from runtime.loop_stalls import OTHER
 
@@ -87,17 +92,8 @@ class Telemetry:
     def __init__(self, gateway: str = "0"):
         self._registry = CollectorRegistry()
         self._gateway = gateway
-        labels = ("operation", "method", "status", "gateway")
-        self._requests = Counter(
-            "mneme_requests", "Requests answered.", labels, registry=self._registry
-        )
-        self._seconds = Histogram(
-            "mneme_request_seconds",
-            "Seconds from request to answer.",
-            labels,
-            buckets=LATENCY_BUCKETS_SECONDS,
-            registry=self._registry,
-        )
+        self._requests = _Requests(gateway)
+        self._registry.register(self._requests)
         in_flight = Gauge(
             "mneme_requests_in_flight",
             "Requests being answered.",
@@ -142,24 +138,13 @@ class Telemetry:
             registry=self._registry,
         )
         self._uploads = uploads.labels(gateway)
-        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._shards = _ShardGauges()
         self._registry.register(self._shards)
         ProcessCollector(namespace="mneme", registry=self._registry)
 
     def request(self, operation: str, method: str, status: int, seconds: float) -> None:
         """Count one answered request."""
-        key = (operation, method, status // 100)
-        series = self._series.get(key)
-        if series is None:
-            labels = (operation, method, f"{status // 100}xx", self._gateway)
-            series = self._series[key] = (
-                self._requests.labels(*labels),
-                self._seconds.labels(*labels),
-            )
-        requests, latency = series
-        requests.inc()
-        latency.observe(seconds)
+        self._requests.count((operation, method, status // 100), seconds)
 
     def count_in_flight(self, count: Callable[[], int]) -> None:
         """Whom to ask how many requests are being answered, whenever somebody reads the metrics."""
@@ -203,6 +188,42 @@ class Telemetry:
     def exposition(self) -> tuple[bytes, str]:
         """The metrics in Prometheus' text format -> (body, content type)."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+
+class _Requests:
+    """Requests answered and how long they took, counted on one event loop and turned into metrics
+    when they are read: at every request the library's own counters, which have locks, would cost as
+    much as a look into a table.
+    """
+
+    def __init__(self, gateway: str):
+        self._gateway = gateway
+        # By (operation, method, class of the status): how many were within each bound and no lower
+        # one, and those beyond the last; and the sum of their seconds.
+        self._series: dict[tuple[str, str, int], tuple[list[int], list[float]]] = {}
+
+    def count(self, series: tuple[str, str, int], seconds: float) -> None:
+        found = self._series.get(series)
+        if found is None:
+            found = self._series[series] = ([0] * (len(LATENCY_BUCKETS_SECONDS) + 1), [0.0])
+        within, sum_seconds = found
+        within[bisect_left(LATENCY_BUCKETS_SECONDS, seconds)] += 1
+        sum_seconds[0] += seconds
+
+    def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
+        labels = ("operation", "method", "status", "gateway")
+        requests = CounterMetricFamily("mneme_requests", "Requests answered.", labels=labels)
+        latency = HistogramMetricFamily(
+            "mneme_request_seconds", "Seconds from request to answer.", labels=labels
+        )
+        bounds = [*map(str, LATENCY_BUCKETS_SECONDS), "+Inf"]
+        for (operation, method, status), (within, (seconds,)) in [*self._series.items()]:
+            named = (operation, method, f"{status}xx", self._gateway)
+            counts = [*accumulate(within)]
+            requests.add_metric(named, counts[-1])
+            latency.add_metric(named, [*zip(bounds, counts, strict=True)], seconds)
+        yield requests
+        yield latency
 
 
 class _ShardGauges:

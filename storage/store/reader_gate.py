@@ -20,13 +20,14 @@ class ReaderGate:
     def enter(self) -> None:
         """Count one more reader, as soon as the gate is open."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._shut)
+            while self._shut:
+                self._changed.wait()
             self.readers += 1
 
     def leave(self) -> None:
         with self._changed:
             self.readers -= 1
-            if self.readers == 0:
+            if self._shut and self.readers == 0:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
