@@ -221,6 +221,7 @@ class Gateway:
             ),
             front_door,
         )
+        cluster.collect_seldom()
 
     def __serve_build_asgi_app__(self) -> Any:
         return self._application
