@@ -8,7 +8,7 @@ batching queue, shard, models and commit to the jobs that it leads to.
     apart     for what serves many requests at once: it is part of none of them
     carried   the open span as a `traceparent`, for whoever resumes it
 
-The spans are OpenTelemetry's, and recorder.py sends them to the collector that the standard
+The spans are OpenTelemetry's, and recorder.py has them sent to the collector that the standard
 variables name (OTEL_EXPORTER_OTLP_ENDPOINT and its neighbours). Where they name none, nothing is
 recorded and nothing of OpenTelemetry is imported: the API's own spans that do nothing cost
 more than a read may.
@@ -21,7 +21,6 @@ only `traceparent` is read, since `tracestate` may hold anything.
 from __future__ import annotations
 
 import logging
-import os
 
 from runtime.extras import Extra
 from runtime.tracing.spans import (
@@ -34,6 +33,7 @@ from runtime.tracing.spans import (
     request,
     resumed,
 )
+from runtime.tracing.variables import variable
 
 __all__ = [
     "EXTRA",
@@ -80,11 +80,11 @@ def stop() -> None:
 
 def is_asked_for() -> bool:
     """Whether the environment names a collector, or `otlp` and leaves it where it is by default."""
-    if _variable("OTEL_SDK_DISABLED").lower() == "true":
+    if variable("OTEL_SDK_DISABLED").lower() == "true":
         return False
-    exporter = _variable("OTEL_TRACES_EXPORTER")
+    exporter = variable("OTEL_TRACES_EXPORTER")
     return exporter not in ("", "none") or (
-        exporter == "" and any(_variable(name) for name in _ENDPOINTS)
+        exporter == "" and any(variable(name) for name in _ENDPOINTS)
     )
 
 
@@ -92,12 +92,12 @@ def refusal() -> str | None:
     """Why traces that are asked for cannot be recorded, in one sentence."""
     if not is_asked_for():
         return None
-    exporter = _variable("OTEL_TRACES_EXPORTER") or "otlp"
+    exporter = variable("OTEL_TRACES_EXPORTER") or "otlp"
     if exporter != "otlp":
         return f"OTEL_TRACES_EXPORTER is {exporter!r}, and traces are sent by otlp alone."
     for name in _PROTOCOLS:
-        if _variable(name) not in ("", _PROTOCOL):
-            return f"{name} is {_variable(name)!r}, and traces are sent as {_PROTOCOL} alone."
+        if variable(name) not in ("", _PROTOCOL):
+            return f"{name} is {variable(name)!r}, and traces are sent as {_PROTOCOL} alone."
     if EXTRA.is_missing:
         return (
             "OTEL_EXPORTER_OTLP_ENDPOINT or a variable beside it asks for traces, and what sends "
@@ -108,11 +108,7 @@ def refusal() -> str | None:
 
 EXTRA = Extra(
     "tracing",
-    ("opentelemetry.exporter.otlp.proto.http",),
+    ("opentelemetry.sdk",),
     "sending traces",
     needed=lambda _: is_asked_for(),
 )
-
-
-def _variable(name: str) -> str:
-    return os.environ.get(name, "").strip()

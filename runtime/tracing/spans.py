@@ -34,8 +34,9 @@ class Parent:
 class Span:
     """Open while its `with` statement is, and handed to the recorder at its end.
 
-    kind     "server" of requests, "consumer" of jobs, "internal" of what is part of them
-    error    the type of what ended it, "" without; has_failed: and that was no refusal
+    kind        "server" of requests, "consumer" of jobs, "internal" of what is part of them
+    attributes  by their names; one without a dot is sent as `mneme.{name}`
+    error       the type of what ended it, "" without; has_failed: and that was no refusal
     began, ended  nanoseconds since 1970
     """
 
@@ -77,6 +78,7 @@ class Span:
 
     def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> None:
         _OPEN.reset(self._token)
+        del self._token  # with all that the context held, while the span waits to be sent
         if kind is not None:
             self.error = kind.__name__
             self.has_failed = getattr(error, "status", _FAILED_STATUS_MIN) >= _FAILED_STATUS_MIN
@@ -138,15 +140,19 @@ def request(headers: Iterable[tuple[bytes, bytes]]) -> Opened:
     """The span of a request with these headers, under its client's; `answered` names it."""
     if _recorder is None:
         return _UNRECORDED
-    sent = next((value for name, value in headers if name == b"traceparent"), b"")
-    return _begun(_recorder, "request", "server", sent.decode("latin-1"), {})
+    sent = ""
+    for name, value in headers:
+        if name == b"traceparent":
+            sent = value.decode("latin-1")
+            break
+    return _begun(_recorder, "request", "server", sent, {})
 
 
 def job(traceparent: str, name: str, job_id: str, attempt: int) -> Opened:
     """The span of an attempt of a job, under what queued it, or of a trace of its own."""
     if _recorder is None:
         return _UNRECORDED
-    told: dict[str, Attribute] = {"mneme.job_id": job_id, "mneme.attempt": attempt}
+    told: dict[str, Attribute] = {"job_id": job_id, "attempt": attempt}
     return _begun(_recorder, f"job {name}", "consumer", traceparent, told)
 
 
@@ -157,9 +163,7 @@ def resumed(traceparent: str, name: str, of: str, **attributes: Attribute) -> Op
 
 
 def part(name: str, of: str, **attributes: Attribute) -> Opened:
-    """A span under the one that is open here; nothing where none is. It is called `{name} {of}`,
-    and its attributes `mneme.{attribute}`.
-    """
+    """A span under the one that is open here; nothing where none is. It is called `{name} {of}`."""
     return _under(_OPEN.get(), name, of, attributes)
 
 
@@ -185,7 +189,7 @@ def answered(operation: str, method: str, status: int, request_id: str) -> None:
     span.attributes = {
         "http.request.method": method,
         "http.response.status_code": status,
-        "mneme.request_id": request_id,
+        "request_id": request_id,
     }
     if status >= _FAILED_STATUS_MIN:
         span.error, span.has_failed = str(status), True
@@ -194,7 +198,7 @@ def answered(operation: str, method: str, status: int, request_id: str) -> None:
 def _begun(
     recorder: Recorder, name: str, kind: str, traceparent: str, told: dict[str, Attribute]
 ) -> Span:
-    parent = _parsed(traceparent)
+    parent = _parsed(traceparent) if traceparent else None
     trace_id = random.getrandbits(128) if parent is None else parent.trace_id
     is_sampled = recorder.samples(name, trace_id, parent)
     return Span(name, kind, parent, trace_id, is_sampled, told)
@@ -205,8 +209,9 @@ def _under(
 ) -> Opened:
     if parent is None or _recorder is None:
         return _UNRECORDED
-    told = {f"mneme.{key}": value for key, value in attributes.items()}
-    return Span(f"{name} {of}", "internal", parent, parent.trace_id, parent.is_sampled, told)
+    if not parent.is_sampled and parent is _OPEN.get():
+        return _UNRECORDED  # whoever resumes the one above records nothing either
+    return Span(f"{name} {of}", "internal", parent, parent.trace_id, parent.is_sampled, attributes)
 
 
 def _parsed(traceparent: str) -> Parent | None:

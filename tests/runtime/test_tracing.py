@@ -87,7 +87,7 @@ def test_what_is_open_is_what_parts_are_under(recorded: Recorded) -> None:
             pass
     commit, shard, request = recorded.spans
     assert (commit.parent, shard.parent, request.parent) == (shard, request, None)
-    assert shard.attributes == {"mneme.shard": 3}
+    assert shard.attributes == {"shard": 3}
 
 
 def test_a_trace_that_is_not_recorded_is_carried_on_as_such(recorded: Recorded) -> None:
