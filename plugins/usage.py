@@ -100,6 +100,8 @@ class Room(View):
     memories: int = Field(description="Memories; -1 is unlimited.")
     documents: int = Field(description="Documents; -1 is unlimited.")
     entities: int = Field(description="Entities; -1 is unlimited.")
+    collections: int = Field(description="Collections; -1 is unlimited.")
+    profiles: int = Field(description="Profiles of end users; -1 is unlimited.")
     file_bytes: int = Field(description="Bytes of the documents' files; -1 is unlimited.")
     text_bytes: int = Field(
         description="Bytes of the memories' texts and of their earlier versions; -1 is unlimited."
@@ -110,6 +112,13 @@ class Stored(View):
     memories: int = Field(description="Memories.")
     documents: int = Field(description="Documents.")
     entities: int = Field(description="Entities of the knowledge graph.")
+    collections: int = Field(description="Collections, without the default one if it is as made.")
+    profiles: int = Field(
+        description=(
+            "Profiles of end users, those that were derived included; one that was deleted counts "
+            "while there are memories of its user."
+        )
+    )
     file_bytes: int = Field(description="Bytes of the documents' files, each content once.")
     text_bytes: int = Field(
         description=(
@@ -418,6 +427,8 @@ OPERATIONS = (
                 "memories": 412,
                 "documents": 0,
                 "entities": 57,
+                "collections": 2,
+                "profiles": 1,
                 "file_bytes": 0,
                 "text_bytes": 104_310,
                 "bytes": 181_530,
@@ -425,6 +436,8 @@ OPERATIONS = (
                     "memories": 10_000,
                     "documents": 1_000,
                     "entities": 10_000,
+                    "collections": 1_000,
+                    "profiles": 1_000,
                     "file_bytes": 1_073_741_824,
                     "text_bytes": 104_857_600,
                 },

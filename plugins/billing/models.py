@@ -67,6 +67,8 @@ class Tier(View):
     memories: int = Field(description="Memories that may be kept; -1 is unlimited.")
     documents: int = Field(description="Documents that may be kept; -1 is unlimited.")
     entities: int = Field(description="Entities that may be asked for; -1 is unlimited.")
+    collections: int = Field(description="Collections that may be kept; -1 is unlimited.")
+    profiles: int = Field(description="Profiles that may be asked for; -1 is unlimited.")
 
 
 class PendingChange(View):

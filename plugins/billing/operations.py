@@ -228,6 +228,7 @@ _PRO = {
     "credits": 200_000, "requests_per_minute": 1_200, "file_bytes": 53_687_091_200,
     "text_bytes": 10_737_418_240,
     "memories": 1_000_000, "documents": 50_000, "entities": 1_000_000,
+    "collections": 50_000, "profiles": 50_000,
 }  # fmt: skip
 _SUBSCRIPTION = {
     "id": "sub_06a1kz0b8h2r4c6n8e0t2v4x6z8a1c3e", "tier": _PRO, "status": "active",

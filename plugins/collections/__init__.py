@@ -48,6 +48,7 @@ from plugins.collections.store import (
     drop_again,
     dropped_numbers,
     erase,
+    figures,
     find_collection,
     is_dropped,
     member_totals,
@@ -90,5 +91,6 @@ plugin = Plugin(
     erase=erase,
     export=export,
     restore=RESTORE,
+    figures=figures,
     checks=CHECKS,
 )

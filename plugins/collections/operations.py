@@ -34,6 +34,7 @@ from plugins.collections.store import (
     CollectionRow,
     CountsRow,
     change_of,
+    check_collections,
     default_collection,
     drop_collections,
     remove_collection,
@@ -53,6 +54,7 @@ from storage.store import Key
 
 
 def create(ctx: WriteContext, body: NewCollection) -> Reply:
+    check_collections(ctx)
     ordinal, number = (
         ctx.next_ordinal(counter) + 1 for counter in ("collections", "collection_numbers")
     )  # 0 is the default one's

@@ -19,6 +19,7 @@ from plugins.collections.store import (
     COLLECTIONS,
     DEFAULT_ORDINAL,
     CollectionRow,
+    check_collections,
     default_collection,
     store_collection,
 )
@@ -47,7 +48,9 @@ class ExportedCollection(Body):
 def restore_collections(
     ctx: WriteContext, records: Sequence[ExportedCollection], origin: Origin
 ) -> int:
-    """Store the collections that are not here yet; -> how many."""
+    """Store the collections that are not here yet; -> how many. Raises PermissionDenied for want of
+    room.
+    """
     return sum(_restore_collection(ctx, record, origin.renamed(record.id)) for record in records)
 
 
@@ -67,6 +70,7 @@ def _restore_collection(ctx: WriteContext, record: ExportedCollection, collectio
         return True
     if ctx[COLLECTION_IDS].has(collection_id):
         return False
+    check_collections(ctx)
     ordinal, number = (
         ctx.next_ordinal(counter) + 1 for counter in ("collections", "collection_numbers")
     )

@@ -17,6 +17,7 @@ from plugins.collections import limits
 from runtime import ids
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, View
+from runtime.api.tiers import check_room
 from runtime.errors import NotFound
 from storage.indexes import BitmapIndex
 from storage.store import Table
@@ -223,6 +224,16 @@ def adjust_count(
 
 
 # --- rows -----------------------------------------------------------------------------------------
+
+
+def figures(ctx: ReadContext) -> dict[str, int]:
+    """How many collections are stored: the default one is once it was changed."""
+    return {"collections": len(ctx.index(COLLECTION_INDEX).of("all", 1))}
+
+
+def check_collections(ctx: ReadContext) -> None:
+    """Raises PermissionDenied where the tier has no room for one more collection."""
+    check_room(ctx.settings, ctx.principal.tier, "collections", figures(ctx)["collections"])
 
 
 def store_collection(ctx: WriteContext, row: CollectionRow) -> None:

@@ -14,7 +14,16 @@ dialectic.py.
 from __future__ import annotations
 
 from plugins.profile.operations import OPERATIONS
-from plugins.profile.store import SOURCES_CHECK, TABLES, erase, export, forget, note, refresh
+from plugins.profile.store import (
+    SOURCES_CHECK,
+    TABLES,
+    erase,
+    export,
+    figures,
+    forget,
+    note,
+    refresh,
+)
 from runtime.api.plugin import Job, Plugin
 
 __all__ = ["plugin"]
@@ -29,5 +38,6 @@ plugin = Plugin(
     jobs=(Job("profile.refresh", refresh),),
     erase=erase,
     export=export,
+    figures=figures,
     checks=(SOURCES_CHECK,),
 )

@@ -17,6 +17,7 @@ from plugins.profile.store import (
     PROFILES,
     GivenFact,
     ProfileRow,
+    check_profiles,
     delete_profile,
     read_profile,
     user_key,
@@ -143,7 +144,10 @@ def update(ctx: WriteContext, body: ProfilePatch) -> dict[str, Any]:
     """Set or clear what is named. A value set twice under one key: the last one."""
     user_id = ctx.query.user_id
     user = user_key(ctx, user_id)
-    row = ctx[PROFILES].get(user) or ProfileRow(user_id or "")
+    row = ctx[PROFILES].get(user)
+    if row is None:
+        check_profiles(ctx)
+        row = ProfileRow(user_id or "")
     for name in body.model_fields_set & {"name", "timezone", "language", "bio"}:
         setattr(row, name, getattr(body, name))
     if "static" in body.model_fields_set:

@@ -53,6 +53,7 @@ from runtime.api.checks import Derived
 from runtime.api.context import COUNTERS, ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from runtime.api.jobs import Again
+from runtime.api.tiers import check_room, records_limit
 from runtime.timestamps import iso
 from storage.store import Key, Table
 
@@ -166,6 +167,21 @@ def user_key(ctx: ReadContext, user_id: str | None) -> bytes:
 def session_key(ctx: ReadContext, user_id: str | None, session_id: str) -> tuple[bytes, bytes]:
     """The key of a dialectic session."""
     return user_key(ctx, user_id), ctx.digest("profile session", session_id)
+
+
+# --- room -----------------------------------------------------------------------------------------
+
+
+def figures(ctx: ReadContext) -> dict[str, int]:
+    """How many profiles there are, deleted ones of users who have memories included."""
+    return {"profiles": ctx[PROFILES].count()}
+
+
+def check_profiles(ctx: ReadContext) -> None:
+    """Raises PermissionDenied where the tier has no room for one more profile."""
+    tier = ctx.principal.tier
+    if records_limit(ctx.settings, tier, "profiles") is not None:  # they are counted one by one
+        check_room(ctx.settings, tier, "profiles", ctx[PROFILES].count())
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -439,6 +455,9 @@ def delete_profile(ctx: WriteContext, user_id: str | None) -> bool:
             ctx[PROFILE_SOURCES].delete(one.memory_id, *key)
     ctx[PROFILE_FACTS].delete_prefix(user)
     ctx[DIALOGUES].delete_prefix(user)
+    if user_id is not None and not ctx.index(MEMORY_FIELDS).of("user_id", user_id):
+        ctx[PROFILES].delete(user)  # no memory of theirs could be read once more
+        return True
     last = ctx[COUNTERS].get("memories")
     following = 0 if last is None else int.from_bytes(last, "big") + 1
     ctx[PROFILES].put((user,), ProfileRow(user_id or "", since=following, known=False))

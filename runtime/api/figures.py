@@ -1,8 +1,8 @@
 """What a tenant keeps, in figures: each plugin counts what is its own, and who shows the figures
 adds them up, without knowing whose they are.
 
-Names in use: `memories`, `text_bytes`, `documents`, `file_bytes`, `entities`, and `bytes`, to which
-several plugins add.
+Names in use: `memories`, `text_bytes`, `documents`, `file_bytes`, `entities`, `collections`,
+`profiles`, and `bytes`, to which several plugins add.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def credits_limit(settings: Settings, tier: str) -> int | None:
 
 
 def records_limit(settings: Settings, tier: str, kind: str) -> int | None:
-    """How many `memories`, `documents`, `entities` or `text_bytes` an account of a tier may keep
-    here, None for unlimited.
+    """How many of a kind of RECORDS (runtime/limits.py), such as `memories` or `text_bytes`, an
+    account of a tier may keep here, None for unlimited.
     """
     limit = getattr(settings.tiers, f"{tier}_{kind}")
     return None if limit < 0 else limit

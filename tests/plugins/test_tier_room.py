@@ -140,6 +140,49 @@ def test_entities_that_memories_speak_of_take_no_room(tmp_path: Path) -> None:
             assert service.request("DELETE", path, who=ada).status_code == 200
 
 
+def test_collections_have_the_room_of_the_tier(tmp_path: Path) -> None:
+    """Those of an import as well: neither costs a credit."""
+    with in_process(tmp_path, tiers__enterprise_collections=2) as service:
+        ada, bob = service.register("ada@example.com"), service.register("bob@example.com")
+
+        def create(name: str, who: str) -> Any:
+            return service.request("POST", "/v1/collections", {"name": name}, who=who)
+
+        first = create("first", ada).json()["id"]
+        assert create("second", ada).status_code == 201
+        assert "keeps 2 collections" in refused(create("third", ada))
+        shown = stored(service, ada)
+        assert (shown["collections"], shown["limits"]["collections"]) == (2, 2)
+        assert create("of Bob", bob).status_code == 201
+        export = service.request("GET", "/v1/account/export", who=ada)
+        answer = service.request(
+            "POST",
+            "/v1/account/import",
+            export.content,
+            who=bob,
+            Content_Type=export.headers["Content-Type"],
+        )
+        refused(answer)
+        service.request("DELETE", f"/v1/collections/{first}?confirm=first", who=ada)
+        assert create("third", ada).status_code == 201
+
+
+def test_profiles_that_are_asked_for_have_the_room_of_the_tier(tmp_path: Path) -> None:
+    with in_process(tmp_path, tiers__enterprise_profiles=2) as service:
+        ada = service.register("ada@example.com")
+
+        def give(user: str) -> Any:
+            path = f"/v1/profile?user_id={user}"
+            return service.request("PATCH", path, {"name": "Somebody"}, who=ada)
+
+        assert [give(user).status_code for user in ("first", "second", "first")] == [200] * 3
+        assert "keeps 2 profiles" in refused(give("third"))
+        shown = stored(service, ada)
+        assert (shown["profiles"], shown["limits"]["profiles"]) == (2, 2)
+        service.request("DELETE", "/v1/profile?user_id=first", who=ada)
+        assert give("third").status_code == 200
+
+
 def test_every_tier_says_what_it_has_room_for(tmp_path: Path) -> None:
     with in_process(tmp_path, tiers__free_memories=7) as service:
         tiers = service.request("GET", "/v1/billing/tiers").json()["items"]

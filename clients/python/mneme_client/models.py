@@ -2302,6 +2302,10 @@ class Room(TypedDict):
     """Documents; -1 is unlimited."""
     entities: int
     """Entities; -1 is unlimited."""
+    collections: int
+    """Collections; -1 is unlimited."""
+    profiles: int
+    """Profiles of end users; -1 is unlimited."""
     file_bytes: int
     """Bytes of the documents' files; -1 is unlimited."""
     text_bytes: int
@@ -2565,6 +2569,12 @@ class Stored(TypedDict):
     """Documents."""
     entities: int
     """Entities of the knowledge graph."""
+    collections: int
+    """Collections, without the default one if it is as made."""
+    profiles: int
+    """Profiles of end users, those that were derived included; one that was deleted counts
+    while there are memories of its user.
+    """
     file_bytes: int
     """Bytes of the documents' files, each content once."""
     text_bytes: int
@@ -2687,6 +2697,10 @@ class Tier(TypedDict):
     """Documents that may be kept; -1 is unlimited."""
     entities: int
     """Entities that may be asked for; -1 is unlimited."""
+    collections: int
+    """Collections that may be kept; -1 is unlimited."""
+    profiles: int
+    """Profiles that may be asked for; -1 is unlimited."""
 
 
 class TierChanged(TypedDict):

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 85e4fbedc34960ea2dc701add65980aa8157e80b813a8fb7029977d83723aae4
+// SHA-256 of the document: 781d4483e8804f966a14eb08616a03f00b968f43573874a8fe49da4aa625e722
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

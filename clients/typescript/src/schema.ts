@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 85e4fbedc34960ea2dc701add65980aa8157e80b813a8fb7029977d83723aae4
+// SHA-256 of the document: 781d4483e8804f966a14eb08616a03f00b968f43573874a8fe49da4aa625e722
 
 export interface paths {
     "/docs": {
@@ -6179,6 +6179,10 @@ export interface components {
             documents: number;
             /** @description Entities; -1 is unlimited. */
             entities: number;
+            /** @description Collections; -1 is unlimited. */
+            collections: number;
+            /** @description Profiles of end users; -1 is unlimited. */
+            profiles: number;
             /** @description Bytes of the documents' files; -1 is unlimited. */
             file_bytes: number;
             /** @description Bytes of the memories' texts and of their earlier versions; -1 is unlimited. */
@@ -6508,6 +6512,10 @@ export interface components {
             documents: number;
             /** @description Entities of the knowledge graph. */
             entities: number;
+            /** @description Collections, without the default one if it is as made. */
+            collections: number;
+            /** @description Profiles of end users, those that were derived included; one that was deleted counts while there are memories of its user. */
+            profiles: number;
             /** @description Bytes of the documents' files, each content once. */
             file_bytes: number;
             /** @description Bytes of the memories' texts, tags and metadata, and of their earlier versions, until what was deleted is removed. */
@@ -6621,6 +6629,10 @@ export interface components {
             documents: number;
             /** @description Entities that may be asked for; -1 is unlimited. */
             entities: number;
+            /** @description Collections that may be kept; -1 is unlimited. */
+            collections: number;
+            /** @description Profiles that may be asked for; -1 is unlimited. */
+            profiles: number;
         };
         TierChanged: {
             /** @description The memory's id. */

@@ -98,7 +98,7 @@ def test_an_upgrade_is_immediate_and_charges_the_days_left(ada: MeteredHarness) 
     assert answer.body["tier"] == {
         "name": "starter", "display_name": "Starter", "price": "$19 / month", "price_cents": 1_900,
         "credits": 25_000, "requests_per_minute": 300, "file_bytes": 10 * 1024**3,
-        "text_bytes": 2 * 1024**3,
+        "text_bytes": 2 * 1024**3, "collections": 10_000, "profiles": 10_000,
         "memories": 250_000, "documents": 10_000, "entities": 250_000,
     }  # fmt: skip
     assert ada("auth.me").body["tier"] == "starter"
