@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -273,86 +272,42 @@ class Supervisor:
 
     async def _carry(self, move: Move) -> None:
         """Copy, freeze, and have the placement changed. From there on the move is `erasing`."""
-        source, target, attempt = move.source, move.target, move.attempt
-        number = itertools.count(1)  # of each piece: by it one that comes late is known
-        await self._ask(target, "expect", attempt, move.slots)
-        await self._ask(source, "begin", attempt, move.slots)
+        both = _BothSides(self._ask, move)
+        await both.target("expect", move.slots)
+        await both.source("begin", move.slots)
         for slot in move.slots:
-            piece = await self._ask(source, "read", attempt, slot, b"")
+            piece = await both.source("read", slot, b"")
             while True:
-                await self._ask(target, "take", attempt, piece, next(number))
+                await both.target("take", piece)
                 if not piece.after:
                     break
-                piece = await self._ask(source, "read", attempt, slot, piece.after)
-        await self._ask(target, "build", attempt, move.slots)
-        doubts = await self._compare(move)
+                piece = await both.source("read", slot, piece.after)
+        await both.target("build", move.slots)
+        doubts = await both.compare()
         for _ in range(SLOT_TAIL_ATTEMPTS_MAX):
-            piece = await self._ask(source, "changed", attempt)
-            await self._ask(target, "take", attempt, piece, next(number))
-            doubts, more = await self._compare_again(move, doubts)
+            piece = await both.source("changed")
+            await both.target("take", piece)
+            doubts, more = await both.compare_again(doubts)
             if (
                 len(piece.rows) <= SLOT_TAIL_ROWS_SMALL
                 and not (piece.after or more)
                 and len(doubts) <= SLOT_SPANS_SMALL
             ):
                 break
-        await self._ask(target, "secured", attempt)  # so that little of it is left for the freeze
+        await both.target("secured")  # so that little of it is left for the freeze
         # A slot that is written to faster than it is copied is frozen all the same: once more than
         # its source waits, it is given up.
-        piece = await self._ask(source, "freeze", attempt)
+        piece = await both.source("freeze")
         while True:
-            await self._ask(target, "take", attempt, piece, next(number))
+            await both.target("take", piece)
             if not piece.after:
                 break
-            piece = await self._ask(source, "changed", attempt)
-        await self._agree(move, doubts)
-        at = await self._ask(target, "secured", attempt)
-        await self._change(lambda newest: newest.cut_over(attempt, at))
-        await self._ask(target, "refresh")
-        await self._ask(source, "refresh")
-
-    async def _compare(self, move: Move) -> list[Span]:
-        """Compare all rows of both sides; -> what is in doubt."""
-        doubts: list[Span] = []
-        for slot in move.slots:
-            after = b""
-            while True:
-                digests, after = await self._ask(move.source, "digests", move.attempt, slot, after)
-                doubts = await self._ask(
-                    move.target, "compare", move.attempt, digests, None if after else slot
-                )
-                if not after:
-                    break
-        return doubts
-
-    async def _compare_again(self, move: Move, doubts: list[Span]) -> tuple[list[Span], bool]:
-        """Compare what is in doubt on either side; -> what still is, and whether the source has
-        more.
-        """
-        digests, more = await self._ask(move.source, "recount", move.attempt, doubts)
-        return await self._ask(move.target, "compare", move.attempt, digests, None), more
-
-    async def _agree(self, move: Move, doubts: list[Span]) -> None:
-        """Return when both sides, of which neither changes any more, have the same rows. Raises
-        Different.
-        """
-        before, more = None, True
-        while more or doubts:
-            doubts, more = await self._compare_again(move, doubts)
-            if not more and doubts and doubts == before:
-                tables = sorted({span.table for span in doubts})
-                log.error(
-                    "move %s: rows of %s differ between shards %d and %d",
-                    move.id,
-                    ", ".join(tables),
-                    move.source,
-                    move.target,
-                )
-                raise Different(
-                    f"Rows of {', '.join(tables)} differ between shards {move.source} and "
-                    f"{move.target}."
-                )
-            before = None if more else doubts
+            piece = await both.source("changed")
+        await both.agree(doubts)
+        at = await both.target("secured")
+        await self._change(lambda newest: newest.cut_over(move.attempt, at))
+        await self._ask(move.target, "refresh")
+        await self._ask(move.source, "refresh")
 
     async def _give_up(self, move: Move, failed: BaseException, *, hopeless: bool) -> None:
         """Publish that this attempt came to nothing, unless its slots have changed their owner; the
@@ -380,6 +335,67 @@ class Supervisor:
 
     async def _change(self, change: Callable[[Placement], Placement]) -> Placement:
         return await asyncio.to_thread(self._table.change, change)
+
+
+class _BothSides:
+    """The two shards of a move, as one attempt asks them for its steps, which are numbered for each
+    (runtime/shard/step_numbers.py).
+    """
+
+    def __init__(self, ask: Ask, move: Move):
+        self._ask, self._move = ask, move
+        self._numbers: Counter[int] = Counter()
+
+    async def source(self, step: str, *given: Any) -> Any:
+        return await self._step(self._move.source, step, *given)
+
+    async def target(self, step: str, *given: Any) -> Any:
+        return await self._step(self._move.target, step, *given)
+
+    async def _step(self, shard: int, step: str, *given: Any) -> Any:
+        self._numbers[shard] += 1
+        return await self._ask(shard, step, self._move.attempt, self._numbers[shard], *given)
+
+    async def compare(self) -> list[Span]:
+        """Compare all rows of both sides; -> what is in doubt."""
+        doubts: list[Span] = []
+        for slot in self._move.slots:
+            after = b""
+            while True:
+                digests, after = await self.source("digests", slot, after)
+                doubts = await self.target("compare", digests, None if after else slot)
+                if not after:
+                    break
+        return doubts
+
+    async def compare_again(self, doubts: list[Span]) -> tuple[list[Span], bool]:
+        """Compare what is in doubt on either side; -> what still is, and whether the source has
+        more.
+        """
+        digests, more = await self.source("recount", doubts)
+        return await self.target("compare", digests, None), more
+
+    async def agree(self, doubts: list[Span]) -> None:
+        """Return when both sides, of which neither changes any more, have the same rows. Raises
+        Different.
+        """
+        move, before, more = self._move, None, True
+        while more or doubts:
+            doubts, more = await self.compare_again(doubts)
+            if not more and doubts and doubts == before:
+                tables = sorted({span.table for span in doubts})
+                log.error(
+                    "move %s: rows of %s differ between shards %d and %d",
+                    move.id,
+                    ", ".join(tables),
+                    move.source,
+                    move.target,
+                )
+                raise Different(
+                    f"Rows of {', '.join(tables)} differ between shards {move.source} and "
+                    f"{move.target}."
+                )
+            before = None if more else doubts
 
 
 def _shards_of(placement: Placement, node: str | None, shard: int | None) -> dict[int, Place]:

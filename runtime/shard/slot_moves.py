@@ -7,7 +7,9 @@ that takes.
              placement changes) → refresh
 
 Each step but `refresh` names an attempt (runtime/placement/placement.py) and is refused unless the
-placement has that very attempt under way. A step that writes asks again inside its transaction:
+placement has that very attempt under way. All but `refresh` and `erase` are numbered, and taken in
+turn, once (runtime/shard/step_numbers.py): a copy that comes late would begin anew what is under
+way, or take what is another's to tell. A step that writes asks again inside its transaction:
 however long it was held up before, it adds nothing to a slot that another attempt brings here, and
 erases nothing of it, nor of one that belongs here. What an attempt learned before is made void by
 `expect` of the next, which reads the placement first.
@@ -63,6 +65,7 @@ from runtime.placement import COPYING, Attempt
 from runtime.shard.head import Parts
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.slot_comparison import ComparedRows
+from runtime.shard.step_numbers import StepNumbers
 from runtime.shard.writer import Outcome
 from storage.indexes import build_for_slot, forget_tenants
 from storage.replication import backoff
@@ -82,6 +85,7 @@ log = logging.getLogger("mneme.slots")
 READ_ATTEMPTS_MAX = 4
 
 T = TypeVar("T")
+Step = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class MoveRefused(Exception):
@@ -131,12 +135,12 @@ class SlotMoves:
         self._codes = slot_rows.by_code(store, registry.tables.values())
         self._leaving: dict[Attempt, _Leaving] = {}
         self._arriving: dict[Attempt, ComparedRows] = {}
-        self._taken: dict[Attempt, int] = {}  # number of the last piece, of each that was expected
+        self._numbers = StepNumbers()
         self._conforming: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
         self._refreshing = asyncio.Lock()
         self._gone, self._stayed = 0, 0  # slots, since the process began
-        self._steps: dict[str, Callable[..., Coroutine[Any, Any, Any]]] = {
+        self._numbered: dict[str, Step] = {
             "begin": self._begin,
             "read": self._read,
             "changed": self._changed,
@@ -148,6 +152,8 @@ class SlotMoves:
             "build": self._build,
             "compare": self._compare,
             "secured": self._secured,
+        }
+        self._steps: dict[str, Step] = {
             "refresh": self._refresh,
             "erase": self._erase,
             "figures": self._figures,
@@ -160,7 +166,15 @@ class SlotMoves:
 
     async def order(self, step: str, *given: Any) -> Any:
         """Take one step by its name. Raises MoveRefused, Moved, StoreError, StorageFailed."""
+        if step in self._numbered:
+            return await self._taken(self._numbered[step], *given)
         return await self._steps[step](*given)
+
+    async def _taken(self, step: Step, attempt: Attempt, number: int, *given: Any) -> Any:
+        with self._numbers.taken(attempt, number) as is_next:
+            if not is_next:
+                raise MoveOver(f"Step {number} of move {attempt.move_id} is not due here.")
+            return await step(attempt, *given)
 
     def looked_for(self, slot: int) -> None:
         """A call came for a slot that is not here. If it is on its way, the placement may have
@@ -383,22 +397,13 @@ class SlotMoves:
     # --- the target -------------------------------------------------------------------------------
 
     async def _expect(self, attempt: Attempt, slots: tuple[int, ...]) -> None:
-        """Make room: nothing of an earlier stay, or of an attempt that was given up, may be
-        left. An attempt is expected once: what it brought is not erased by an order that came late.
-        """
-        if attempt in self._taken:
-            raise MoveOver(f"This attempt of move {attempt.move_id} was expected before.")
-        self._taken[attempt] = 0
+        """Make room: nothing of an earlier stay, or of an attempt given up, may be left."""
         await self._erase(attempt, slots)
         self._check_copying(attempt)
         self._arriving |= {attempt: self._compared(slots)}
 
-    async def _take(self, attempt: Attempt, piece: Piece, number: int) -> None:
-        """Write rows of slots that are on their way here, and the keys they are sealed with.
-
-        number  rises with each piece of an attempt: one that comes once more, or after a later one,
-                has rows as they were, and nothing is written
-        """
+    async def _take(self, attempt: Attempt, piece: Piece) -> None:
+        """Write rows of slots that are on their way here, and the keys they are sealed with."""
         slots = {int.from_bytes(row.scope[:2], "big") for row in piece.rows} | {
             int.from_bytes(scope[:2], "big") for scope in piece.keys
         }
@@ -410,14 +415,10 @@ class SlotMoves:
 
         def work(transaction: Transaction) -> None:
             self._check_arriving(attempt, slots)
-            if number > self._taken.get(attempt, 0):
-                slot_rows.write(transaction, self.tables, piece.rows)
+            slot_rows.write(transaction, self.tables, piece.rows)
 
         if piece.rows:
             await self._in_turn(work)
-            # Behind the commit: what was not stored is taken when it comes once more.
-            if attempt in self._taken:
-                self._taken[attempt] = max(number, self._taken[attempt])
 
     async def _adopt(self, attempt: Attempt, keys: Mapping[bytes, bytes]) -> None:
         """In the writer's thread, a few at a time. Where the attempt comes to nothing, `erase`
@@ -488,6 +489,7 @@ class SlotMoves:
     async def _refresh(self) -> None:
         """Read the placement and conform to it."""
         async with self._refreshing:
+            numbered = self._numbers.attempts  # of others that come, the placement may not know
             placement = await asyncio.to_thread(self._gate.load)
             self._store.log.not_before(placement.at)
             if self._durability is not None and self._gate.gains_slots(placement):
@@ -502,8 +504,7 @@ class SlotMoves:
                 for attempt, arriving in self._arriving.items()
                 if placement.is_copying(attempt)
             }
-            for attempt in [each for each in self._taken if not placement.is_copying(each)]:
-                del self._taken[attempt]
+            self._numbers.forget([each for each in numbered if not placement.is_copying(each)])
             for arriving in over:
                 await asyncio.to_thread(arriving.release)
             came, went = self._gate.apply(placement)

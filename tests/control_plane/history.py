@@ -44,7 +44,7 @@ from storage.replication import packs, restore
 from storage.store import DATA_FILE, DeviceFailed, Store, StoreFull
 from tests.control_plane import ledger
 from tests.control_plane.hub import Hub, Loop, Machine
-from tests.control_plane.machines import HEAD, Control, Process, World
+from tests.control_plane.machines import HEAD, Control, World
 from tests.control_plane.objects import Bucket, Line, MemoryObjects
 from tests.control_plane.threads import patched
 from tests.support.registry import registry_of
@@ -218,12 +218,11 @@ class Gateway:
 
     async def _ask(self, number: int, call: Call) -> Reply:
         home = (number, self.map.placement.shards[number].node)
-        process = self.history.world.processes.get(home)
 
         async def work(shard: Shard) -> Reply:
             reply = await shard.execute(replace(call))
             if not isinstance(reply.error, Moved) and reply.status < 500:
-                self.history.one_answers(call.slot, process)
+                self.history.one_answers(call.slot, shard)
             return reply
 
         return await self.history.world.ask(self.name, home, work)
@@ -294,10 +293,10 @@ class History:
     def broken(self, problem: str) -> None:
         self._problem = self._problem or f"{problem} (at {self.hub.now:.3f} s)"
 
-    def one_answers(self, slot: int, mine: Process | None) -> None:
+    def one_answers(self, slot: int, mine: Shard) -> None:
         """The shard that has just answered for a slot is the only one that would."""
         for other in self.world.processes.values():
-            if other is mine or other.shard is None or other.machine.dead:
+            if other.shard is None or other.shard is mine or other.machine.dead:
                 continue
             parts = other.shard.parts
             with self.hub.on(other.machine):
@@ -307,7 +306,8 @@ class History:
                     continue
                 if parts.durability is not None and parts.durability.may_answer:
                     self.broken(
-                        f"slot {slot} is answered for by {mine and mine.home} and {other.home}"
+                        f"slot {slot} is answered for by shard {mine.identity.shard} in "
+                        f"{mine.directory} and by {other.home}"
                     )
 
     def _outside(self, name: str, number: int) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
@@ -17,9 +18,9 @@ import pytest
 import serve_app
 from runtime.api.operation import Reply
 from runtime.cluster.supervisor import Different, Supervisor
-from runtime.errors import Unavailable
+from runtime.errors import Moved, Unavailable
 from runtime.placement import UNDOING, Placement, PlacementError
-from runtime.shard import slot_moves
+from runtime.shard import slot_comparison, slot_moves
 from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import Outcome
 from runtime.tenancy import slot_of_email
@@ -414,6 +415,51 @@ def test_a_step_that_comes_once_more_at_the_end_changes_nothing(tmp_path: Path, 
     asyncio.run(work())
 
 
+STEPS = {
+    *("begin", "read", "digests", "changed", "recount", "freeze"),
+    *("expect", "take", "build", "compare", "secured"),
+}  # of an attempt, at its source and at its target
+
+
+@pytest.mark.parametrize("again", [{"begin"}, STEPS], ids=["the first", "all"])
+def test_steps_that_come_once_more_whenever_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: set[str]
+) -> None:
+    """Before each step copies of earlier ones arrive, whose answers nobody hears; the account is
+    written to when all its rows were read and digested.
+    """
+    monkeypatch.setattr(slot_moves, "SLOT_TAIL_ROWS_MAX", 2)  # so that there is more to ask for
+    monkeypatch.setattr(slot_comparison, "SLOT_SPANS_MAX", 2)
+
+    async def work() -> None:
+        async with filled(plain(tmp_path)) as (service, token, slot):
+            stored, sent = sorted(await service.texts(token)), list[tuple[Any, ...]]()
+            steps = Counter[str]()
+
+            async def ask(number: int, step: str, *given: Any) -> Any:
+                if step == "compare" and step not in steps:
+                    assert (await service.remember(token, "at home")).status_code == 201
+                for shard, *what in reversed(sent):
+                    with suppress(MoveOver, Moved):
+                        await service.opened[shard].order(*what)
+                if step in again:
+                    sent.append((number, step, *given))
+                steps[step] += 1
+                return await service.opened[number].order(step, *given)
+
+            supervisor = Supervisor(service.table, ask)
+            to = 1 - service.table.load().owners[slot]
+            await supervisor.order("move", slots=[slot], shard=to)
+            await service.moved()
+            await supervisor.close()
+            assert sorted(await service.texts(token)) == sorted([*stored, "at home"])
+            assert service.table.load().owners[slot] == to and has_once(service, slot)
+            assert (await service.figures(1 - to))["slots"]["given_up_total"] == 0
+            assert steps.keys() >= STEPS and min(steps["changed"], steps["recount"]) > 1
+
+    asyncio.run(work())
+
+
 def test_a_piece_whose_commit_failed_is_taken_when_it_comes_once_more(tmp_path: Path) -> None:
     async def work() -> None:
         async with filled(plain(tmp_path)) as (service, token, slot):
@@ -437,7 +483,7 @@ def test_a_piece_whose_commit_failed_is_taken_when_it_comes_once_more(tmp_path: 
                 writer.submit = undone
 
             async def ask(number: int, step: str, *given: Any) -> Any:
-                if step == "take" and given[1].rows and not failed:
+                if step == "take" and given[2].rows and not failed:
                     failed.append(number)
                     fails(service.opened[number])
                     with pytest.raises(Unavailable):
