@@ -161,7 +161,7 @@ def form_of(first: Any) -> str:
         return "hindsight"
     if "results" in value or "memory" in value:
         return "mem0"
-    if {"agents", "core_memory", "passages"} & {*value}:
+    if {"agents", "core_memory", "passages"} & {*value} or _is_a_passage(value):
         return "letta"
     if {"messages", "facts", "edges", "episodes", "nodes", "fact"} & {*value} and (
         "content" not in value
@@ -169,7 +169,13 @@ def form_of(first: Any) -> str:
         return "zep"
     if value.get("type") in ("entity", "relation"):
         return "mcp"
-    return "letta" if "text" in value and "content" not in value else "mneme"
+    return "mneme"
+
+
+def _is_a_passage(value: Mapping[str, Any]) -> bool:
+    """Of Letta's archives. Many others call a text `text`."""
+    told = {"embedding_config", "organization_id", "archive_id"} & {*value}
+    return "text" in value and bool(told or str(value.get("id")).startswith("passage-"))
 
 
 def _is_of_hindsight(value: Mapping[str, Any]) -> bool:

@@ -220,10 +220,15 @@ def test_zep_s_threads_and_graph(tmp_path: Path) -> None:
 
 
 def test_letta_s_passages_and_agent_files(tmp_path: Path) -> None:
-    passage = {"id": "p", "text": "A passage.", "created_at": "2024-01-01T00:00:00Z", "tags": ["a"]}
+    passage = {
+        "id": "passage-1",
+        "text": "A passage.",
+        "created_at": "2024-01-01T00:00:00Z",
+        "tags": ["a"],
+    }
     assert bodies(written(tmp_path, "p.json", [{**passage, "embedding": [0.1]}])) == [
         {
-            **{"content": "A passage.", "source": "letta", "source_reference": "p"},
+            **{"content": "A passage.", "source": "letta", "source_reference": "passage-1"},
             **{"tags": ["a"], "occurred_at": "2024-01-01T00:00:00.000Z"},
         }
     ]
@@ -374,6 +379,13 @@ def test_tables_and_lines_of_anybody(tmp_path: Path) -> None:
             **{"content": "Kept.", "occurred_at": "2024-05-01T10:00:00.000Z"},
             "metadata": {"importance": 7, "user_id": "x" * 300},  # what a field does not take
         }
+    ]
+
+
+def test_a_line_with_a_text_is_nobody_s_but_its_author_s(tmp_path: Path) -> None:
+    line = {"text": "No nuts.", "user_id": "ada", "id": "7", "embedding": [0.5]}
+    assert bodies(written(tmp_path, "plain.jsonl", json.dumps(line))) == [
+        {"content": "No nuts.", "user_id": "ada", "source_reference": "7"}
     ]
 
 
