@@ -133,6 +133,8 @@ def ray_environment(
         # And so it may for the processes of Ray's dashboard.
         "RAY_DASHBOARD_STARTUP_TIMEOUT_S": str(START_SECONDS_MAX),
         "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": str(START_SECONDS_MAX),
+        # It would be 44227, which is that of any other Ray on the machine.
+        "DASHBOARD_METRIC_PORT": str(free_port("127.0.0.1")),
         "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "0",
         # uvicorn would believe X-Forwarded-For of any client that comes from loopback, as HAProxy
