@@ -41,6 +41,7 @@ import asyncio
 import contextlib
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -260,6 +261,8 @@ def main() -> int:
     chaos = Chaos(
         directory, given.engine, given.kinds, given.verify_every, random.Random(given.seed)
     )
+    for number in (signal.SIGINT, signal.SIGTERM):  # in the background a shell has one ignored
+        signal.signal(number, lambda *_: sys.exit(1))
     ended = ""
     try:
         chaos.run(given.rounds, given.each)

@@ -20,7 +20,7 @@ import httpx
 import psutil
 
 from loadtests.network import STORE, Network
-from loadtests.nodes_apart import DATA, HEAD, LEASE_SECONDS, NodesApart
+from loadtests.nodes_apart import DATA, HEAD, LEASE_SECONDS, STARTS_MAX, NodesApart
 from runtime.serve import RunDirectory
 from tests.support.served import MNEME, ROOT, Served
 
@@ -86,8 +86,14 @@ class OneMachine:
             "supervisor-stopped": lambda: stopped(self._one("SupervisorActor"), chance),
         }
 
-    def _served(self, port: int = 0) -> Served:
-        return Served(self.data_dir, self.engine, {"shards.count": SHARDS}, port)
+    def _served(self, port: int = 0, attempts: int = STARTS_MAX) -> Served:
+        try:
+            return Served(self.data_dir, self.engine, {"shards.count": SHARDS}, port)
+        except AssertionError as refused:
+            if attempts == 1:
+                raise
+            print(f"it is started once more: {refused}", flush=True)
+            return self._served(port, attempts - 1)
 
     def transport(self) -> httpx.AsyncBaseTransport:
         return httpx.AsyncHTTPTransport()

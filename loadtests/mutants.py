@@ -1,4 +1,5 @@
-"""Takes the safeguards of durability away, one at a time, and tries whether a test notices.
+"""Takes the safeguards of durability, and of neighbours, away, one at a time, and tries whether a
+test notices.
 
     python -m loadtests.mutants            every mutant, a line each; ends with 1 when one survives
     python -m loadtests.mutants lease      those whose names contain it
@@ -35,9 +36,8 @@ class Mutant(NamedTuple):
     test: str
 
 
-_CLUSTER = (
-    "tests/control_plane/test_control_plane.py::test_no_promise_is_broken_whatever_fails[some]"
-)
+_HISTORIES = "tests/control_plane/test_control_plane.py::test_no_promise_is_broken_whatever_fails"
+_FIRST, _SOME = f"{_HISTORIES}[first]", f"{_HISTORIES}[some]"
 _POWER = (
     "tests/test_power_failure.py::"
     "test_what_was_acknowledged_survives_a_power_failure_anywhere[some]"
@@ -127,21 +127,21 @@ MUTANTS = (
         "runtime/shard/durability.py",
         "        if self._replicated:\n            await self._until_stored(sequence)\n",
         "",
-        _CLUSTER,
+        _FIRST,
     ),
     Mutant(
         "no token of an attempt, in a cluster",
         "runtime/cluster/supervisor.py",
         "token = os.urandom(8).hex()",
         'token = "the same"',
-        _CLUSTER,
+        _FIRST,
     ),
     Mutant(
         "no lease wait, in a cluster",
         "storage/replication/lease.py",
         "            rest(left)\n",
         "            pass\n",
-        _CLUSTER,
+        _SOME,
     ),
     Mutant(
         "effect before acknowledgement",
@@ -248,6 +248,120 @@ MUTANTS = (
         "    if False:\n",
         "tests/runtime/cluster/test_release.py::test_a_node_of_another_release_gets_no_shard",
     ),
+    Mutant(
+        "an account in use is evicted by itself",
+        "storage/store/resident.py",
+        "while self._bytes > self.bytes_max and len(self._accounts) > 1:",
+        "while self._bytes > self.bytes_max and self._accounts:",
+        "tests/storage/store/test_resident.py::"
+        "test_an_account_larger_than_the_bound_is_loaded_once_and_stays_until_another_is_used",
+    ),
+    Mutant(
+        "readers that were killed are not looked for",
+        "runtime/shard/shard.py",
+        "found = await asyncio.to_thread(self.store.environment.forget_dead_readers)",
+        "found = 0",
+        "tests/runtime/shard/test_shard.py::test_what_a_killed_reader_held_is_freed_within_seconds",
+    ),
+    Mutant(
+        "what a killed reader held stays",
+        "storage/store/environment.py",
+        "return self._lmdb.reader_check()",
+        "return 0",
+        "tests/storage/store/test_readers.py::test_a_killed_reader_shows_until_it_is_forgotten",
+    ),
+    Mutant(
+        "what the copy of another process held stays",
+        "storage/store/directory.py",
+        "        _forget_dead_readers(source, map_bytes)\n        reason",
+        "        reason",
+        "tests/storage/store/test_readers.py::"
+        "test_the_backup_of_a_store_that_another_process_owns_frees_what_it_held",
+    ),
+    Mutant(
+        "a device that fails is called full",
+        "storage/store/directory.py",
+        "(number == errno.EIO and not _has_room(path))",
+        "number == errno.EIO",
+        "tests/storage/store/test_disk_faults.py::"
+        "test_a_disk_that_fails_is_told_from_one_that_is_full[pages-5-DeviceFailed-stored]",
+    ),
+    Mutant(
+        "every snapshot is whole",
+        "storage/replication/snapshots.py",
+        "if known is None or before.depth >= CHANGES_MAX:",
+        "if True:",
+        "tests/storage/replication/test_changed_pages.py::"
+        "test_a_snapshot_stores_what_changed_and_comes_back_whole",
+    ),
+    Mutant(
+        "a map that has to grow",
+        "storage/store/directory.py",
+        "MAP_BYTES = 1 << 40",
+        "MAP_BYTES = 1 << 24",
+        "tests/storage/store/test_store.py::test_a_snapshot_that_stays_open_holds_up_no_write",
+    ),
+    Mutant(
+        "a torn segment stops its owner",
+        "storage/replication/restore.py",
+        "if not (self._objects.may_tear and is_last and is_torn(content)):",
+        "if True:",
+        "tests/storage/replication/test_torn_segments.py::"
+        "test_a_restore_leaves_out_what_was_never_acknowledged",
+    ),
+    Mutant(
+        "any damaged segment counts as absent",
+        "storage/replication/restore.py",
+        "if not (self._objects.may_tear and is_last and is_torn(content)):",
+        "if False:",
+        "tests/storage/replication/test_torn_segments.py::"
+        "test_a_segment_that_others_follow_is_never_taken_for_torn",
+    ),
+    Mutant(
+        "heavy reads on the event loop",
+        "runtime/api/operation.py",
+        "return self.heavy(call) if callable(self.heavy) else self.heavy",
+        "return False",
+        "tests/runtime/shard/test_heavy_reads.py::"
+        "test_a_batch_with_a_heavy_read_answers_the_others_meanwhile",
+    ),
+    Mutant(
+        "heavy reads in the order they came",
+        "runtime/shard/turns.py",
+        "            del self._waiting[following]\n            if turns:\n"
+        "                self._waiting[following] = turns\n",
+        "            if not turns:\n                del self._waiting[following]\n",
+        "tests/runtime/shard/test_heavy_reads.py::test_accounts_take_turns",
+    ),
+    Mutant(
+        "jobs in the order they came",
+        "runtime/shard/concurrency_groups.py",
+        "self._of_account[account] = own  # behind all others",
+        "self._of_account[account] = own\n            self._of_account.move_to_end(account, False)",
+        "tests/runtime/shard/test_concurrency_groups.py::test_accounts_take_turns_within_a_group",
+    ),
+    Mutant(
+        "wide lists on the event loop",
+        "plugins/memories/listing.py",
+        "heavy=lambda call: is_wide(call.body.filters),",
+        "heavy=False,",
+        "tests/runtime/shard/test_heavy_over_http.py::"
+        "test_a_neighbour_is_answered_while_wide_requests_wait_and_run",
+    ),
+    Mutant(
+        "graphs grown by the writer",
+        "storage/indexes/vectors/builder.py",
+        'threading.Thread(target=self._run, name="graphs", daemon=True).start()',
+        "self._run()",
+        "tests/storage/indexes/vectors/test_vectors.py::test_no_commit_waits_for_the_graph",
+    ),
+    Mutant(
+        "a step of a move that comes late is taken",
+        "runtime/shard/slot_moves.py",
+        "if not is_next:",
+        "if False:",
+        "tests/runtime/shard/test_slot_moves_fenced.py::test_a_step_that_comes_once_more_at_the_end_changes_nothing[take]",
+    ),
 )
 
 
@@ -297,7 +411,7 @@ def tried(copy: Path, mutant: Mutant) -> bool:
 def outcome(copy: Path, test: str) -> int:
     """The exit status of pytest; a test that never ends has failed."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
-    command += ["--long"] * (test == _CLUSTER)
+    command += ["--long"] * test.startswith(_HISTORIES)
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         return subprocess.run(

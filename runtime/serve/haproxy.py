@@ -12,7 +12,8 @@ adjusts the configuration Serve wrote and then becomes HAProxy. What it changes,
     X-Request-ID      made here, in the gateway's form, where the client sent none; Serve appends
                       one to the answer as well, and the gateway's, which comes first, wins
     errors            when no gateway is up, the answer is a 503 in the service's own shape, with
-                      Retry-After and the headers that every answer carries
+                      Retry-After and the headers that every answer carries. So it is when Serve's
+                      own proxy, which steps in then, has no path yet and calls each unknown
     overload          a gateway has so many requests at a time and no more. A few wait here, for a
                       moment, and those beyond are refused here. Once a gateway says that it is
                       full, all are, for a moment: it answers calls then instead of refusing them,
@@ -55,6 +56,7 @@ from typing import Any
 PEER_HEADER = b"x-mneme-peer"
 SCHEME_HEADER = b"x-mneme-scheme"
 REQUEST_ID_HEADER = b"x-request-id"
+VERSION_HEADER = "x-service-version"  # of every answer of a gateway
 WATCHED_PATHS = ("/v1/health", "/metrics")  # never refused for want of room
 BODY_REFUSED_BYTES_MAX = (
     32 * 1024
@@ -215,6 +217,8 @@ def _rules(door: FrontDoor) -> list[str]:
         f"{_refusal(door)} {{ date(0,ms),sub(proc.full_until) lt 0 }}",
         f"http-response set-var(proc.full_until) date({door.refusing_ms},ms) if {{ "
         f"res.hdr({door.overloaded}) -m found }}",
+        f"http-response return status 503 errorfile {door.error_page} if {{ status 404 }} !{{ "
+        f"res.hdr({VERSION_HEADER}) -m found }}",
         "http-response del-header server",
         "http-response set-header x-request-id %[res.fhdr(x-request-id,1)] if { "
         "res.fhdr_cnt(x-request-id) gt 1 }",

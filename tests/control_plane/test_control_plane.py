@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import ROOT
 
-SEEDS, SOME_SEEDS, LONG_SEEDS = 3, 80, 600
+SEEDS, FIRST_SEEDS, SOME_SEEDS, LONG_SEEDS = 3, 12, 80, 600
 FAULTS_MIN = 10  # kinds of them in a few seeds
 
 
@@ -42,10 +42,11 @@ def faults(said: str) -> dict[str, int]:
     ("first", "seeds"),
     [
         (2, SEEDS),
+        pytest.param(1, FIRST_SEEDS, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param(1, SOME_SEEDS, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param(1_000, LONG_SEEDS, marks=[pytest.mark.long, pytest.mark.timeout(3_600)]),
     ],
-    ids=["few", "some", "many"],
+    ids=["few", "first", "some", "many"],
 )
 def test_no_promise_is_broken_whatever_fails(first: int, seeds: int) -> None:
     said = histories(first, seeds)

@@ -13,6 +13,7 @@ tests/test_crash.py runs a few rounds of this, loadtests/chaos.py as many as you
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -28,7 +29,7 @@ REQUEST_SECONDS_MAX = 60
 INDEXED_SECONDS_MAX = 120
 POLL_SECONDS = 0.05
 PAUSE_SECONDS = 0.3  # of a writer that got no answer
-RETRIES_MAX = 600
+ANSWERED_SECONDS_MAX = 300  # of an audit's requests, each
 NO_ANSWER = (502, 503, 504)  # of the service, or of the proxy before a gateway that was killed
 
 
@@ -217,12 +218,12 @@ class Books:
 
     async def _settle(self, client: httpx.AsyncClient, write: Write) -> None:
         """Send a write in limbo again, under its own key, until it is answered."""
-        for _ in range(RETRIES_MAX):
-            self.limbo.remove(write)
-            if await self._send(client, write):
-                return
-            await asyncio.sleep(POLL_SECONDS)
-        raise AssertionError(f"never answered: {write.key}")
+        async with asyncio.timeout(ANSWERED_SECONDS_MAX):
+            while True:
+                self.limbo.remove(write)
+                if await self._send(client, write):
+                    return
+                await asyncio.sleep(POLL_SECONDS)
 
     async def _everything(self, client: httpx.AsyncClient) -> dict[str, str]:
         """All memories by listing them; ids are distinct and total_count is their number."""
@@ -247,12 +248,10 @@ class Books:
         memory = await self._get(client, f"/v1/memories/{memory_id}")
         assert (memory["content"], memory["searchable"]) == (self.memories[memory_id], True)
         word = memory["content"].split()[1]
-        answer = await client.post(
-            "/v1/search", json={"query": word, "search_type": "bm25", "limit": 2}
+        found = await self._answer(
+            client, "POST", "/v1/search", {"query": word, "search_type": "bm25", "limit": 2}
         )
-        assert answer.status_code == 200 and answer.json()["evidence_ids"] == [memory_id], (
-            f"{word}: {answer.text}"
-        )
+        assert found["evidence_ids"] == [memory_id], f"{word}: {found}"
 
     async def _each(
         self,
@@ -269,16 +268,21 @@ class Books:
         await asyncio.gather(*(reader() for _ in range(READERS)))
 
     async def _get(self, client: httpx.AsyncClient, path: str) -> dict[str, Any]:
-        """A read that must succeed; a shard or a gateway that restarts just now is waited for."""
-        for attempt in range(RETRIES_MAX):
-            try:
-                answer = await client.get(path)
-                if not is_no_answer(answer):
-                    break
-            except httpx.TransportError:
-                if attempt == RETRIES_MAX - 1:
-                    raise
-            await asyncio.sleep(POLL_SECONDS)
+        return await self._answer(client, "GET", path)
+
+    async def _answer(
+        self, client: httpx.AsyncClient, method: str, path: str, body: Any = None
+    ) -> dict[str, Any]:
+        """What a read gives that must succeed; a shard or a gateway that restarts just now is
+        waited for.
+        """
+        async with asyncio.timeout(ANSWERED_SECONDS_MAX):
+            while True:
+                with contextlib.suppress(httpx.TransportError):
+                    answer = await client.request(method, path, json=body)
+                    if not is_no_answer(answer):
+                        break
+                await asyncio.sleep(POLL_SECONDS)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
 
@@ -296,13 +300,15 @@ class Books:
 
 def is_no_answer(answer: httpx.Response) -> bool:
     """Whether what came says nothing of what happened: of the service, or of a proxy before a
-    gateway that went. Ray Serve's own says so with a 500, in plain text. A repeat that comes while
-    the first is under way is told 409, and when to come again.
+    gateway that went. Ray Serve's own, on a cluster that was joined, says so with a 500, or with a
+    404 while it knows no path, in plain text. A repeat that comes while the first is under way is
+    told 409, and when to come again.
     """
-    status, told = answer.status_code, answer.headers.get("content-type", "")
+    status = answer.status_code
+    is_serves = "X-Service-Version" not in answer.headers
     return (
         status in NO_ANSWER
-        or (status == 500 and told.startswith("text/plain"))
+        or (is_serves and status in (404, 500))
         or (status == 409 and "Retry-After" in answer.headers)
     )
 

@@ -161,7 +161,7 @@ def test_the_stand_in_says_why_there_is_no_front_door(tmp_path: Path) -> None:
 
 class Gateway:
     """Answers health checks and neighbours at once, reads bodies to their end, and streams a word
-    and, once told, another.
+    and, once told, another. It knows no /unknown, and /anything as little as Serve's own proxy.
     """
 
     def __init__(self) -> None:
@@ -172,7 +172,9 @@ class Gateway:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                self.send_response(200)
+                self.send_response(404 if self.path in ("/unknown", "/anything") else 200)
+                if self.path == "/unknown":
+                    self.send_header("X-Service-Version", "1.2.3")
                 if self.path == "/stream":
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()
@@ -349,6 +351,18 @@ def test_half_a_head_is_closed_behind_tls_and_http2_too(
         assert slow.selected_alpn_protocol() == "h2"
         slow.sendall(preface + settings + half_a_head)
         until_closed(slow)
+
+
+@pytest.mark.parametrize(("path", "expected"), [("unknown", b"404 "), ("anything", b"503 ")])
+def test_only_a_gateway_says_that_there_is_no_such_path(
+    tmp_path: Path, gateway: Gateway, path: str, expected: bytes
+) -> None:
+    """Serve's own proxy, which steps in while no gateway is up, knows none of them at first: to a
+    client, a memory would not be there.
+    """
+    with haproxy(tmp_path, gateway) as port:
+        asked = f"GET /{path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode()
+        assert until_closed(sent(port, asked)).startswith(b"HTTP/1.1 " + expected)
 
 
 @pytest.mark.parametrize("encrypted", [True, False])
