@@ -48,6 +48,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -79,6 +80,16 @@ class Count:
     acknowledged: int = 0
     unanswered: int = 0
     moves: int = 0
+
+
+class Done(NamedTuple):
+    """What a round came to. seconds: until all was whole again."""
+
+    kind: str
+    moves: bool
+    acknowledged: int
+    unanswered: int
+    seconds: float
 
 
 class Round:
@@ -144,9 +155,11 @@ class Chaos:
             tallies = [self._tally(site, address) for address in addresses[ACCOUNTS:]]
             slots = [slot_of_email(address) for address in addresses]
             for number in numbers:
-                self._round(site, number, books, tallies, slots)
-                asyncio.run(audit(books, None if number == numbers[-1] else OLDER_SEARCHED))
-                if number == numbers[-1] or number % self.verified_every == 0:
+                is_last = number == numbers[-1]
+                done = self._round(site, books, tallies, slots)
+                asyncio.run(audit(books, None if is_last else OLDER_SEARCHED))
+                self._count(number, done)
+                if is_last or number % self.verified_every == 0:
                     site.verify()
                     self.verified += 1
             self.memories += sum(len(each.memories) for each in books)
@@ -167,8 +180,8 @@ class Chaos:
         )
 
     def _round(
-        self, site: Site, number: int, books: list[Books], tallies: list[Tally], slots: list[int]
-    ) -> None:
+        self, site: Site, books: list[Books], tallies: list[Tally], slots: list[int]
+    ) -> Done:
         kind = self.chance.choice(self.kinds)
         moves = kind in OF_A_MOVE or self.chance.random() < MOVES
         moving = slots + self.chance.sample(range(SLOTS), SLOTS_BESIDE)
@@ -183,14 +196,23 @@ class Chaos:
         before, begun = sum(each.acknowledged for each in books), time.perf_counter()
         asyncio.run(Round(site, books, tallies).run(self.chance.randint(*ACKNOWLEDGEMENTS), strike))
         site.until_whole()
-        count = self.counts.setdefault(kind, Count())
-        acknowledged = sum(each.acknowledged for each in books) - before
-        unanswered = sum(len(each.limbo) for each in books)
-        count.rounds, count.moves = count.rounds + 1, count.moves + moves
-        count.acknowledged += acknowledged
-        count.unanswered += unanswered
-        told = f"{acknowledged} acknowledged, {unanswered} unanswered" + ", in a move" * moves
-        print(f"round {number:3d}, {kind}: {told}, {time.perf_counter() - begun:.1f} s", flush=True)
+        return Done(
+            kind,
+            moves,
+            sum(each.acknowledged for each in books) - before,
+            sum(len(each.limbo) for each in books),
+            time.perf_counter() - begun,
+        )
+
+    def _count(self, number: int, done: Done) -> None:
+        """Of a round that was audited."""
+        count = self.counts.setdefault(done.kind, Count())
+        count.rounds, count.moves = count.rounds + 1, count.moves + done.moves
+        count.acknowledged += done.acknowledged
+        count.unanswered += done.unanswered
+        told = f"{done.acknowledged} acknowledged, {done.unanswered} unanswered"
+        told += ", in a move" * done.moves
+        print(f"round {number:3d}, {done.kind}: {told}, {done.seconds:.1f} s", flush=True)
 
 
 async def audit(books: list[Books], sample: int | None) -> None:
