@@ -123,7 +123,7 @@ def test_a_coroutine_is_awaited_as_it_would_be_itself() -> None:
         assert await stalls.watch(answers(), Label()) == 7
         with pytest.raises(LookupError):
             await stalls.watch(fails(), Label())
-        task = asyncio.create_task(stalls.watch(held(), Label()))
+        task = asyncio.ensure_future(stalls.watch(held(), Label()))
         await asyncio.sleep(0)
         task.cancel()
         assert await task == "cleaned up"
@@ -144,7 +144,10 @@ def test_each_long_step_counts_and_the_waits_between_do_not() -> None:
         await asyncio.sleep(HELD)
         hold()
 
-    asyncio.run(stalls.watch(work(), label))
+    async def run() -> None:
+        await stalls.watch(work(), label)
+
+    asyncio.run(run())
     assert [name for name, _ in noted] == ["second", "second"]  # by the name at the step's end
     assert all(seconds >= HELD for _, seconds in noted)
     assert stalls.figures()["stalls_total_by_operation"] == {"other": 0, "second": 2}

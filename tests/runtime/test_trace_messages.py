@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from runtime.tracing import recorder as recording
 from runtime.tracing.collector import Collector
 from runtime.tracing.otlp import message
 from runtime.tracing.recorder import OtlpRecorder
@@ -211,6 +212,7 @@ def test_spans_gather_go_in_batches_and_are_bounded(
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
         monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
         monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "5")
+        monkeypatch.setattr(recording, "TRACES_SENT_SECONDS_MAX", WAIT_SECONDS_MAX)
         recorder = OtlpRecorder("test")
         first, second, third = spans()
         recorder.record(first)

@@ -175,7 +175,11 @@ def form_of(first: Any) -> str:
 def _is_a_passage(value: Mapping[str, Any]) -> bool:
     """Of Letta's archives. Many others call a text `text`."""
     told = {"embedding_config", "organization_id", "archive_id"} & {*value}
-    return "text" in value and bool(told or str(value.get("id")).startswith("passage-"))
+    ids = (
+        str(value.get("id")).startswith("passage-"),
+        str(value.get("agent_id")).startswith("agent-"),
+    )
+    return "text" in value and (bool(told) or any(ids))
 
 
 def _is_of_hindsight(value: Mapping[str, Any]) -> bool:
