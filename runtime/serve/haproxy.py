@@ -12,8 +12,9 @@ adjusts the configuration Serve wrote and then becomes HAProxy. What it changes,
     X-Request-ID      made here, in the gateway's form, where the client sent none; Serve appends
                       one to the answer as well, and the gateway's, which comes first, wins
     errors            when no gateway is up, the answer is a 503 in the service's own shape, with
-                      Retry-After and the headers that every answer carries. So it is when Serve's
-                      own proxy, which steps in then, has no path yet and calls each unknown
+                      Retry-After and the headers that every answer carries. Serve has HAProxy
+                      call every path unknown, 404, before it knows of a gateway, and so does
+                      Serve's own proxy, which steps in when none is up: both are that 503, too
     overload          a gateway has so many requests at a time and no more. A few wait here, for a
                       moment, and those beyond are refused here. Once a gateway says that it is
                       full, all are, for a moment: it answers calls then instead of refusing them,
@@ -71,6 +72,9 @@ _FRONTEND = re.compile(r"^(frontend http_frontend\n +bind ).*\n", re.MULTILINE)
 _BACKEND = re.compile(r"^ +http-reuse always\n", re.MULTILINE)
 _GATEWAY = re.compile(r"^( +server (?!.* backup$).*)$", re.MULTILINE)
 _ERROR_FILE = re.compile(r"^( +errorfile (?:502|503|504) ).*$", re.MULTILINE)
+_NO_PATHS = re.compile(
+    r"^(backend default_backend\n +http-request return status )404 .*$", re.MULTILINE
+)
 _UNUSED_SECTIONS = re.compile(
     r"^(?:frontend prometheus|listen stats)\n(?:[ \t].*\n|\n)*", re.MULTILINE
 )
@@ -146,6 +150,12 @@ def adjusted(configuration: str, door: FrontDoor) -> str:
         ("sections of statistics", _UNUSED_SECTIONS, lambda match: "", 2),
         ("lines about logs", _LOGGING, lambda match: "", _LOGGING_COUNT + backends),
         ("error files", _ERROR_FILE, lambda match: match[1] + door.error_page, 3),
+        (
+            "answers of its own",
+            _NO_PATHS,
+            lambda match: f"{match[1]}503 errorfile {door.error_page}",
+            1,
+        ),
         (
             "back ends that reuse connections",
             _BACKEND,

@@ -120,6 +120,11 @@ def test_before_there_is_a_gateway_it_is_adjusted_too(tmp_path: Path) -> None:
         (r"^ +option httplog\n", "", "lines about logs"),
         (r"^ +log global\n", "", "lines about logs"),
         (r"^ +errorfile 503 .*\n", "", "error files"),
+        (
+            r"^ +http-request return status 404 content-type text/plain .*\n",
+            "",
+            "answers of its own",
+        ),
         (r"^ +http-reuse always\n", "", "back ends that reuse connections"),
         (r"^( +)server one ", r"\1server-template one 1-2 ", "gateways"),
         (r"^ +server one ", "\tserver one ", "gateways"),
@@ -214,10 +219,12 @@ class Gateway:
 
 
 @contextmanager
-def haproxy(folder: Path, gateway: Gateway, **fields: Any) -> Iterator[int]:
-    """HAProxy alone, through the stand-in, before one gateway; -> where it listens."""
+def haproxy(folder: Path, gateway: Gateway | None, **fields: Any) -> Iterator[int]:
+    """HAProxy alone, through the stand-in, before one gateway, or while Serve knows of none yet; ->
+    where it listens.
+    """
     port, orders = free_port("127.0.0.1"), folder / "door.json"
-    written_by_serve(folder, {"one": gateway.port})
+    written_by_serve(folder, {} if gateway is None else {"one": gateway.port})
     door(folder, port, **fields).save(orders)
     command = [
         sys.executable,
@@ -363,6 +370,12 @@ def test_only_a_gateway_says_that_there_is_no_such_path(
     with haproxy(tmp_path, gateway) as port:
         asked = f"GET /{path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode()
         assert until_closed(sent(port, asked)).startswith(b"HTTP/1.1 " + expected)
+
+
+def test_no_path_is_unknown_before_there_is_a_gateway(tmp_path: Path) -> None:
+    with haproxy(tmp_path, None) as port:
+        asked = b"GET /v1/memories/mem_1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+        assert until_closed(sent(port, asked)).startswith(b"HTTP/1.1 503 ")
 
 
 @pytest.mark.parametrize("encrypted", [True, False])
