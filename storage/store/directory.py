@@ -121,6 +121,9 @@ def _has_room(path: Path) -> bool:
 class DirectoryLock:
     """An exclusive hold on a directory, from construction until release() or the end of the
     process.
+
+    Raises StoreInUse where another has it; StoreFull or DeviceFailed where the process's id cannot
+    be written, and then nobody has it.
     """
 
     def __init__(self, directory: Path):
@@ -135,8 +138,12 @@ class DirectoryLock:
                 f"{directory} is in use by process {holder}; stop that process or choose another "
                 "directory."
             ) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            os.close(self._fd)
+            raise write_fault(path, error, error.errno) from error
 
     def release(self) -> None:
         os.close(self._fd)

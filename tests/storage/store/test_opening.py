@@ -68,6 +68,23 @@ def test_one_opener_at_a_time(store, tmp_path):
     put_blobs(store, {1: b"still mine"})
 
 
+def test_nobody_has_a_directory_whose_lock_could_not_be_written(tmp_path):
+    code = (
+        "import resource, sys; from pathlib import Path; from storage.store import StoreFull; "
+        "from tests.support.stores import open_store; directory = Path(sys.argv[1]); "
+        "limits = resource.getrlimit(resource.RLIMIT_FSIZE); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))\n"
+        "try: open_store(directory)\n"
+        "except StoreFull as full: print(full)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, limits); open_store(directory).close()"
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "shard"], capture_output=True, text=True, timeout=60
+    )
+    assert (tried.returncode, tried.stderr) == (0, "")
+    assert "Free space on its device." in tried.stdout
+
+
 @pytest.mark.parametrize(
     "change", [{"cluster_id": "other"}, {"shard": 1}, {"shards": 2}, {"slots": 8}]
 )
