@@ -1,5 +1,5 @@
 """How search fares as data grows: python loadtests/sizes.py [--sizes 1000 6000 10000 100000]
-[--tenants 100] [--seconds 3]
+[--tenants 100] [--seconds 3] [--first-ordinal 50000000]
 
     hop      loadtests/floor.py's one actor hop, before and after: what any request costs on this
              machine
@@ -7,6 +7,9 @@
              the ten best for a new question each
     recall   the approximate index of the largest size against an exact comparison with every
              vector, ten best, over stored vectors with noise
+    far      two tenants of a thousand memories, whose ordinals begin at 0 and at --first-ordinal,
+             as of one that has had so many before: the first search of each after a start, what it
+             adds to the service's memory, and the searches after it
     tenants  as many tenants of a thousand memories each; the service starts anew, and the first
              search of each (cold) is compared with the ones after it (warm)
 
@@ -35,10 +38,14 @@ import serve_app
 from loadtests import compare, conversations
 from loadtests.load import ROOT, Requests, Service
 from plugins.memories import MEMORY_VECTORS
+from runtime.api.context import COUNTERS
+from runtime.serve import RunDirectory
+from runtime.tenancy import slot_of_email
 from serve_app import Settings
 
 TENANT_MEMORIES = 1_000
 WARM_SEARCHES = 5
+FAR, FAR_SEARCHES = "far@example.com", 50
 BATCH, IN_FLIGHT = 100, 2
 RECALL_QUERIES, RECALL_K, NOISE = 200, 10, 0.05
 ORDINALS_SPARE = 1_000  # ordinals start at one, and a few may belong to nothing
@@ -135,6 +142,55 @@ def many_tenants(data_dir: Path, tenants: int) -> None:
     )
 
 
+def far(data_dir: Path, first_ordinal: int) -> None:
+    """Two tenants with the same memories and other ordinals, after a new start."""
+    memories, emails = conversations.memories(TENANT_MEMORIES), ("near@example.com", FAR)
+    with Service.started("ray", data_dir) as running:
+        for email in emails:
+            Service(running.base_url, data_dir, email).ingest(memories[:1], 1, 1)
+    asyncio.run(_set_ahead(data_dir, first_ordinal))
+    with Service.started("ray", data_dir) as running:
+        for email in emails:
+            Service(running.base_url, data_dir, email).ingest(memories[1:], BATCH, IN_FLIGHT)
+    questions = conversations.questions(2 * FAR_SEARCHES, seed=3)
+    with Service.started("ray", data_dir) as running:
+        stranger = Service(running.base_url, data_dir)
+        stranger.ingest(memories[:BATCH], BATCH, 1)
+        timed_searches(running.base_url, stranger.api_key, questions[:FAR_SEARCHES])
+        for email, first in zip(emails, (0, first_ordinal), strict=True):
+            key = Service(running.base_url, data_dir, email).api_key
+            before = _resident_bytes(data_dir)
+            cold, *warm = timed_searches(running.base_url, key, questions[FAR_SEARCHES:])
+            added = (_resident_bytes(data_dir) - before) / 2**20
+            print(
+                f"{TENANT_MEMORIES} memories from ordinal {first}: first search {cold:.1f} ms, then"
+                f" p50 {statistics.median(warm):.1f} ms; + {added:.1f} MiB",
+                flush=True,
+            )
+
+
+async def _set_ahead(data_dir: Path, first_ordinal: int) -> None:
+    """Let the tenant that has a memory and is called FAR have had so many."""
+    settings = Settings.load(ROOT / "configs" / "local.yaml", [f"data_dir={data_dir}"])
+    shard = await serve_app.open_shard(settings, 0)
+    try:
+        slot = slot_of_email(FAR)
+        with shard.store.snapshot() as snapshot:
+            (scope,) = [
+                scope
+                for scope in snapshot.scopes(slot)
+                if scope.tenant and snapshot.bind(COUNTERS, scope).get("memories") is not None
+            ]
+        last = (first_ordinal - 1).to_bytes(8, "big")
+        shard.store.write(lambda write: write.bind(COUNTERS, scope).put(("memories",), last))
+    finally:
+        await shard.close()
+
+
+def _resident_bytes(data_dir: Path) -> int:
+    return sum(each.memory_info().rss for each in RunDirectory.of(data_dir).processes())
+
+
 def recall(data_dir: Path) -> None:
     """Open the store that the service left and compare the index with the truth."""
     print(f"\nrecall@{RECALL_K} of the approximate index: {asyncio.run(_recall(data_dir)):.4f}")
@@ -177,6 +233,7 @@ def main() -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 6_000, 10_000, 100_000])
     parser.add_argument("--tenants", type=int, default=100)
+    parser.add_argument("--first-ordinal", type=int, default=0, help="of a tenant of its own")
     parser.add_argument("--seconds", type=int, default=3, help="of each measurement (%(default)s)")
     parser.add_argument(
         "--keep",
@@ -191,6 +248,8 @@ def main() -> None:
             with Service.started("ray", Path(directory) / "one") as service:
                 grow(service, asked.sizes, asked.seconds)
             recall(Path(directory) / "one")
+        if asked.first_ordinal:
+            far(Path(directory) / "far", asked.first_ordinal)
         if asked.tenants:
             many_tenants((asked.keep or Path(directory)) / "many", asked.tenants)
     print(f"\none hop: p50 {before:.2f} ms before, {hop(asked.seconds):.2f} ms after")

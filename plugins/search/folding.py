@@ -41,7 +41,8 @@ def folded(
     candidates, previous  (n,) ordinals, ascending, and those of what each follows in its session
     """
     places = np.arange(len(candidates))
-    turns = turns_of_facts(ctx.index(MEMORY_FEATURES).resident(), candidates, previous)
+    following = ctx.index(MEMORY_FEATURES).field("following", previous)
+    turns = turns_of_facts(candidates, previous, following)
     if turns is None:
         return Folded(places, places, {})
     facts: dict[int, list[int]] = {}

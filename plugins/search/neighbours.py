@@ -1,8 +1,8 @@
 """The memories beside others in their sessions.
 
-Pure functions over arrays: `stored` is the resident array of MEMORY_FEATURES, a record for each
-ordinal. They are compiled loops, since over the some hundred candidates of a search each step of
-NumPy costs more than what it does.
+Pure functions over arrays; `features` are records of MEMORY_FEATURES as BoundColumns.laid_out gives
+them. They are compiled loops, since over the some hundred candidates of a search each step of NumPy
+costs more than what it does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from plugins.memories import MEMORY_FEATURES, TextFeatures
 from storage.indexes import (
-    BOOL,
     INT32,
     INT64,
     UINT32,
@@ -26,7 +25,6 @@ from storage.indexes import (
 
 NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
 STORED = MEMORY_FEATURES.layout
-_ABSENT = np.array([MEMORY_FEATURES.absent], MEMORY_FEATURES.dtype).view(STORED)
 _QUESTION = TextFeatures.QUESTION
 
 
@@ -48,37 +46,44 @@ class Surroundings(NamedTuple):
     answers: np.ndarray
 
 
-def with_neighbours(stored: np.ndarray, candidates: np.ndarray, members: np.ndarray) -> np.ndarray:
+def with_neighbours(
+    candidates: np.ndarray, features: np.ndarray, members: np.ndarray
+) -> np.ndarray:
     """The candidates, in any order, and those of the members beside them, as ascending ordinals."""
     joined = np.empty(3 * len(candidates), np.uint32)
-    count = _joined(stored, candidates, members, joined)
+    count = _joined(candidates, features, members, joined)
     return ascending(joined[:count])
 
 
-def surroundings(stored: np.ndarray, candidates: np.ndarray) -> Surroundings:
-    """What is beside the candidates, (n,) uint32, each once."""
+def surroundings(
+    candidates: np.ndarray, features: np.ndarray, flags_before: np.ndarray
+) -> Surroundings:
+    """What is beside the candidates, (n,) uint32, each once.
+
+    flags_before  (n,) uint8, flags of what each follows
+    """
     count = len(candidates)
-    features = np.empty(count, STORED)
     ordinals = np.empty(3 * count, np.uint32)
     places = np.empty((2, count), np.int32)
-    answers = np.empty(count, np.bool_)
-    size = _surroundings(stored, _ABSENT, candidates, features, ordinals, places, answers)
+    size = _surroundings(candidates, features, ordinals, places)
+    answers = flags_before & _QUESTION > 0
     return Surroundings(ordinals[:size], features, places[0], places[1], answers)
 
 
 def turns_of_facts(
-    stored: np.ndarray, candidates: np.ndarray, previous: np.ndarray
+    candidates: np.ndarray, previous: np.ndarray, following: np.ndarray
 ) -> np.ndarray | None:
     """(n,) int32: of each of the ascending candidates that is a fact the place of its turn among
     them; −1 for the others and where the turn is none of them. None where all are −1.
 
     A fact follows its turn, after which another memory comes.
 
-    previous  (n,) uint32, the ordinals that the candidates follow
+    previous   (n,) uint32, the ordinals that the candidates follow
+    following  (n,) uint32, those that follow these
     """
     turns = np.empty(len(candidates), np.int32)
-    found = _turns(stored, candidates, np.ascontiguousarray(previous), turns)
-    return turns if found else None
+    given = np.ascontiguousarray(previous), np.ascontiguousarray(following)
+    return turns if _turns(candidates, *given, turns) else None
 
 
 @inline
@@ -94,16 +99,14 @@ def _place(members, ordinal):
     return low if low < members.shape[0] and members[low] == ordinal else -1
 
 
-@kernel(in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(UINT32), result=INT64)
-def _joined(stored, candidates, members, joined):
+@kernel(in_array(UINT32), in_array(STORED), in_array(UINT32), out_array(UINT32), result=INT64)
+def _joined(candidates, features, members, joined):
     """Fill the last; -> how many they are."""
     count = 0
     for i in range(candidates.shape[0]):
         joined[count] = candidates[i]
         count += 1
-        if candidates[i] >= stored.shape[0]:
-            continue
-        record = stored[candidates[i]]
+        record = features[i]
         if record.previous != NOBODY and _place(members, record.previous) >= 0:
             joined[count] = record.previous
             count += 1
@@ -113,14 +116,10 @@ def _joined(stored, candidates, members, joined):
     return count
 
 
-@kernel(
-    in_array(STORED), in_array(STORED), in_array(UINT32),
-    out_array(STORED), out_array(UINT32), out_array(INT32, 2), out_array(BOOL),
-    result=INT64,
-)  # fmt: skip
-def _surroundings(stored, absent, candidates, features, ordinals, places, answers):
-    """Fill all that follows the candidates; -> how many ordinals there are. A hash table of twice
-    as many slots holds their places + 1.
+@kernel(in_array(UINT32), in_array(STORED), out_array(UINT32), out_array(INT32, 2), result=INT64)
+def _surroundings(candidates, features, ordinals, places):
+    """Fill the last two; -> how many ordinals there are. A hash table of twice as many slots holds
+    their places + 1.
     """
     size = 2
     while size < 6 * candidates.shape[0]:
@@ -131,7 +130,6 @@ def _surroundings(stored, absent, candidates, features, ordinals, places, answer
         for i in range(candidates.shape[0]):
             if side == 0:
                 ordinal = candidates[i]
-                features[i] = stored[ordinal] if ordinal < stored.shape[0] else absent[0]
             else:
                 ordinal = features[i].previous if side == 1 else features[i].following
             if ordinal == NOBODY:
@@ -146,21 +144,14 @@ def _surroundings(stored, absent, candidates, features, ordinals, places, answer
                 table[slot] = count
             if side > 0:
                 places[side - 1, i] = table[slot] - 1
-    for i in range(candidates.shape[0]):
-        before = features[i].previous
-        answers[i] = before < stored.shape[0] and stored[before].flags & _QUESTION > 0
     return count
 
 
-@kernel(in_array(STORED), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64)
-def _turns(stored, candidates, previous, turns):
+@kernel(in_array(UINT32), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64)
+def _turns(candidates, previous, following, turns):
     """Fill the last; -> how many facts there are."""
     found = 0
     for i in range(candidates.shape[0]):
-        turns[i] = -1
-        turn = previous[i]
-        if turn >= stored.shape[0] or stored[turn].following == candidates[i]:
-            continue
-        turns[i] = _place(candidates, turn)
+        turns[i] = -1 if following[i] == candidates[i] else _place(candidates, previous[i])
         found += turns[i] >= 0
     return found

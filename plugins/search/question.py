@@ -101,13 +101,5 @@ def rarity(ctx: ReadContext, terms: list[str], members: np.ndarray) -> np.ndarra
         return np.zeros(len(terms), np.float32)
     if len(members) >= text.stats().documents:
         return np.array(text.idfs(terms), np.float32)
-    held = np.zeros(int(members[-1]) + 1, bool)
-    held[members] = True
-    inside = [
-        ordinals[: np.searchsorted(ordinals, len(held))]
-        for ordinals in (text.postings(term).ordinals for term in terms)
-    ]
-    return ranking.idf(
-        len(members),
-        np.array([np.count_nonzero(held[ordinals]) for ordinals in inside], np.float32),
-    )
+    containing = text.document_frequencies(terms, members)
+    return ranking.idf(len(members), containing.astype(np.float32))

@@ -290,8 +290,9 @@ def propose(
     found += [ordinals_of(proposed & allowed) for proposed in retrieved.proposed]
     if body.search_type != "hybrid":
         return ascending(*found)
-    stored = ctx.index(MEMORY_FEATURES).resident()
-    return with_neighbours(stored, np.concatenate(found), question.members)
+    candidates = np.concatenate(found)
+    features = ctx.index(MEMORY_FEATURES).laid_out(candidates)
+    return with_neighbours(candidates, features, question.members)
 
 
 def rank(
@@ -306,7 +307,9 @@ def rank(
     if not len(candidates):
         nothing = np.zeros(0, np.float32)
         return Ranked(candidates, nothing, nothing, {}, np.zeros(0, bool), nothing)
-    around = surroundings(ctx.index(MEMORY_FEATURES).resident(), candidates)
+    stored = ctx.index(MEMORY_FEATURES)
+    features = stored.laid_out(candidates)
+    around = surroundings(candidates, features, stored.field("flags", features["previous"]))
     pool, columns = gather(ctx, candidates, around, question, prepared)
     found = ranking.features(question.measure, pool, columns)
     profile = interact(ctx, around, columns, found, question, prepared)

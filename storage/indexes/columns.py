@@ -1,4 +1,5 @@
-"""Fixed-size records by ordinal, held in memory as one structured NumPy array per tenant.
+"""Fixed-size records by ordinal, held in memory as one structured NumPy array per tenant, a row for
+each record that there is (storage/indexes/row_map.py).
 
 It owns records of one layout (a NumPy dtype) and where they are; it does not know what their fields
 mean. The record is an ordinary row, written in the transaction of what it describes:
@@ -12,13 +13,14 @@ without a record read as `absent`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from storage.indexes.resident_index import ResidentIndex
+from storage.indexes.row_map import ABSENT, RowMap
 from storage.store import Reader, Scope, Table
 
 GROWTH = 1.5
@@ -52,7 +54,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
         return BoundColumns(self, reader, scope)
 
     def _empty(self) -> _Records:
-        return _Records(self.dtype, self.layout, self.absent)
+        return _Records(self.dtype, self.absent)
 
     def _changes(self, reader: Reader, scope: Scope) -> Iterator[RecordChange]:
         return (
@@ -96,21 +98,19 @@ class BoundColumns:
         self._reader.note(self._index.name, self._scope, RecordChange(None, None))
         return deleted
 
-    def resident(self) -> np.ndarray:
-        """(m,) the records of the ordinals below m in the index's `layout`, as they are in memory
-        and not to be written; from m on each is `absent`.
-        """
-        return self._records().seen
-
     def take(self, ordinals: NDArray[np.integer]) -> np.ndarray:
         """Read records; -> (n,) aligned with `ordinals`, `absent` where there is none."""
-        return self._records().take(np.asarray(ordinals, np.int64))
+        return self._records().opaque(ordinals).view(self._index.dtype)
+
+    def laid_out(self, ordinals: NDArray[np.integer]) -> np.ndarray:
+        """As take, in the index's `layout`."""
+        return self._records().opaque(ordinals).view(self._index.layout)
 
     def field(self, name: str, ordinals: NDArray[np.integer]) -> np.ndarray:
         """(n,) one field of the records, aligned with `ordinals`; of `absent` where there is
         none.
         """
-        return self._records().field(name, np.asarray(ordinals, np.int64))
+        return self._records().field(name, ordinals)
 
     def _records(self) -> _Records:
         """The resident array; a snapshot's binding keeps hold of the one it has found."""
@@ -122,50 +122,83 @@ class BoundColumns:
         return records
 
 
-class _Records:
-    """The resident array; a longer one takes its place when it is full.
-
-    seen  the same numbers in another layout, for whoever reads all of them
+class _Held(NamedTuple):
+    """Each ordinal's row, and the records; the last of those is what ABSENT is the row of. opaque:
+    the same as bytes.
     """
 
-    def __init__(self, dtype: np.dtype, layout: np.dtype, absent: np.void):
-        self._absent, self._layout = absent, layout
-        self._hold(self._empty(dtype, RECORDS_MIN))
+    rows: RowMap
+    records: np.ndarray
+    opaque: np.ndarray
+
+
+class _Records:
+    """The resident records. What is deleted keeps its row until the array is full, or most of it is
+    deleted; then another one takes its place, which so holds no more than is there.
+    """
+
+    def __init__(self, dtype: np.dtype, absent: np.void):
+        self._dtype, self._absent = dtype, absent
+        # A record as bytes without fields, which NumPy would copy one by one.
+        self._bytes = np.dtype(f"V{dtype.itemsize}")
+        self._hold(RowMap(), np.empty(0, self._bytes))
 
     @property
     def nbytes(self) -> int:
-        return self._array.nbytes
+        return self._held.rows.nbytes + self._held.records.nbytes
 
     def apply(self, change: RecordChange) -> None:
         if change.ordinal is None:
-            self._hold(self._empty(self._array.dtype, RECORDS_MIN))
-        elif change.raw is None:
-            if change.ordinal < len(self._array):
-                self._array[change.ordinal] = self._absent
-        else:
-            if change.ordinal >= len(self._array):
-                grown = self._empty(
-                    self._array.dtype, max(int(len(self._array) * GROWTH), change.ordinal + 1)
-                )
-                grown[: len(self._array)] = self._array
-                self._hold(grown)
-            self._array[change.ordinal] = np.frombuffer(change.raw, self._array.dtype)[0]
+            self._hold(RowMap(), np.empty(0, self._bytes))
+            return
+        row = self._held.rows.get(change.ordinal)
+        if change.raw is None:
+            if row != ABSENT:
+                self._held.rows.put_one(change.ordinal, ABSENT)
+                self._live -= 1
+                if self._used > 2 * self._live + RECORDS_MIN:
+                    self._gather(0)
+            return
+        if row == ABSENT and self._used == len(self._held.records) - 1:
+            self._gather(1)
+        rows, records, _ = self._held
+        records[self._used if row == ABSENT else row] = np.frombuffer(change.raw, self._dtype)[0]
+        if row == ABSENT:
+            rows.put_one(change.ordinal, self._used)
+            self._used, self._live = self._used + 1, self._live + 1
 
-    def take(self, ordinals: NDArray[np.int64]) -> np.ndarray:
-        # As opaque bytes: NumPy would copy a record field by field.
-        records = self._array.view(f"V{self._array.dtype.itemsize}")
-        found = records[np.minimum(ordinals, len(records) - 1)].view(self._array.dtype)
-        found[ordinals >= len(records)] = self._absent
-        return found
+    def load(self, changes: Sequence[RecordChange]) -> None:
+        start, count = self._used, len(changes)
+        if start + count >= len(self._held.records):
+            self._gather(count)
+        rows, _, opaque = self._held
+        raw = b"".join([change.raw or b"" for change in changes])
+        opaque[start : start + count] = np.frombuffer(raw, opaque.dtype)
+        ordinals = np.array([change.ordinal for change in changes], np.int64)
+        rows.put(ordinals, np.arange(start, start + count, dtype=np.int32))
+        self._used, self._live = start + count, self._live + count
 
-    def field(self, name: str, ordinals: NDArray[np.int64]) -> np.ndarray:
-        column = self._array[name]
-        found = column[np.minimum(ordinals, len(column) - 1)]
-        found[ordinals >= len(column)] = self._absent[name]
-        return found
+    def opaque(self, ordinals: NDArray[np.integer]) -> np.ndarray:
+        """(n,) records as bytes."""
+        held = self._held
+        return held.opaque[held.rows.find(ordinals)]
 
-    def _hold(self, array: np.ndarray) -> None:
-        self._array, self.seen = array, array.view(self._layout)
+    def field(self, name: str, ordinals: NDArray[np.integer]) -> np.ndarray:
+        held = self._held
+        return held.records[name][held.rows.find(ordinals)]
 
-    def _empty(self, dtype: np.dtype, size: int) -> np.ndarray:
-        return np.full(size, self._absent, dtype)
+    def _gather(self, room: int) -> None:
+        """Another array of what is there, with room for so many more and for growth. Readers go on
+        with the old one.
+        """
+        ordinals, rows = self._held.rows.entries()
+        self._hold(RowMap.of(ordinals), self._held.opaque[rows], room)
+
+    def _hold(self, rows: RowMap, opaque: np.ndarray, room: int = 0) -> None:
+        self._used = self._live = len(opaque)
+        size = max(int(GROWTH * (len(opaque) + room)), RECORDS_MIN)
+        records = np.empty(size + 1, self._dtype)
+        records[-1] = self._absent
+        held = _Held(rows, records, records.view(self._bytes))
+        held.opaque[: len(opaque)] = opaque
+        self._held = held

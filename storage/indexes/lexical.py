@@ -26,8 +26,8 @@ Invariants
 - A search reads the blocks of its own terms and the lengths of all documents, nothing else of the
   tenant.
 
-Ordinals are meant to be counted up: a search takes six bytes of memory for each number up to the
-highest.
+Ordinals may lie anywhere, but are meant to be counted up: a search takes three KiB of memory for
+each stored block of lengths, which holds 512 numbers in a row.
 
 Limits of the layout: occurrences count up to 64 when scoring (BM25 is saturated long before), a
 document's length up to 65,535.
@@ -49,7 +49,17 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from storage.indexes.index import Index
-from storage.indexes.kernels import FLOAT32, INT64, UINT16, UINT32, in_array, kernel, out_array
+from storage.indexes.kernels import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    UINT16,
+    UINT32,
+    in_array,
+    inline,
+    kernel,
+    out_array,
+)
 from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of
 from storage.indexes.top_k import Scores, best
 from storage.store import Reader, Scope, Table, decode_count
@@ -62,6 +72,8 @@ OCCURRENCES_MAX = LENGTH_MAX = 0xFFFF
 
 _LOW_MASK = (1 << POSTINGS_SHIFT) - 1
 _LENGTHS_PER_BLOCK = 1 << LENGTHS_SHIFT
+_LENGTHS_MASK = _LENGTHS_PER_BLOCK - 1
+_NOWHERE = 1 << 40  # further from every ordinal than a block is long
 _FORWARD_BYTES = TERM_KEY_BYTES + 2
 
 Terms = Sequence[str] | Mapping[str, int]
@@ -81,6 +93,15 @@ class Postings(NamedTuple):
 
     ordinals: Ordinals
     occurrences: NDArray[np.float32]
+
+
+class _Lengths(NamedTuple):
+    """Lengths of documents: the stored blocks, ascending, and 512 of each end to end. Where a
+    document's length stands there is its *place*.
+    """
+
+    blocks: Ordinals
+    each: NDArray[np.uint16]
 
 
 class LexicalIndex(Index):
@@ -124,7 +145,7 @@ class BoundLexical:
         self._lengths = reader.bind(index.lengths, scope)
         self._stats = reader.bind(index.stats, scope)
         self._read: dict[str, Postings] | None = None if reader.writable else {}
-        self._lengths_read: NDArray[np.uint16] | None = None
+        self._lengths_read: _Lengths | None = None
         self._stats_read: LexicalStats | None = None
 
     # --- writing ----------------------------------------------------------------------------------
@@ -271,26 +292,35 @@ class BoundLexical:
         indexed.
         """
         found = np.empty(len(ordinals), np.uint16)
-        _lengths_at(self._length_table(), np.ascontiguousarray(ordinals, np.uint32), found)
+        _lengths_at(*self._length_table(), np.ascontiguousarray(ordinals, np.uint32), found)
         return found
 
-    def _length_table(self) -> NDArray[np.uint16]:
-        """Lengths by ordinal: two bytes each, so that all of them are read sooner than the blocks
-        of some are picked.
+    def _length_table(self) -> _Lengths:
+        """All lengths: two bytes each, so that all of them are read sooner than the blocks of some
+        are picked.
         """
         if self._lengths_read is not None:
             return self._lengths_read
-        blocks = {decode_count(rest): raw for rest, raw in self._lengths.raw_under()}
-        known = range(max(blocks, default=-1) + 1)
-        table = np.frombuffer(
-            b"".join(
-                [blocks.get(number, b"").ljust(2 * _LENGTHS_PER_BLOCK, b"\0") for number in known]
+        blocks = [(decode_count(rest), raw) for rest, raw in self._lengths.raw_under()]
+        table = _Lengths(
+            np.array([number for number, _ in blocks], np.uint32),
+            np.frombuffer(
+                b"".join([raw.ljust(2 * _LENGTHS_PER_BLOCK, b"\0") for _, raw in blocks]), "<u2"
             ),
-            "<u2",
         )
         if self._read is not None:
             self._lengths_read = table
         return table
+
+    def document_frequencies(self, terms: Iterable[str], members: Ordinals) -> NDArray[np.int64]:
+        """(terms,) how many of the members, which ascend, have each term."""
+        postings = self.postings_of(terms)
+        found = np.zeros(len(postings), np.int64)
+        if postings:
+            ordinals, _, ends = _end_to_end(postings)
+            blocks, lengths = self._length_table()
+            _count_members(blocks, members, np.zeros(len(lengths), np.bool_), ordinals, ends, found)
+        return found
 
     def idfs(self, terms: Iterable[str]) -> list[float]:
         """ln(1 + (N − df + ½) / (df + ½)) of each term; ln(1 + N / ½) of one that no document
@@ -344,19 +374,20 @@ class BoundLexical:
         ]
         if not found or k < 1:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
-        reach = max(int(postings.ordinals[-1]) for postings in found) + 1
-        totals = np.zeros(reach, np.float32)
+        blocks, lengths = self._length_table()
+        totals = np.zeros(len(lengths), np.float32)
         weights = [(self._k1 + 1) * _idf(stats.documents, len(each.ordinals)) for each in found]
         _add_scores(
             *_end_to_end(found),
             np.array(weights, np.float32),
             *self._norm(stats),
-            self._length_table(),
+            blocks,
+            lengths,
             totals,
         )
-        members = np.arange(reach, dtype=np.uint32) if allowed is None else ordinals_of(allowed)
+        members = _all_in(blocks) if allowed is None else ordinals_of(allowed)
         met, scores = np.empty(len(members), np.uint32), np.empty(len(members), np.float32)
-        count = _met(totals, members, met, scores)
+        count = _met(blocks, totals, members, met, scores)
         return best(met[:count], scores[:count], k)
 
     def _load(self, terms: Sequence[str]) -> Iterator[Postings]:
@@ -400,6 +431,26 @@ def _unpack(packed, blocks, sizes, ordinals, occurrences):
         start = end
 
 
+@inline
+def _entered(blocks, near, ordinal):
+    """(which of the blocks has the ordinal, mostly the one after `near`, or −1; the first ordinal
+    of such a block; how far from it this one is).
+    """
+    number = np.int64(ordinal) >> LENGTHS_SHIFT
+    low, high = near + 1, near + 2
+    if high > blocks.shape[0] or blocks[low] != number:
+        low, high = 0, blocks.shape[0]
+        while low < high:
+            middle = (low + high) >> 1
+            if blocks[middle] < number:
+                low = middle + 1
+            else:
+                high = middle
+        if low == blocks.shape[0] or blocks[low] != number:
+            low = -1
+    return low, np.uint64(number << LENGTHS_SHIFT), np.uint64(np.int64(ordinal) & _LENGTHS_MASK)
+
+
 @kernel(
     in_array(UINT32),
     in_array(FLOAT32),
@@ -407,44 +458,93 @@ def _unpack(packed, blocks, sizes, ordinals, occurrences):
     in_array(FLOAT32),
     FLOAT32,
     FLOAT32,
+    in_array(UINT32),
     in_array(UINT16),
     out_array(FLOAT32),
 )
-def _add_scores(ordinals, occurrences, ends, weights, base, slope, lengths, totals):
-    """Add the BM25 of each term to the totals of the documents that have it; postings end to
-    end.
+def _add_scores(ordinals, occurrences, ends, weights, base, slope, blocks, lengths, totals):
+    """Add the BM25 of each term to the totals, by place, of the documents that have it; postings
+    end to end.
     """
-    start = 0
+    start, at, first = 0, -1, np.uint64(_NOWHERE)
     for term in range(ends.shape[0]):
-        for place in range(start, ends[term]):
-            ordinal = ordinals[place]
-            totals[ordinal] += (
+        for posting in range(start, ends[term]):
+            low = np.uint64(ordinals[posting]) - first
+            if low >= np.uint64(_LENGTHS_PER_BLOCK):
+                at, first, low = _entered(blocks, at, ordinals[posting])
+            if at < 0:
+                continue
+            place = np.uint64(at << LENGTHS_SHIFT) + low
+            totals[place] += (
                 weights[term]
-                * occurrences[place]
-                / (occurrences[place] + base + slope * np.float32(lengths[ordinal]))
+                * occurrences[posting]
+                / (occurrences[posting] + base + slope * np.float32(lengths[place]))
             )
         start = ends[term]
 
 
-@kernel(in_array(FLOAT32), in_array(UINT32), out_array(UINT32), out_array(FLOAT32), result=INT64)
-def _met(totals, members, met, scores):
+@kernel(
+    in_array(UINT32), in_array(FLOAT32), in_array(UINT32), out_array(UINT32), out_array(FLOAT32),
+    result=INT64,
+)  # fmt: skip
+def _met(blocks, totals, members, met, scores):
     """The members, ascending, that have a total, and those; -> how many."""
-    count = 0
-    for place in range(members.shape[0]):
-        ordinal = members[place]
-        if ordinal >= totals.shape[0]:
-            break
-        if totals[ordinal] > 0:
-            met[count], scores[count] = ordinal, totals[ordinal]
-            count += 1
+    count, at, i, size = 0, -1, np.uint64(0), np.uint64(members.shape[0])
+    while i < size:
+        at, first, _ = _entered(blocks, at, members[i])
+        start = np.uint64(max(at, 0) << LENGTHS_SHIFT)
+        while i < size:
+            low = np.uint64(members[i]) - first
+            if low >= np.uint64(_LENGTHS_PER_BLOCK):
+                break
+            total = totals[start + low]
+            if at >= 0 and total > 0:
+                met[count], scores[count] = members[i], total
+                count += 1
+            i += np.uint64(1)
     return count
 
 
-@kernel(in_array(UINT16), in_array(UINT32), out_array(UINT16))
-def _lengths_at(lengths, ordinals, found):
-    for place in range(ordinals.shape[0]):
-        known = ordinals[place] < lengths.shape[0]
-        found[place] = lengths[ordinals[place]] if known else 0
+@kernel(
+    in_array(UINT32), in_array(UINT32), out_array(BOOL), in_array(UINT32), in_array(INT64),
+    out_array(INT64),
+)  # fmt: skip
+def _count_members(blocks, members, held, ordinals, ends, found):
+    """How many of the members are in each of the lists, which stand end to end. held: by place,
+    all false.
+    """
+    at, first = -1, np.uint64(_NOWHERE)
+    for i in range(members.shape[0]):
+        low = np.uint64(members[i]) - first
+        if low >= np.uint64(_LENGTHS_PER_BLOCK):
+            at, first, low = _entered(blocks, at, members[i])
+        if at >= 0:
+            held[np.uint64(at << LENGTHS_SHIFT) + low] = True
+    start = 0
+    for each in range(ends.shape[0]):
+        for posting in range(start, ends[each]):
+            low = np.uint64(ordinals[posting]) - first
+            if low >= np.uint64(_LENGTHS_PER_BLOCK):
+                at, first, low = _entered(blocks, at, ordinals[posting])
+            if at >= 0:
+                found[each] += held[np.uint64(at << LENGTHS_SHIFT) + low]
+        start = ends[each]
+
+
+@kernel(in_array(UINT32), in_array(UINT16), in_array(UINT32), out_array(UINT16))
+def _lengths_at(blocks, lengths, ordinals, found):
+    at, first = -1, np.uint64(_NOWHERE)
+    for i in range(ordinals.shape[0]):
+        low = np.uint64(ordinals[i]) - first
+        if low >= np.uint64(_LENGTHS_PER_BLOCK):
+            at, first, low = _entered(blocks, at, ordinals[i])
+        found[i] = lengths[np.uint64(at << LENGTHS_SHIFT) + low] if at >= 0 else 0
+
+
+def _all_in(blocks: Ordinals) -> Ordinals:
+    """All ordinals of the blocks, ascending."""
+    low = np.arange(_LENGTHS_PER_BLOCK, dtype=np.uint32)
+    return ((blocks[:, np.newaxis] << np.uint32(LENGTHS_SHIFT)) + low).ravel()
 
 
 def _end_to_end(

@@ -14,6 +14,7 @@ Invariants
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from abc import abstractmethod
@@ -22,6 +23,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from storage.indexes.index import Index
 from storage.store import OpenStore, Reader, Scope, Store
+
+LOAD_CHUNK = 1_024  # rows taken over at once
 
 
 class ResidentState(Protocol):
@@ -32,6 +35,8 @@ class ResidentState(Protocol):
     @property
     def nbytes(self) -> int: ...
     def apply(self, change: Any) -> None: ...
+    def load(self, changes: Sequence[Any]) -> None:
+        """Take over rows of a snapshot, of which the state knows none."""
 
 
 State = TypeVar("State", bound=ResidentState)
@@ -92,8 +97,9 @@ class ResidentIndex(Index, Generic[State]):
             self._loading.append((key, missed))
         try:
             with store.snapshot() as snapshot:
-                for change in self._changes(snapshot, scope):
-                    held.apply(change)
+                changes = iter(self._changes(snapshot, scope))
+                while chunk := list(itertools.islice(changes, LOAD_CHUNK)):
+                    held.load(chunk)
             with self._lock:
                 for change in missed:
                     held.apply(change)

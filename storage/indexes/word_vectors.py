@@ -11,19 +11,22 @@ The words can be told from their vectors, so rows are sealed like the text itsel
 
 A search looks at some hundred documents. To fetch as many rows costs more than to compare them, so
 the vectors of a tenant that is searched are resident, one after another in one array per space,
-filled and fed as storage/indexes/resident_index.py says.
+filled and fed as storage/indexes/resident_index.py says. Which of them are a document's is told by
+its *place*, and storage/indexes/row_map.py tells where the place of each ordinal is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.kernels import FLOAT32, INT8, INT32, INT64, UINT32, in_array, kernel, out_array
+from storage.indexes.kernels import FLOAT32, INT8, INT32, INT64, in_array, kernel, out_array
 from storage.indexes.resident_index import ResidentIndex
+from storage.indexes.row_map import ABSENT, RowMap
 from storage.indexes.vectors.quantised import product_of_codes
 from storage.store import Reader, Scope, Table
 
@@ -118,8 +121,9 @@ class BoundWords:
         held = self._index.resident(self._reader.store, self._scope).space(space)
         if held is not None and len(query):
             _nearest(
-                *held,
-                np.ascontiguousarray(ordinals, np.uint32),
+                held.vectors,
+                held.places,
+                held.rows.find(ordinals),
                 np.ascontiguousarray(places, np.int32),
                 np.ascontiguousarray(query),
                 found,
@@ -131,72 +135,119 @@ class BoundWords:
 
 
 class _Held(NamedTuple):
-    """A space at one moment: all vectors end to end, and each ordinal's place in them, first number
-    << SIZE_BITS | how many numbers.
+    """A space at one moment: all vectors end to end; places in them, first number << SIZE_BITS |
+    how many numbers; and which of the places each ordinal has.
     """
 
     vectors: NDArray[np.int8]
     places: NDArray[np.int64]
+    rows: RowMap
 
 
 class _Spaces:
-    """The resident vectors of one tenant.
-
-    A document's vectors are written behind all others before its place, one number, points at them,
-    and what they replace stays where it is until the array is full and copied. So a reader that
-    took both arrays never sees a document half written.
-    """
+    """The resident vectors of one tenant, by space."""
 
     def __init__(self) -> None:
-        self._spaces: dict[str, _Held] = {}
-        self._used: dict[str, int] = {}
+        self._spaces: dict[str, _Space] = {}
 
     @property
     def nbytes(self) -> int:
-        return sum(held.vectors.nbytes + held.places.nbytes for held in list(self._spaces.values()))
+        return sum(each.nbytes for space in list(self._spaces.values()) for each in space.held)
 
     def space(self, name: str) -> _Held | None:
-        return self._spaces.get(name)
+        space = self._spaces.get(name)
+        return None if space is None else space.held
 
     def apply(self, change: WordsChange) -> None:
         if change.space is None:
-            self._spaces, self._used = {}, {}
+            self._spaces = {}
             return
-        size = len(change.raw)
-        held = self._with_room(change.space, change.ordinal, size)
-        start = self._used[change.space]
-        held.vectors[start : start + size] = np.frombuffer(change.raw, np.int8)
-        held.places[change.ordinal] = start << SIZE_BITS | size
-        self._used[change.space] = start + size
+        space = self._spaces.setdefault(change.space, _Space())
+        if change.raw:
+            space.put(change.ordinal, change.raw)
+        else:
+            space.delete(change.ordinal)
 
-    def _with_room(self, space: str, ordinal: int, size: int) -> _Held:
-        """The space, with room for so many further numbers and for this document."""
-        held = self._spaces.get(space)
-        if held is None:
-            held = _Held(np.empty(BYTES_MIN, np.int8), np.zeros(DOCUMENTS_MIN, np.int64))
-            self._used[space] = 0
-        vectors, places = held
-        if ordinal >= len(places):
-            places = np.zeros(max(int(GROWTH * len(places)), ordinal + 1), np.int64)
-            places[: len(held.places)] = held.places
-        if self._used[space] + size > len(vectors):
-            vectors, places, self._used[space] = _gathered(vectors, places, size)
-        self._spaces[space] = held = _Held(vectors, places)
-        return held
+    def load(self, changes: Sequence[WordsChange]) -> None:
+        for name, rows in itertools.groupby(changes, lambda change: change.space or ""):
+            own = list(rows)
+            self._spaces.setdefault(name, _Space()).extend(
+                np.array([change.ordinal for change in own], np.int64),
+                [change.raw for change in own],
+            )
 
 
-def _gathered(
-    vectors: NDArray[np.int8], places: NDArray[np.int64], room: int
-) -> tuple[NDArray[np.int8], NDArray[np.int64], int]:
-    """Copies of both without waste, with `room` for further numbers and for growth; and how many
-    numbers are used.
+class _Space:
+    """The resident vectors of one space.
+
+    A document's vectors are written behind all others before its place points at them, and what
+    they replace, or what is deleted, stays where it is until the array is full or more than half of
+    it is such. Then what is there is copied. So a reader of `held` never sees a document half
+    written.
     """
-    sizes = places & _SIZE_MASK
-    ends = np.cumsum(sizes)
-    used = int(ends[-1])
-    gathered = np.empty(max(int(GROWTH * (used + room)), BYTES_MIN), np.int8)
-    _copy(vectors, places, gathered)
-    return gathered, (ends - sizes) << SIZE_BITS | sizes, used
+
+    def __init__(self) -> None:
+        self.held = _Held(np.empty(BYTES_MIN, np.int8), np.empty(DOCUMENTS_MIN, np.int64), RowMap())
+        self._used = self._live = 0  # numbers, and those that some place points at
+        self._rows_used = self._rows_live = 0
+
+    def put(self, ordinal: int, raw: bytes) -> None:
+        if self.held.rows.get(ordinal) == ABSENT:
+            self.extend(np.array([ordinal]), [raw])
+            return
+        (place,) = self._appended([raw])
+        row = self.held.rows.get(ordinal)
+        self._live -= int(self.held.places[row]) & _SIZE_MASK
+        self.held.places[row] = place
+
+    def extend(self, ordinals: NDArray[np.int64], raws: Sequence[bytes]) -> None:
+        """Put in documents that are not there."""
+        places, start = self._appended(raws), self._rows_used
+        self._rows_used, self._rows_live = start + len(raws), self._rows_live + len(raws)
+        if self._rows_used > len(self.held.places):
+            longer = np.empty(int(GROWTH * self._rows_used), np.int64)
+            longer[:start] = self.held.places[:start]
+            self.held = self.held._replace(places=longer)
+        self.held.places[start : self._rows_used] = places
+        self.held.rows.put(ordinals, np.arange(start, self._rows_used, dtype=np.int32))
+
+    def _appended(self, raws: Sequence[bytes]) -> NDArray[np.int64]:
+        """Write vectors behind all others; -> the place of each document's."""
+        sizes = np.array([len(raw) for raw in raws], np.int64)
+        room = int(sizes.sum())
+        if self._used + room > len(self.held.vectors):
+            self._gather(room)
+        start, self._used = self._used, self._used + room
+        self.held.vectors[start : self._used] = np.frombuffer(b"".join(raws), np.int8)
+        self._live += room
+        return (start + np.cumsum(sizes) - sizes) << SIZE_BITS | sizes
+
+    def delete(self, ordinal: int) -> None:
+        row = self.held.rows.get(ordinal)
+        if row == ABSENT:
+            return
+        self.held.rows.put_one(ordinal, ABSENT)
+        self._live -= int(self.held.places[row]) & _SIZE_MASK
+        self._rows_live -= 1
+        if (
+            self._used > 2 * self._live + BYTES_MIN
+            or self._rows_used > 2 * self._rows_live + DOCUMENTS_MIN
+        ):
+            self._gather(0)
+
+    def _gather(self, room: int) -> None:
+        """Copies of what is there, with `room` for further numbers and for growth."""
+        ordinals, rows = self.held.rows.entries()
+        places = self.held.places[rows]
+        sizes = places & _SIZE_MASK
+        ends = np.cumsum(sizes)
+        self._used = self._live = int(sizes.sum())
+        self._rows_used = self._rows_live = len(rows)
+        gathered = np.empty(max(int(GROWTH * (self._used + room)), BYTES_MIN), np.int8)
+        _copy(self.held.vectors, places, gathered)
+        longer = np.empty(max(int(GROWTH * len(rows)), DOCUMENTS_MIN), np.int64)
+        longer[: len(rows)] = (ends - sizes) << SIZE_BITS | sizes
+        self.held = _Held(gathered, longer, RowMap.of(ordinals))
 
 
 @kernel(in_array(INT8), in_array(INT64), out_array(INT8))
@@ -210,22 +261,23 @@ def _copy(vectors, places, gathered):
 
 
 @kernel(
-    in_array(INT8), in_array(INT64), in_array(UINT32), in_array(INT32), in_array(INT8, 2),
+    in_array(INT8), in_array(INT64), in_array(INT32), in_array(INT32), in_array(INT8, 2),
     out_array(FLOAT32, 2),
 )  # fmt: skip
-def _nearest(vectors, documents, ordinals, places, query, found):
+def _nearest(vectors, documents, rows, places, query, found):
     width, unit = query.shape[1], np.float32(1 / STEPS**2)
-    first = np.full(ordinals.shape[0], -1, np.int32)  # where each was found before
+    first = np.full(rows.shape[0], -1, np.int32)  # where each was found before
     for meant in range(places.shape[0]):
         place = places[meant]
-        if place < 0 or ordinals[place] >= documents.shape[0]:
+        # A row put in since the places were taken may lie behind them.
+        if place < 0 or rows[place] < 0 or rows[place] >= documents.shape[0]:
             continue
         if first[place] >= 0:
             found[meant] = found[first[place]]
             continue
         first[place] = meant
-        start = documents[ordinals[place]] >> SIZE_BITS
-        end = start + (documents[ordinals[place]] & _SIZE_MASK)
+        start = documents[rows[place]] >> SIZE_BITS
+        end = start + (documents[rows[place]] & _SIZE_MASK)
         for asked in range(query.shape[0]):
             best = np.int32(0)
             for word in range(start, end, width):

@@ -12,9 +12,9 @@ Key layout, for an index named `x`:
 
 The rows are the truth. Everything else is derived from them and may be lost at any time:
 - the resident state of a tenant (`ResidentCache`): per space a matrix of eight-bit codes
-  (storage/indexes/vectors/quantised.py), where each ordinal's row is, and a *stamp*, the sequence
-  of the last change known of each ordinal. It is read from the first search's snapshot and fed by
-  `apply` after commits;
+  (storage/indexes/vectors/quantised.py), where each ordinal's row is (storage/indexes/row_map.py),
+  and a *stamp*, the sequence of the last change known of each ordinal. It is read from the first
+  search's snapshot and fed by `apply` after commits;
 - the graph, above `exact_max` vectors. It only proposes candidates: scores never come from it.
   It grows on a thread of its own (storage/indexes/vectors/builder.py). Vectors it has not taken up
   yet are *pending* and are scanned, so an answer never depends on how far the graph has come;
@@ -24,8 +24,10 @@ The rows are the truth. Everything else is derived from them and may be lost at 
 
 Invariants
 - A change takes effect on the resident state only when it is newer than the ordinal's stamp. So
-  changes may arrive twice, late, or while the state is being loaded, from `apply` and from a
-  snapshot, in any order.
+  changes may arrive twice, or while the state is being loaded, from `apply` and from a snapshot, in
+  any order. Once nothing is missing, all that are deleted share one stamp, the newest commit's.
+- A vector that is deleted takes no memory: its row goes when the matrix is next made anew, which is
+  at the latest when more rows are deleted than live.
 - After `apply` has returned for a commit, no later search answers from the state before it.
 - `search` is exact where it scans: what the codes leave undecided is scored again from the stored
   rows, as are all scores that it gives. A `Scan` is made for ranking hundreds of candidates and

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.indexes.kernels import FLOAT32, INT8, INT32, INT64, in_array, kernel, out_array
+from storage.indexes.row_map import Rows
 
 STEPS = 127
-ABSENT = -1
 ROUNDING = np.float32(1e-5)  # of float32 sums, far above what they lose
 
 Vectors = NDArray[np.float32]
-Rows = NDArray[np.int32]
 
 
 class Codes(NamedTuple):

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from storage.indexes.kernels import FLOAT32, INT32, INT64, UINT32, in_array, kernel, out_array
+from storage.indexes.kernels import FLOAT32, INT32, in_array, kernel, out_array
 from storage.indexes.ordinals import Ordinals, ordinals_of
+from storage.indexes.row_map import ABSENT, RowMap, Rows
 from storage.indexes.top_k import Scores, best
-from storage.indexes.vectors.quantised import ABSENT, Codes, Rows, Vectors
+from storage.indexes.vectors.quantised import Codes, Vectors
 
 Found = tuple[Ordinals, Scores]
 
@@ -34,35 +35,17 @@ class View(NamedTuple):
 
     codes: Codes
     used: int
-    row_of: NDArray[np.int32]
+    rows: RowMap
 
 
-def rows_in(row_of: NDArray[np.int32], ordinals: NDArray[np.integer]) -> NDArray[np.int32]:
-    """(n,) each ordinal's row, ABSENT without one."""
-    rows = np.empty(len(ordinals), np.int32)
-    _rows_in(row_of, np.ascontiguousarray(ordinals, np.uint32), rows)
-    return rows
-
-
-@kernel(in_array(INT32), in_array(UINT32), out_array(INT32))
-def _rows_in(row_of, ordinals, rows):
-    for place in range(ordinals.shape[0]):
-        rows[place] = row_of[ordinals[place]] if ordinals[place] < row_of.shape[0] else ABSENT
-
-
-@kernel(
-    in_array(INT32), in_array(UINT32), in_array(FLOAT32), out_array(UINT32), out_array(FLOAT32),
-    result=INT64,
-)  # fmt: skip
-def _present(row_of, ordinals, scores, present, found):
-    """Those of the ordinals that have a row, and their scores; -> how many."""
-    count = 0
-    for place in range(ordinals.shape[0]):
-        ordinal = ordinals[place]
-        if ordinal < row_of.shape[0] and row_of[ordinal] != ABSENT:
-            present[count], found[count] = ordinal, scores[row_of[ordinal]]
-            count += 1
-    return count
+def present_in(rows: RowMap, allowed: BitMap | None) -> tuple[Ordinals, Rows]:
+    """Those of `allowed` (None: all) that have a row, and their rows."""
+    if allowed is None:
+        return rows.entries()
+    ordinals = ordinals_of(allowed)
+    found = rows.find(ordinals)
+    present = found != ABSENT
+    return ordinals[present], found[present]
 
 
 @kernel(in_array(FLOAT32), in_array(INT32), out_array(FLOAT32))
@@ -100,19 +83,17 @@ class Scan:
         if self._scores is None:
             ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
             return best(ordinals, scores, k)
-        row_of = self._shown().row_of
-        ordinals = (
-            np.arange(len(row_of), dtype=np.uint32) if allowed is None else ordinals_of(allowed)
-        )
-        present, scores = np.empty(len(ordinals), np.uint32), np.empty(len(ordinals), np.float32)
-        count = _present(row_of, ordinals, self._scores, present, scores)
-        return best(present[:count], scores[:count], k)
+        held = self._shown().rows
+        if allowed is not None:
+            return best(*held.values_of(ordinals_of(allowed), self._scores), k)
+        ordinals, rows = held.entries()
+        return best(ordinals, self._scores[rows], k)
 
     def at(self, ordinals: NDArray[np.integer]) -> Scores:
         """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
-        return self._products(rows_in(self._shown().row_of, ordinals))
+        return self._products(self._shown().rows.find(ordinals))
 
     def blended(
         self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float
@@ -122,7 +103,7 @@ class Scan:
         """
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
-        rows = [rows_in(self._shown().row_of, each) for each in (ordinals, first, second)]
+        rows = [self._shown().rows.find(each) for each in (ordinals, first, second)]
         return self._shown().codes.blended(rows, [self._products(each) for each in rows], share)
 
     def _shown(self) -> View:

@@ -49,7 +49,8 @@ class TenantVectors:
         self._lock = threading.RLock()
         self._reading = threading.Lock()
         self._spaces: dict[str, Space] = {}
-        self._floor = 0  # sequence of the last clear: what is older is gone
+        self._applied = 0  # the newest commit that apply brought
+        self._floor = 0  # what is older than this commit is known or gone
 
     @property
     def nbytes(self) -> int:
@@ -91,6 +92,8 @@ class TenantVectors:
                     self._made(change.space, len(vector)).put_one(
                         change.ordinal, change.sequence, vector
                     )
+                self._applied = max(self._applied, change.sequence)
+            self._settle()
             return any(space.is_behind for space in self._spaces.values())
 
     def advance(self) -> bool:
@@ -124,6 +127,16 @@ class TenantVectors:
                     space.retain(np.concatenate(seen.get(name, [np.zeros(0, np.int64)])), sequence)
                     space.restore(self.place(reader.store, name), reader.store.sequence)
                 self.covered = sequence
+                self._settle()
+
+    def _settle(self) -> None:
+        """Where nothing is owed, what comes of a commit before the newest one came before, since
+        commits are applied in their order: no stamp of what is deleted is needed.
+        """
+        if self.covered >= self.owed:
+            self._floor = max(self._floor, self.covered, self._applied)
+            for space in self._spaces.values():
+                space.settle(self._floor)
 
     def _made(self, name: str, width: int) -> Space:
         space = self._spaces.get(name)

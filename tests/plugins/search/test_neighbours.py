@@ -9,12 +9,17 @@ from plugins.search.neighbours import NOBODY, surroundings, turns_of_facts, with
 
 
 def stored(count: int, **sides: dict[int, int]) -> np.ndarray:
-    """Records of `count` ordinals; of each side ordinal -> value."""
-    made = np.full(count, MEMORY_FEATURES.absent, MEMORY_FEATURES.dtype)
+    """Records of `count` ordinals, and as the last of all others; of each side ordinal -> value."""
+    made = np.full(count + 1, MEMORY_FEATURES.absent, MEMORY_FEATURES.dtype)
     for name, values in sides.items():
         for ordinal, value in values.items():
             made[name][ordinal] = value
     return made.view(MEMORY_FEATURES.layout)
+
+
+def at(records: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+    """The records of these ordinals, as an index gives them."""
+    return records[np.minimum(ordinals, len(records) - 1)]
 
 
 def test_surroundings_have_the_candidates_first_and_every_neighbour_once() -> None:
@@ -26,7 +31,8 @@ def test_surroundings_have_the_candidates_first_and_every_neighbour_once() -> No
         session={9: 77},
     )
     candidates = np.array([3, 4, 9, 40, 50], np.uint32)
-    around = surroundings(records, candidates)
+    features = at(records, candidates)
+    around = surroundings(candidates, features, at(records, features["previous"])["flags"])
     assert around.ordinals[:5].tolist() == candidates.tolist()
     assert sorted(around.ordinals.tolist()) == [2, 3, 4, 5, 9, 40, 50]
 
@@ -43,15 +49,20 @@ def test_surroundings_have_the_candidates_first_and_every_neighbour_once() -> No
 def test_neighbours_join_where_they_are_members() -> None:
     records = stored(10, previous={2: 1, 5: 4}, following={2: 3, 5: NOBODY})
     members = np.array([1, 2, 4, 5, 7], np.uint32)
-    found = with_neighbours(records, np.array([5, 2, 5, 20], np.uint32), members)
+    candidates = np.array([5, 2, 5, 20], np.uint32)
+    found = with_neighbours(candidates, at(records, candidates), members)
     assert found.tolist() == [1, 2, 4, 5, 20]
 
 
 def test_a_fact_is_what_follows_a_turn_that_another_one_follows() -> None:
     # 1 and 3 are turns in a row, 2 rests on 1, 8 on 7, which is no candidate.
     records = stored(9, previous={2: 1, 3: 1, 8: 7}, following={1: 3})
-    candidates = np.array([1, 2, 3, 8], np.uint32)
-    turns = turns_of_facts(records, candidates, records["previous"][candidates])
-    assert turns is not None and turns.tolist() == [-1, 0, -1, -1]
-    alone = np.array([2, 3, 8], np.uint32)
-    assert turns_of_facts(records, alone, records["previous"][alone]) is None
+
+    def turns(*candidates: int) -> list[int] | None:
+        chosen = np.array(candidates, np.uint32)
+        previous = at(records, chosen)["previous"]
+        found = turns_of_facts(chosen, previous, at(records, previous)["following"])
+        return None if found is None else found.tolist()
+
+    assert turns(1, 2, 3, 8) == [-1, 0, -1, -1]
+    assert turns(2, 3, 8) is None

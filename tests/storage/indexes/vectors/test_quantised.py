@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from storage.indexes.vectors.quantised import ABSENT, Codes, quantised
+from storage.indexes.row_map import ABSENT
+from storage.indexes.vectors.quantised import Codes, quantised
 
 
 @pytest.fixture(params=[3, 16, 384])
