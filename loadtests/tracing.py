@@ -1,18 +1,20 @@
 """What traces cost a read: the same reads of a service that records none and of one that records
 every request, and of another checkout where one is named.
 
-    python loadtests/tracing.py [--rounds 60] [--requests 100] [--base DIR]
+    python loadtests/tracing.py [--engine local|ray] [--rounds 60] [--requests 100] [--base DIR]
 
     look-up  one memory by its id
     search   the ten best for a question, each time another one
     base     the checkout at DIR, such as one from before there were traces
     off, on  no collector is named; every span goes to one, which this process is
 
-Each service is `mneme serve --engine local` in a process of its own, asked over HTTP by one client,
-in turns, a round each in an order that alternates, so that whatever else the machine does falls on
-all. What is measured is the processor time of the service's threads, the one that sends the spans
-among them, from /proc/PID/task/*/schedstat. Printed are medians over the rounds, microseconds a
-request, and medians of the ratios of rounds that were asked one after the other.
+Each service is `mneme serve` in a process of its own, asked over HTTP by one client, in turns, a
+round each in an order that alternates, so that whatever else the machine does falls on all. What
+is measured is the processor time of the service's threads, those that send the spans among them,
+from /proc/PID/task/*/schedstat: with engine local of its one process, on Ray of the front door,
+the gateway and the shard, which a read goes through, without what Ray does beside. Printed are
+medians over the rounds, microseconds a request, and medians of the ratios of rounds that were
+asked one after the other, with the quarters that the middle half of them lies between.
 
     python loadtests/tracing.py --calls
 
@@ -40,6 +42,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -49,6 +53,7 @@ MEMORIES = 100
 WARM_UP_ROUNDS = 5
 CALLS = 3_000
 HEADERS = [(b"host", b"127.0.0.1"), (b"accept", b"*/*"), (b"authorization", b"Bearer x")]
+ON_THE_WAY = ("ray::ServeReplica:", "ray::ShardActor", "haproxy")
 STOP_SECONDS_MAX = 60
 START = "import sys; from runtime.cli import main; sys.exit(main())"
 
@@ -56,9 +61,10 @@ START = "import sys; from runtime.cli import main; sys.exit(main())"
 class Side:
     """A service of one checkout, an account of it, and what its rounds cost."""
 
-    def __init__(self, checkout: Path, data_dir: Path, variables: dict[str, str]):
+    def __init__(self, checkout: Path, engine: str, data_dir: Path, variables: dict[str, str]):
         self.rounds: dict[str, list[float]] = {"look-up": [], "search": []}
-        where = ["--engine", "local", "--port", "0", "--data-dir", str(data_dir)]
+        self._engine, self._processes = engine, list[int]()
+        where = ["--engine", engine, "--port", "0", "--data-dir", str(data_dir)]
         config = ["--config", str(checkout / "configs/local.yaml")]
         self._process = subprocess.Popen(
             [sys.executable, "-c", START, "serve", *where, *config],
@@ -80,6 +86,7 @@ class Side:
 
     def round(self, requests: int) -> None:
         self._connection.close()  # the service may have, while the others were asked
+        self._processes = self._on_the_way()
         begun = self._nanoseconds()
         for number in range(requests):
             self._ask("GET", f"/v1/memories/{self._ids[number % MEMORIES]}", None)
@@ -103,9 +110,29 @@ class Side:
             raise SystemExit(f"{path} was answered {answer.status}: {said[:200]!r}.")
         return json.loads(said)
 
+    def _on_the_way(self) -> list[int]:
+        """The processes that a read goes through."""
+        if self._engine == "local":
+            return [self._process.pid]
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        called = {each.pid: _called(each) for each in family}
+        for name in ON_THE_WAY:
+            if not any(each.startswith(name) for each in called.values()):
+                raise SystemExit(f"There is no {name} among {', '.join(called.values())}.")
+        return [pid for pid, name in called.items() if name.startswith(ON_THE_WAY)]
+
     def _nanoseconds(self) -> int:
-        tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks)
+        tasks = (Path(f"/proc/{pid}/task").glob("*/schedstat") for pid in self._processes)
+        return sum(int(task.read_text().split()[0]) for task in itertools.chain(*tasks))
+
+
+def _called(process: psutil.Process) -> str:
+    """What Ray calls a process, or the name of its program."""
+    try:
+        (first, *_) = process.cmdline() or [""]
+    except psutil.NoSuchProcess:
+        return ""
+    return first.rpartition("/")[2]
 
 
 @contextmanager
@@ -130,7 +157,7 @@ def collector() -> Iterator[str]:
     server.shutdown()
 
 
-def measured(rounds: int, requests: int, base: Path | None) -> dict[str, Any]:
+def measured(engine: str, rounds: int, requests: int, base: Path | None) -> dict[str, Any]:
     with ExitStack() as opened:
         directory = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="mneme-traces-")))
         told = {"OTEL_EXPORTER_OTLP_ENDPOINT": opened.enter_context(collector())}
@@ -139,7 +166,7 @@ def measured(rounds: int, requests: int, base: Path | None) -> dict[str, Any]:
             checkouts = {"base": (base.resolve(), {}), **checkouts}
         sides = {}
         for name, (checkout, variables) in checkouts.items():
-            sides[name] = Side(checkout, directory / name, variables)
+            sides[name] = Side(checkout, engine, directory / name, variables)
             opened.callback(sides[name].stop)
         for number in range(rounds + WARM_UP_ROUNDS):
             for side in list(sides.values())[:: 1 if number % 2 else -1]:
@@ -150,7 +177,9 @@ def measured(rounds: int, requests: int, base: Path | None) -> dict[str, Any]:
         figures[kind] = {f"{name}_us": round(statistics.median(t), 1) for name, t in taken.items()}
         for less, more in itertools.pairwise(taken):
             ratios = [b / a for a, b in zip(taken[less], taken[more], strict=True)]
-            figures[kind][f"{more}/{less}"] = round(statistics.median(ratios), 4)
+            first, middle, third = statistics.quantiles(ratios, n=4)
+            figures[kind][f"{more}/{less}"] = round(middle, 4)
+            figures[kind][f"{more}/{less} quarters"] = [round(first, 4), round(third, 4)]
     return figures
 
 
@@ -191,12 +220,14 @@ def calls() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="What traces cost a read.")
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--rounds", type=int, default=60, help="of each side (%(default)s)")
     parser.add_argument("--requests", type=int, default=100, help="of a round (%(default)s)")
     parser.add_argument("--base", type=Path, help="another checkout to compare with")
     parser.add_argument("--calls", action="store_true", help="the calls alone, without a service")
     given = parser.parse_args()
-    figures = calls() if given.calls else measured(given.rounds, given.requests, given.base)
+    given_sides = given.engine, given.rounds, given.requests, given.base
+    figures = calls() if given.calls else measured(*given_sides)
     print(json.dumps(figures, indent=2))
 
 

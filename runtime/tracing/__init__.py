@@ -103,6 +103,12 @@ def refusal() -> str | None:
             "OTEL_EXPORTER_OTLP_ENDPOINT or a variable beside it asks for traces, and what sends "
             f"them is not installed. Run {EXTRA.command}, or set OTEL_SDK_DISABLED=true."
         )
+    from runtime.tracing.collector import CannotSend, Collector  # a second of imports
+
+    try:
+        Collector()
+    except CannotSend as why:
+        return str(why)
     return None
 
 

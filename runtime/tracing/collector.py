@@ -1,13 +1,17 @@
 """Sends spans to a collector by OTLP over HTTP. Where it is, what it is shown, how long it may take
 and by which certificates it is known, the standard variables of OpenTelemetry say; what begins
-OTEL_EXPORTER_OTLP_TRACES_ goes before what begins OTEL_EXPORTER_OTLP_.
+OTEL_EXPORTER_OTLP_TRACES_ goes before what begins OTEL_EXPORTER_OTLP_. HTTP_PROXY, HTTPS_PROXY and
+NO_PROXY are heeded, too.
 
 A collector that is busy or away is asked again within the time that it may take in all, and what
 it has not taken by then is lost. That is logged once, until it takes something again.
+
+A message is posted by httpcore, since httpx above it takes as much processor time again.
 """
 
 from __future__ import annotations
 
+import base64
 import email.utils
 import gzip
 import logging
@@ -16,7 +20,10 @@ import ssl
 import threading
 import time
 import zlib
+from urllib.parse import unquote_to_bytes
+from urllib.request import getproxies, proxy_bypass
 
+import httpcore
 import httpx
 from opentelemetry.util.re import parse_env_headers
 
@@ -32,11 +39,16 @@ _BUSY = (429, 502, 503, 504)
 _COMPRESSED = {"gzip": gzip.compress, "deflate": zlib.compress}
 
 
+class CannotSend(Exception):
+    """The variables ask for what cannot be done; the message is one sentence."""
+
+
 class Collector:
-    """The one that the variables name."""
+    """The one that the variables name. Raises CannotSend."""
 
     def __init__(self) -> None:
-        self._url = _url()
+        url = _url()
+        self._url = _for_httpcore(url)
         self._seconds = number(
             ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"), _SECONDS
         )
@@ -45,8 +57,12 @@ class Collector:
         headers = {"content-type": "application/x-protobuf"}
         if self._compress is not None:
             headers["content-encoding"] = compression
+        if url.userinfo:
+            credentials = base64.b64encode(unquote_to_bytes(url.userinfo)).decode()
+            headers["authorization"] = f"Basic {credentials}"
         headers |= parse_env_headers(_told("HEADERS"), liberal=True)
-        self._client = httpx.Client(headers=headers, verify=_certificates())
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+        self._client = _client(url)
         self._ended = threading.Event()
         self._is_away = False
 
@@ -67,33 +83,78 @@ class Collector:
         for attempt in range(TRACES_ATTEMPTS_MAX):
             wait = TRACES_TRIED_SECONDS * 2**attempt * random.uniform(0.8, 1.2)
             try:
-                left = max(deadline - time.monotonic(), 0.001)
-                answer = self._client.post(self._url, content=content, timeout=left)
-            except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+                answer = self._posted(content, max(deadline - time.monotonic(), 0.001))
+            except (httpcore.NetworkError, httpcore.RemoteProtocolError) as error:
                 # A connection that was kept may have ended: the second attempt is at once.
                 why, wait = _no_answer(error), wait if attempt else 0
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except (
+                httpcore.TimeoutException,
+                httpcore.ProtocolError,
+                httpcore.ProxyError,
+            ) as error:
                 return _no_answer(error)
             else:
-                if answer.is_success:
+                if 200 <= answer.status < 300:
                     return ""
-                why = f"answers {answer.status_code}"
-                if answer.status_code not in _BUSY:
+                why = f"answers {answer.status}"
+                if answer.status not in _BUSY:
                     return why
-                asked = _asked_to_wait(answer.headers.get("retry-after", ""))
+                asked = _asked_to_wait(httpx.Headers(answer.headers).get("retry-after", ""))
                 wait = wait if asked is None else asked
             if time.monotonic() + wait >= deadline or self._ended.wait(wait):
                 return why
         return why
 
+    def _posted(self, content: bytes, seconds: float) -> httpcore.Response:
+        """seconds: how long connecting, sending and waiting may take, each."""
+        bounds = dict.fromkeys(("connect", "write", "read", "pool"), seconds)
+        return self._client.request(
+            "POST",
+            self._url,
+            headers=self._headers,
+            content=content,
+            extensions={"timeout": bounds},
+        )
+
 
 def _no_answer(error: Exception) -> str:
-    return f"does not answer ({type(error).__name__})"
+    return f"does not answer ({str(error) or type(error).__name__})"
 
 
-def _url() -> str:
+def _url() -> httpx.URL:
+    of_traces = variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     of_all = variable("OTEL_EXPORTER_OTLP_ENDPOINT") or _HERE
-    return variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or of_all.removesuffix("/") + _PATH
+    try:
+        url = httpx.URL(of_traces or of_all.removesuffix("/") + _PATH)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        name = f"OTEL_EXPORTER_OTLP_{'TRACES_' if of_traces else ''}ENDPOINT"
+        raise CannotSend(f"{name} is no URL that begins with http:// or https://.")
+    return url
+
+
+def _for_httpcore(url: httpx.URL) -> httpcore.URL:
+    return httpcore.URL(
+        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+    )
+
+
+def _client(url: httpx.URL) -> httpcore.ConnectionPool:
+    """What keeps a connection to this URL: through a proxy where the environment names one."""
+    known, proxies = _certificates(), getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(url.netloc.decode()):
+        return httpcore.ConnectionPool(ssl_context=known)
+    try:
+        between = httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
+        if between.url.scheme not in ("http", "https"):
+            raise ValueError
+    except (ValueError, httpx.InvalidURL):
+        raise CannotSend("The proxy that the environment names is none of HTTP.") from None
+    return httpcore.HTTPProxy(
+        _for_httpcore(between.url), proxy_auth=between.raw_auth, ssl_context=known
+    )
 
 
 def _told(name: str) -> str:
@@ -101,14 +162,23 @@ def _told(name: str) -> str:
     return of_traces or variable(f"OTEL_EXPORTER_OTLP_{name}")
 
 
-def _certificates() -> ssl.SSLContext | bool:
-    """What httpx knows the collector by, and shows it."""
+def _certificates() -> ssl.SSLContext:
+    """What the collector is known by, and what it is shown."""
     authorities, own, key = _told("CERTIFICATE"), _told("CLIENT_CERTIFICATE"), _told("CLIENT_KEY")
-    if not (authorities or own):
-        return True
-    known = ssl.create_default_context(cafile=authorities or None)
-    if own:
-        known.load_cert_chain(own, key or None)
+    what = f"OTEL_EXPORTER_OTLP_CERTIFICATE ({authorities!r}) is no file of certificates"
+    try:
+        if authorities:
+            known = ssl.create_default_context(cafile=authorities)
+        else:
+            known = httpx.create_ssl_context()
+        if own:
+            what = (
+                f"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE ({own!r}) and …_KEY ({key!r}) are no pair"
+            )
+            # The answer to the question for a passphrase, which nobody could give.
+            known.load_cert_chain(own, key or None, password=lambda: "")
+    except OSError as unusable:  # SSLError is one
+        raise CannotSend(f"{what}: {unusable.strerror or unusable}.") from None
     return known
 
 

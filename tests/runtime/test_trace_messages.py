@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import gzip
 import logging
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -19,11 +21,13 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from runtime import tracing
 from runtime.tracing import recorder as recording
 from runtime.tracing.collector import Collector
 from runtime.tracing.otlp import message
 from runtime.tracing.recorder import OtlpRecorder
 from runtime.tracing.spans import Parent, Span
+from tests.support.certificates import certificate
 
 WAIT_SECONDS_MAX = 60
 LONG = "ü" * 200
@@ -108,9 +112,25 @@ class Asked:
 
 
 @contextmanager
-def asked(*answers: tuple[int, str]) -> Iterator[Asked]:
+def asked(
+    *answers: tuple[int, str],
+    tls: ssl.SSLContext | None = None,
+    tunnelled: ssl.SSLContext | None = None,
+) -> Iterator[Asked]:
+    """By HTTPS with `tls`. It is a proxy, too, which takes every host for itself; tunnelled: what
+    it shows through a tunnel.
+    """
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def do_CONNECT(self) -> None:
+            assert tunnelled is not None
+            collector.came.append((self.path, {}, b""))
+            self.send_response(200)
+            self.end_headers()
+            self.request = tunnelled.wrap_socket(self.connection, server_side=True)
+            self.setup()
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -128,8 +148,15 @@ def asked(*answers: tuple[int, str]) -> Iterator[Asked]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    collector = Asked(f"http://127.0.0.1:{server.server_port}", list(answers))
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Who does not like the certificate, or has none to show, goes."""
+
+    server = Server(("localhost", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    scheme = "http" if tls is None else "https"
+    collector = Asked(f"{scheme}://localhost:{server.server_port}", list(answers))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield collector
@@ -174,7 +201,90 @@ def test_a_busy_collector_is_asked_again_and_a_refusal_is_logged_once(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
     Collector().take(b"")
-    assert caplog.messages[1:] == ["spans are lost: their collector does not answer (ConnectError)"]
+    (_, line) = caplog.messages
+    assert line.endswith("does not answer ([Errno 111] Connection refused)")
+
+
+def shown(directory: Path, name: str) -> tuple[ssl.SSLContext, Path, Path]:
+    """What a server of this name shows: a self-signed certificate; its file, and its key's."""
+    directory.mkdir()
+    made, key = certificate(directory, name)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(made, key)
+    return server, made, key
+
+
+def test_a_collector_of_https_is_known_by_its_certificate_and_shown_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "mneme.tracing")
+    server, authority, _ = shown(tmp_path / "collector", "localhost")
+    _, own, key = shown(tmp_path / "service", "mneme")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
+    with asked(tls=server) as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        Collector().take(b"signed by nobody that is known")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(authority))
+        monkeypatch.setenv(
+            "OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.replace("localhost", "127.0.0.1")
+        )
+        Collector().take(b"of another name")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        Collector().take(b"known")
+        server.load_verify_locations(own)
+        server.verify_mode = ssl.CERT_REQUIRED
+        Collector().take(b"without a certificate to show")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", str(own))
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", str(key))
+        Collector().take(b"shown")
+    assert [body for _, _, body in collector.came] == [b"known", b"shown"]
+    unknown, misnamed, _ = caplog.messages
+    assert "self-signed certificate" in unknown and "127.0.0.1" in misnamed
+
+
+def test_a_proxy_is_gone_through_where_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server, authority, _ = shown(tmp_path / "collector", "collector.example")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(authority))
+    with asked(tunnelled=server) as proxy, asked() as near:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        monkeypatch.setenv("no_proxy", "localhost")
+        for endpoint in ("http://collector.example:4318", "https://collector.example", near.url):
+            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            Collector().take(endpoint.encode())
+        assert [(path, body) for path, _, body in proxy.came] == [
+            ("http://collector.example:4318/v1/traces", b"http://collector.example:4318"),
+            ("collector.example:443", b""),
+            ("/v1/traces", b"https://collector.example"),
+        ]
+        assert [body for _, _, body in near.came] == [near.url.encode()]
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"ENDPOINT": "collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"),
+        ({"TRACES_ENDPOINT": "https:///v1"}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is no URL"),
+        ({"ENDPOINT": "http://a:port"}, "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"),
+        (
+            {"ENDPOINT": "https://a", "CERTIFICATE": "/nowhere.pem"},
+            "OTEL_EXPORTER_OTLP_CERTIFICATE ('/nowhere.pem') is no file of certificates: No such",
+        ),
+        (
+            {"ENDPOINT": "https://a", "CLIENT_CERTIFICATE": __file__},
+            f"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE ('{__file__}') and …_KEY ('') are no pair: ",
+        ),
+    ],
+)
+def test_what_spans_cannot_be_sent_by_is_named_before_the_start(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{name}", value)
+    why = tracing.refusal()
+    assert why is not None and why.startswith(said)
 
 
 @pytest.mark.parametrize(
