@@ -16,6 +16,9 @@ So a name that resolves to something else a moment later (rebinding) changes not
 of the environment is asked. The time allowed covers all of it, so that neither a slow name server
 nor an answer that drips holds anyone longer.
 
+Where the operator names a proxy, every request goes through it, and it alone resolves and judges
+names; what plainly lies inside, by an address or a name of loopback, is refused here as well.
+
 The table of blocked networks is our own: `ipaddress.is_global` passes addresses that embed a
 loopback one (NAT64, 6to4). The machine's own addresses count as private whatever they are: a
 request to them passes no firewall.
@@ -146,6 +149,8 @@ class Outbound:
     tls                     whom to trust; by default the usual authorities, or SSL_CERT_FILE
     own                     the machine's addresses, asked for anew every
                             OUTBOUND_OWN_ADDRESSES_SECONDS
+    proxy                   URL of an HTTP proxy that all requests go through: it is asked for http
+                            addresses, and for a tunnel (CONNECT) to https ones
     """
 
     def __init__(
@@ -155,6 +160,7 @@ class Outbound:
         resolve: Resolver | None = None,
         tls: ssl.SSLContext | None = None,
         own: Callable[[], frozenset[str]] = own_addresses,
+        proxy: str | None = None,
     ):
         self.allow_private_networks = allow_private_networks
         self.resolve = resolve
@@ -167,6 +173,7 @@ class Outbound:
             weakref.WeakValueDictionary()
         )
         self._tls = tls
+        self._proxy = proxy
 
     def of(self, account: Hashable) -> OutboundOfAccount:
         """The way out for one account, with its share of it."""
@@ -206,6 +213,8 @@ class Outbound:
             kind, fields = "refused", {"error": str(refused)}
         except Unresolved as unresolved:
             kind, fields = "failed", {"error": str(unresolved)}
+        except httpcore.ProxyError as error:
+            kind, fields = "failed", {"error": f"The proxy on the way refused: {_words(error)}."}
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,
@@ -231,10 +240,7 @@ class Outbound:
     ) -> tuple[str, dict]:
         target = parse(url)
         addresses = await self._judged(target, account)
-        tls = self._tls_context() if target.url.startswith("https:") else None
-        connection = httpcore.AsyncConnectionPool(
-            ssl_context=tls, max_connections=1, network_backend=_Pinned(addresses)
-        )
+        connection = self._connection(target, addresses)
         sent = [*headers.items(), ("Connection", "close")]
         async with (
             connection,
@@ -260,12 +266,29 @@ class Outbound:
         }
         return f"{response.status // 100}xx", fields
 
+    def _connection(self, target: Target, addresses: list[str]) -> httpcore.AsyncConnectionPool:
+        """One that goes to the proxy where there is one, else to one of the addresses."""
+        tls = self._tls_context() if target.url.startswith("https:") else None
+        if self._proxy is None:
+            return httpcore.AsyncConnectionPool(
+                ssl_context=tls, max_connections=1, network_backend=_Pinned(addresses)
+            )
+        to_proxy = self._tls_context() if self._proxy.startswith("https:") else None
+        return httpcore.AsyncHTTPProxy(
+            self._proxy, ssl_context=tls, proxy_ssl_context=to_proxy, max_connections=1
+        )
+
     async def _judged(self, target: Target, account: Hashable) -> list[str]:
-        """All addresses of the target's host. Raises Refused when one of them is blocked,
-        Unresolved when there is none.
+        """All addresses of the target's host; none where a proxy looks its name up. Raises Refused
+        when one of them is blocked, Unresolved when there is none.
         """
         if not self.allow_private_networks and _LOOPBACK_NAME.fullmatch(target.host):
             raise Refused("The host is in a private or reserved network.")
+        if self._proxy is not None:
+            spelt = _address_spelt(target.host)
+            if spelt is not None and self._is_blocked(spelt):
+                raise Refused("The host is in a private or reserved network.")
+            return []
         resolving = (
             self._ask_the_system(target.host, target.port, account)
             if self.resolve is None
@@ -383,6 +406,16 @@ def parse(url: str) -> Target:
     return Target(str(parsed.copy_with(fragment=None)), host, port)
 
 
+def _address_spelt(host: str) -> str | None:
+    """The address that a host is, in any spelling that resolvers take (127.1, 0x7f000001); None of
+    a name.
+    """
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return host if ":" in host else None
+
+
 def _is_in(address: Address, networks: Iterable[Network]) -> bool:
     return any(address in network for network in networks)
 
@@ -416,5 +449,8 @@ class _Pinned(httpcore.AsyncNetworkBackend):
 
 def _told(error: Exception) -> str:
     """An error of the connection, in one sentence that fits a log."""
-    text = " ".join(str(error).split())[:200]
-    return f"The connection failed: {text or type(error).__name__}."
+    return f"The connection failed: {_words(error)}."
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -197,6 +197,7 @@ def test_no_text_field_keeps_a_neighbour_waiting(asker: Asker) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("kind", UNITS)
 def test_no_text_of_any_kind_in_any_field_keeps_a_neighbour_waiting(
     asker: Asker, kind: str

@@ -37,6 +37,7 @@ plugin = Plugin(
     export=export,
     kept_elsewhere=kept_elsewhere,
     checks=CHECKS,
+    outbound_proxy=lambda settings: WebhooksSettings.of(settings).proxy,
     private_networks=lambda settings: WebhooksSettings.of(settings).allow_private_networks,
     settings={"webhooks": WebhooksSettings},
 )

@@ -17,6 +17,14 @@ class WebhooksSettings(Section, frozen=True):
             "network."
         ),
     )
+    proxy: str | None = Field(
+        default=None,
+        pattern=r"^https?://[A-Za-z0-9_.:\[\]-]+/?$",
+        description=(
+            "URL of an HTTP proxy that every delivery goes through, such as `http://egress:4750`. "
+            "It looks names up, and has to refuse addresses inside; null asks receivers directly."
+        ),
+    )
     backoff_seconds_min: float = Field(
         default=4.0,
         gt=0,

@@ -205,18 +205,16 @@ class Plugin:
                     service and may still hold something of an erased account
     figures         (ctx: ReadContext) -> {name: count} of what it keeps for the tenant, which are
                     added to those of the others (runtime/api/figures.py)
-    swept           those of its tables that grow large and that `erase` does not have to read: they
-                    are swept before it, in steps
+    swept           its large tables that `erase` need not read: they are swept before it, in steps
     restore         kind of exported record -> how such records are taken in
     checks          what must agree among its rows, indexes, counters and jobs
                     (runtime/api/checks.py), for verification
     migrations      (table, from_version) -> function(row) -> row
     private_networks (settings) -> whether what it sends may reach private networks
+    outbound_proxy  (settings) -> URL of the proxy that all of it goes through; one plugin at most
     settings        section of the settings -> what it holds; it reads its own by type (Section.of)
-    features        key by which its operations name a feature that only some tiers have -> the
-                    feature
-    rates           rate bucket of operations, its own and others' -> (settings) -> how many
-                    requests of the bucket an account may make in a minute
+    features        key that its operations name -> a feature that only some tiers have
+    rates           rate bucket, its own or others' -> (settings) -> requests a minute of an account
     lacks           (settings) -> sentences: what it needs and this machine lacks (`mneme doctor`);
                     in production that is wrong, elsewhere advice
     extras          packages that only some of what it does needs and that may not be installed
@@ -255,6 +253,7 @@ class Plugin:
     checks: tuple[Check, ...] = ()
     migrations: Mapping[tuple[str, int], Callable[[Any], Any]] = field(default_factory=dict)
     private_networks: Callable[[Settings], bool] | None = None
+    outbound_proxy: Callable[[Settings], str | None] | None = None
     settings: Mapping[str, type[Section]] = field(default_factory=dict)
     features: Mapping[str, Feature] = field(default_factory=dict)
     rates: Mapping[str, Callable[[Settings], int]] = field(default_factory=dict)
@@ -289,8 +288,9 @@ class Registry:
 
     def outbound(self, settings: Settings) -> Outbound:
         """What sends requests to addresses that callers gave, under these settings."""
-        asked = [plugin.private_networks for plugin in self.plugins if plugin.private_networks]
-        return Outbound(allow_private_networks=any(allows(settings) for allows in asked))
+        is_open = any(p.private_networks(settings) for p in self.plugins if p.private_networks)
+        proxies = (p.outbound_proxy(settings) for p in self.plugins if p.outbound_proxy)
+        return Outbound(allow_private_networks=is_open, proxy=next(proxies, None))
 
     def offer(self, settings: Settings) -> Offer:
         """What new accounts get, and where customers find other tiers."""
@@ -299,9 +299,8 @@ class Registry:
 
     def caps(self, settings: Settings) -> dict[str, int]:
         """Rate bucket -> requests per minute, where endpoint caps apply."""
-        if not settings.limits.endpoint_caps:
-            return {}
-        return {name: per_minute(settings) for name, per_minute in self.rates.items()}
+        rates = self.rates.items() if settings.limits.endpoint_caps else ()
+        return {name: per_minute(settings) for name, per_minute in rates}
 
     @classmethod
     def build(
@@ -332,7 +331,8 @@ class Registry:
         _check_routes(operations.values(), owners)
         _check_id_prefixes(ordered)
         sections_of(ordered)
-        _only_one_offers(ordered)
+        _only_one_says(ordered, "offer", "what is offered")
+        _only_one_says(ordered, "outbound_proxy", "which proxy requests go through")
         features = _declared_once("feature", ordered, lambda plugin: plugin.features)
         _check_features(operations.values(), features)
         _check_extras(ordered)
@@ -474,10 +474,10 @@ def _check_extras(plugins: Iterable[Plugin]) -> None:
                 )
 
 
-def _only_one_offers(plugins: list[Plugin]) -> None:
-    names = [plugin.name for plugin in plugins if plugin.offer]
+def _only_one_says(plugins: list[Plugin], field: str, what: str) -> None:
+    names = [plugin.name for plugin in plugins if getattr(plugin, field)]
     if len(names) > 1:
-        raise RegistryError(f"plugins {names[0]!r} and {names[1]!r} both say what is offered")
+        raise RegistryError(f"plugins {names[0]!r} and {names[1]!r} both say {what}")
 
 
 def _replaced(plugins: list[Plugin], owners: Mapping[str, str]) -> dict[str, Operation]:

@@ -17,6 +17,7 @@ import pytest
 from runtime.limits import OUTBOUND_LOOKUP_THREADS_MAX, OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
 from runtime.outbound import Answer, Outbound, Refused, own_addresses, parse
 from tests.support.certificates import certificate
+from tests.support.filtering_proxy import filtering_proxy
 from tests.support.receivers import receiver
 
 SECONDS = 60  # far more than anything takes
@@ -406,6 +407,72 @@ def test_tls_speaks_with_the_name_and_checks_it(tmp_path: Path) -> None:
         ), "another's certificate"
         assert ask("hooks.example.test", None).kind == "failed", "nobody vouches for it"
     assert len(heard) == 1
+
+
+# --- through a proxy of the operator's ------------------------------------------------------------
+
+
+def test_a_proxy_is_asked_for_everything_and_looks_names_up() -> None:
+    with receiver() as there, filtering_proxy({"hooks.example.test": there.address}) as proxy:
+        outbound = Outbound(proxy=proxy.url)  # without a resolver, which knows no such name
+        assert not is_refused(outbound, "http://hooks.example.test/hook")
+        answer = post(outbound, "http://hooks.example.test/hook?a=b")
+        assert (answer.kind, answer.status, answer.body) == ("2xx", 200, b"ok")
+        (received,) = there.received
+        assert (received.path, received.headers["host"]) == ("/hook?a=b", "hooks.example.test")
+        inside = post(outbound, "http://inside.example.test/hook")
+        assert (inside.status, inside.body) == (403, b"not allowed")
+        assert proxy.asked == [("POST", "hooks.example.test"), ("POST", "inside.example.test")]
+        assert len(there.received) == 1
+
+
+def test_tls_goes_through_a_tunnel_of_the_proxy_and_ends_at_the_receiver(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "hooks.example.test")
+    heard = []
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+
+    def speak(connection: socket.socket) -> None:
+        heard.append(whole_request(connection))
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with (
+        raw_server(speak, tls) as port,
+        filtering_proxy({"hooks.example.test": ("127.0.0.1", port)}) as proxy,
+    ):
+        outbound = Outbound(proxy=proxy.url, tls=ssl.create_default_context(cafile=str(cert)))
+        assert post(outbound, "https://hooks.example.test/").status == 204
+        assert heard[0].startswith(b"POST / HTTP/1.1\r\nHost: hooks.example.test\r\n")
+        refused = post(outbound, "https://inside.example.test/")
+        assert (refused.kind, refused.status) == ("failed", None)
+        assert refused.error == "The proxy on the way refused: 403 Forbidden."
+        assert proxy.asked == [
+            ("CONNECT", "hooks.example.test"),
+            ("CONNECT", "inside.example.test"),
+        ]
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.1", "0x7f000001", "10.0.0.1", "169.254.169.254", "[::1]", "x.localhost"],
+)
+def test_what_plainly_lies_inside_never_reaches_the_proxy(host: str) -> None:
+    with filtering_proxy({}) as proxy:
+        outbound = Outbound(proxy=proxy.url)
+        assert is_refused(outbound, f"http://{host}:8000/")
+        assert post(outbound, f"https://{host}:8000/").kind == "refused"
+        assert proxy.asked == []
+
+
+def test_a_proxy_that_is_not_there_is_a_failure_and_nobody_is_asked_directly() -> None:
+    with receiver() as there:
+        outbound = Outbound(proxy="http://127.0.0.1:1024", resolve=named("127.0.0.1"))
+        answer = post(outbound, there.url.replace("127.0.0.1", "hooks.example.test"))
+        assert answer.kind == "failed" and there.received == []
+
+
+# --- what is counted ------------------------------------------------------------------------------
 
 
 def test_outcomes_are_counted_by_their_kind() -> None:

@@ -78,6 +78,7 @@ class Receiver:
                 return
 
         self._server = _Server(("127.0.0.1", 0), Handler)
+        self.address = ("127.0.0.1", self._server.server_port)
         self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
         threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True

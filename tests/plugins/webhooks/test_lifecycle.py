@@ -11,6 +11,7 @@ from plugins.webhooks.store import BODIES, TABLES
 from runtime.api.outbox import OUTBOX
 from runtime.limits import GROUP_JOBS_AT_ONCE
 from serve_app import Settings
+from tests.support.filtering_proxy import filtering_proxy
 from tests.support.receivers import receiver
 from tests.support.shard_harness import CHEAP, Answer, ShardHarness
 from tests.support.webhook_harness import QUICK, count, deliveries, detail, harness, hook, until
@@ -76,6 +77,30 @@ def test_a_name_without_an_address_is_accepted_and_judged_when_delivering(tmp_pa
         assert {attempt["error"] for attempt in attempts} == {
             "The host is in a private or reserved network."
         } and len(attempts) == 5
+
+
+def test_every_delivery_goes_through_the_proxy_of_the_settings(tmp_path: Path) -> None:
+    with receiver() as there, filtering_proxy({"hooks.example.test": there.address}) as proxy:
+        closed = {"allow_private_networks": False, "proxy": proxy.url}
+        with harness(tmp_path, **closed) as at:
+            me = at.register()
+            let_in = hook(at, me, "http://hooks.example.test/in", "memory.created")
+            kept_out = hook(at, me, "https://inside.example.test/out", "memory.created")
+            for url in ("http://127.0.0.1/", "http://10.1.2.3/", "http://localhost/"):
+                told = {"url": url, "events": ["memory.created"]}
+                assert at("webhooks.create", told, who=me).status == 422
+            at("memories.create", {"content": "x"}, who=me)
+            at.settle()
+            assert [each.path for each in there.received] == ["/in"]
+            assert [each["status"] for each in deliveries(at, me, let_in)] == ["delivered"]
+            (letter,) = deliveries(at, me, kept_out)
+            assert letter["status"] == "failed"
+            attempts = detail(at, me, kept_out, letter)["attempts"]
+            assert {attempt["error"] for attempt in attempts} == {
+                "The proxy on the way refused: 403 Forbidden."
+            }
+            tunnels = [asked for asked in proxy.asked if asked[0] == "CONNECT"]
+            assert tunnels == [("CONNECT", "inside.example.test")] * len(attempts)
 
 
 # --- the rest of a webhook's life -----------------------------------------------------------------

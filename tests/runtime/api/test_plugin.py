@@ -133,6 +133,10 @@ def test_plugins_come_after_what_they_require() -> None:
             "plugins 'a' and 'b' both say what is offered",
         ),
         (
+            [Plugin(name, outbound_proxy=lambda settings: None) for name in "ab"],
+            "plugins 'a' and 'b' both say which proxy requests go through",
+        ),
+        (
             [Plugin(name, features={"sharing": Feature("Sharing", "pro")}) for name in "ab"],
             "plugins 'a' and 'b' both declare the feature 'sharing'",
         ),
