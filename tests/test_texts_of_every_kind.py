@@ -175,8 +175,6 @@ def held(asker: Asker, asked: list[tuple[Field, str]]) -> None:
         for field, kind in asked:
             for chars in {CHARS, field.longest}:
                 asker.send(field, kind, chars)
-            if field == CONTENT:
-                asker.settle()
     assert not waited, "\n".join(waited)
 
 
@@ -186,7 +184,11 @@ def test_there_are_sixty_kinds_and_fields_of_all_features() -> None:
 
 
 def test_no_text_in_a_memory_keeps_a_neighbour_waiting(asker: Asker) -> None:
-    held(asker, [(CONTENT, kind) for kind in list(UNITS)[::KINDS_IN_TURN]])
+    with reading(asker) as waited:
+        for kind in list(UNITS)[::KINDS_IN_TURN]:
+            asker.send(CONTENT, kind, CHARS)
+            asker.settle()
+    assert not waited, "\n".join(waited)
 
 
 def test_no_text_field_keeps_a_neighbour_waiting(asker: Asker) -> None:
