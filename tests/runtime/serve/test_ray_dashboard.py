@@ -65,7 +65,7 @@ def test_a_request_is_counted_in_rays_metrics_and_found_in_its_logs(
     assert eventually(is_counted)
     file = {"node_id": node["raylet"]["nodeId"], "filename": "mneme/requests-gateway-0.log"}
 
-    def is_logged() -> bool:
-        return "req_of_this_test" in ray.get("/api/v0/logs/file", params=file).text
+    def logged() -> str:
+        return ray.get("/api/v0/logs/file", params=file).text
 
-    assert eventually(is_logged)
+    assert eventually(lambda: "req_of_this_test" in logged()), logged()
