@@ -151,6 +151,13 @@ MUTANTS = (
         "tests/runtime/shard/test_effects.py::test_nobody_is_told_of_what_a_take_over_does_not_find",
     ),
     Mutant(
+        "writes behind a failure of the device",
+        "runtime/shard/writer.py",
+        "            self.check()\n            committed",
+        "            committed",
+        "tests/runtime/shard/test_writer.py::test_nothing_that_waits_behind_a_failure_of_the_device_is_written",
+    ),
+    Mutant(
         "no fsync of a commit",
         "storage/store/environment.py",
         "            readonly=readonly,\n        )\n    except lmdb.MemoryError",

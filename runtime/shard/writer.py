@@ -6,7 +6,8 @@ operation rolls back alone, commits once, feeds the derived indexes up to that c
 answers: an acknowledgement is always after the fsync and after the next search would see it.
 
 A group that finds no room is refused as a whole, and the shard goes on. Another fault of the
-storage fails every task of the group with StorageFailed; the shard is then finished.
+storage fails every task of the group with StorageFailed, and all that wait behind it: the shard is
+then finished.
 """
 
 from __future__ import annotations
@@ -153,6 +154,7 @@ class Writer:
     def _commit(self, group: list[_Waiting]) -> None:
         started = time.perf_counter()
         try:
+            self.check()
             committed = self._store.write(
                 lambda transaction: [self._run_alone(transaction, waiting) for waiting in group]
             )
@@ -167,11 +169,12 @@ class Writer:
                 waiting.outcome = None
                 waiting.fault = Unavailable(_refusal(full), retry_after_seconds=30)
         except BaseException as fault:
-            log.critical("storage fault", exc_info=fault)
-            self._failed = str(fault)
+            if self._failed is None:
+                log.critical("storage fault", exc_info=fault)
+                self._failed = str(fault)
             for waiting in group:
                 waiting.outcome = None
-                waiting.fault = StorageFailed(str(fault))
+                waiting.fault = StorageFailed(self._failed)
         else:
             self._count(group, time.perf_counter() - started)
             due = [
