@@ -186,10 +186,7 @@ async def rephrase(query: str, found: Found, model: LanguageModel | None) -> lis
     """Other queries for the same question: the model's, and the question's own words without those
     that say little.
     """
-    terms = frozenset(query_terms(query))
-    keywords = " ".join(
-        dict.fromkeys(word for word in query.split() if not terms.isdisjoint(analyze(word)))
-    )
+    keywords = await asyncio.to_thread(_keywords, query)
     others = [keywords] if keywords and keywords != query else []
     if model is None:
         return others
@@ -212,6 +209,13 @@ async def rephrase(query: str, found: Found, model: LanguageModel | None) -> lis
     return [text.strip()[: len(query) + 200] for text in written.parsed.queries if text.strip()][
         :REPHRASINGS_MAX
     ] or others
+
+
+def _keywords(query: str) -> str:
+    terms = frozenset(query_terms(query))
+    return " ".join(
+        dict.fromkeys(word for word in query.split() if not terms.isdisjoint(analyze(word)))
+    )
 
 
 def merged(rounds: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -12,11 +12,15 @@ from runtime.api.operation import Call
 from storage.indexes import AllOf
 
 FILTERS_AT = ("body", "filters")
+QUERY_CHARS_LIGHT = 1_000  # a text of so many is read in some milliseconds, whatever it is of
 
 
 def is_heavy(call: Call) -> bool:
-    """Whether a search may read many rows before it ranks any: by a wide filter, or in the past."""
-    return call.body.as_of is not None or is_wide(call.body.filters)
+    """Whether a search may have much to do before it ranks any: by a wide filter, in the past, or
+    for a long text.
+    """
+    body = call.body
+    return body.as_of is not None or is_wide(body.filters) or len(body.query) > QUERY_CHARS_LIGHT
 
 
 def universe(ctx: ReadContext, body: Any) -> BitMap:

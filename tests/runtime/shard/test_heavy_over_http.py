@@ -24,6 +24,7 @@ REQUESTS = {
     "a wide search": ("POST", "/v1/search", {"query": "note", "filters": WIDE}),
     "a wide advanced search": ("POST", "/v1/search/advanced", {"query": "note", "filters": WIDE}),
     "a wide context": ("POST", "/v1/context", {"query": "note", "filters": WIDE}),
+    "a search for a long text": ("POST", "/v1/search", {"query": "note " * 300}),
     "a search in the past": ("POST", "/v1/search", {"query": "note", "as_of": "2026-01-01"}),
     "values": ("POST", "/v1/memories/values", {"field": "metadata.room"}),
     "scopes": ("GET", "/v1/memories/scopes", None),
