@@ -102,7 +102,9 @@ class Room(View):
     entities: int = Field(description="Entities; -1 is unlimited.")
     collections: int = Field(description="Collections; -1 is unlimited.")
     profiles: int = Field(description="Profiles of end users; -1 is unlimited.")
-    file_bytes: int = Field(description="Bytes of the documents' files; -1 is unlimited.")
+    file_bytes: int = Field(
+        description="Bytes of the documents' files and of their texts; -1 is unlimited."
+    )
     text_bytes: int = Field(
         description="Bytes of the memories' texts and of their earlier versions; -1 is unlimited."
     )
@@ -119,7 +121,11 @@ class Stored(View):
             "while there are memories of its user."
         )
     )
-    file_bytes: int = Field(description="Bytes of the documents' files, each content once.")
+    file_bytes: int = Field(
+        description=(
+            "Bytes of the documents' files, each content once, and of the texts read out of them."
+        )
+    )
     text_bytes: int = Field(
         description=(
             "Bytes of the memories' texts, tags and metadata, and of their earlier versions, until "

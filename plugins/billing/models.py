@@ -62,7 +62,7 @@ class Tier(View):
     price_cents: int | None = Field(description="Its price in cents a month; null: by agreement.")
     credits: int = Field(description="Credits a month; -1 is unlimited.")
     requests_per_minute: int = Field(description="Requests a minute; 0 is unlimited.")
-    file_bytes: int = Field(description="Bytes of stored files; -1 is unlimited.")
+    file_bytes: int = Field(description="Bytes of files and of their texts; -1 is unlimited.")
     text_bytes: int = Field(description="Bytes of memories' texts, as kept; -1 is unlimited.")
     memories: int = Field(description="Memories that may be kept; -1 is unlimited.")
     documents: int = Field(description="Documents that may be kept; -1 is unlimited.")

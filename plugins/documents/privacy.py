@@ -28,6 +28,7 @@ from plugins.documents.store import (
     put,
     stored_bytes,
     text_of,
+    true_bytes,
 )
 from runtime.api import metering
 from runtime.api.checks import Counter, Derived, Finding, IndexEntries, Pursued, last_ordinal
@@ -72,8 +73,8 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
 
 
 def figures(ctx: ReadContext) -> dict[str, int]:
-    """Documents, the bytes of their files as the tier has room for them, and the same among all
-    bytes; estimated where there are very many.
+    """Documents, the bytes of their files and texts as the tier has room for them, and the files'
+    among all bytes; estimated where there are very many.
     """
     _, documents = member_totals(ctx)
     files = ctx[DOCUMENT_BLOBS]
@@ -98,12 +99,12 @@ def _unfinished(ctx: ReadContext) -> Iterator[tuple[int, str]]:
 
 
 def _bytes(ctx: ReadContext) -> Iterator[Finding]:
-    """The sum of the files' bytes, where it is kept."""
-    true = sum(blob.size for _, blob in ctx[DOCUMENT_BLOBS].scan())
+    """The sum of the files' and texts' bytes, where it is kept."""
+    true = true_bytes(ctx)
     if stored_bytes(ctx) != true:
         yield Finding(
             DOCUMENT_BYTES.name,
-            f"the files have {true} bytes, not {stored_bytes(ctx)}",
+            f"the files and texts have {true} bytes, not {stored_bytes(ctx)}",
             lambda ctx: ctx[DOCUMENT_BYTES].put((), true.to_bytes(8, "big")),
         )
 

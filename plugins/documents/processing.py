@@ -76,7 +76,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again, GiveUp
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.errors import NotInstalled, PermissionDenied
+from runtime.errors import NotInstalled, PayloadTooLarge, PermissionDenied
 from runtime.inference import ExtractionRefused, ExtractionUnavailable, Models
 from runtime.installation import blob_store
 
@@ -322,7 +322,9 @@ def _pieces(speech: Sequence[Sequence[float]]) -> list[list[float]]:
     return pieces
 
 
-def _parsed(ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]) -> Again | dict[str, Any]:
+def _parsed(
+    ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]
+) -> Again | GiveUp | dict[str, Any]:
     read: Read = ctx.prepared
     extraction = read.extraction
     row = put(
@@ -429,7 +431,9 @@ async def _join(step: Step, payload: Payload, models: Models) -> Read:
     return await _cut(extraction)
 
 
-def _joined(ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]) -> Again | dict[str, Any]:
+def _joined(
+    ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]
+) -> Again | GiveUp | dict[str, Any]:
     read: Read = ctx.prepared
     if not read.extraction.text:
         return _done(ctx, put(ctx, row, kind="no_speech_detected"))
@@ -439,8 +443,11 @@ def _joined(ctx: WriteContext, row: DocumentRow, payload: dict[str, Any]) -> Aga
 # --- indexing -------------------------------------------------------------------------------------
 
 
-def _to_index(ctx: WriteContext, row: DocumentRow, payload: Payload, read: Read) -> Again:
-    put_text(ctx, row, read.extraction.text, read.chunks)
+def _to_index(ctx: WriteContext, row: DocumentRow, payload: Payload, read: Read) -> Again | GiveUp:
+    try:
+        put_text(ctx, row, read.extraction.text, read.chunks)
+    except PayloadTooLarge as refused:
+        return fail(ctx, row, "quota_exceeded", refused.message)
     put(ctx, row, chunk_count=len(read.chunks), indexed=0)
     return Again({"ordinal": row.ordinal, "phase": "index"}, progress=0.7)
 

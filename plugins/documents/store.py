@@ -10,23 +10,26 @@ Invariants
   them; the file follows by a job. A document in `document_files_gone` has failed and needs none;
 - in one collection there is at most one document of the same content: `document_digests` names it;
 - a document is readable when its row is there and its collection's number is not dropped;
-- a chunk has a memory exactly when its index is below the row's `indexed`.
+- a chunk has a memory exactly when its index is below the row's `indexed`;
+- `document_bytes` is the sum of the files in `document_blobs` and of `document_text_bytes`.
 
     documents         (ordinal,)                    -> DocumentRow
     document_ids      (document id,)                -> ordinal, 4 bytes big endian
     document_digests  (collection number, content)  -> ordinal, 4 bytes big endian
     document_blobs    (content,)                    -> BlobRow
     document_text     (ordinal, piece)              -> TextRow
+    document_text_bytes  (ordinal,)                 -> of its text, 8 bytes big endian
     document_chunks   (ordinal, index)              -> ChunkRow
     document_cues     (ordinal, number)             -> CueRow
-    document_bytes    ()                            -> of all files together, 8 bytes big endian
+    document_bytes    ()                            -> of files and texts, 8 bytes big endian
     document_sweep    ()                            -> Unix milliseconds, 8 bytes big endian
     document_files_gone  (ordinal,)                 -> Unix milliseconds, 8 bytes big endian
     document_fields   bitmaps of ordinals: live, collection, status, digest
 
 `content` is the keyed digest of the file's SHA-256; a piece has TEXT_PIECE_CHARS characters of the
-extracted text; `document_cues` has what a model has read so far and is empty once all of it is
-read; `document_sweep` says when files that nobody needs were last looked for.
+extracted text, which `document_text_bytes` measures in UTF-8 (a document that was read before there
+was this table has no row); `document_cues` has what a model has read so far and is empty once all
+of it is read; `document_sweep` says when files that nobody needs were last looked for.
 """
 
 from __future__ import annotations
@@ -171,10 +174,16 @@ DOCUMENT_BLOBS: Table[BlobRow] = Table(
     "document_blobs", key=("content",), row=BlobRow, doc="files, and how many documents need them"
 )
 DOCUMENT_BYTES: Table[bytes] = Table(
-    "document_bytes", key=(), row=bytes, doc="bytes of all files together, 8 bytes big endian"
+    "document_bytes", key=(), row=bytes, doc="bytes of all files and texts, 8 bytes big endian"
 )
 DOCUMENT_TEXT: Table[TextRow] = Table(
     "document_text", key=("ordinal", "piece"), row=TextRow, doc="extracted text in pieces"
+)
+DOCUMENT_TEXT_BYTES: Table[bytes] = Table(
+    "document_text_bytes",
+    key=("ordinal",),
+    row=bytes,
+    doc="bytes of the extracted text of a document, 8 bytes big endian",
 )
 DOCUMENT_CHUNKS: Table[ChunkRow] = Table(
     "document_chunks", key=("ordinal", "index"), row=ChunkRow, doc="chunks of documents"
@@ -200,7 +209,7 @@ DOCUMENT_FIELDS = BitmapIndex(
 
 TABLES: tuple[Table, ...] = (
     DOCUMENTS, DOCUMENT_IDS, DOCUMENT_DIGESTS, DOCUMENT_BLOBS, DOCUMENT_TEXT, DOCUMENT_CHUNKS,
-    DOCUMENT_CUES, DOCUMENT_SWEEP, DOCUMENT_FILES_GONE, DOCUMENT_BYTES,
+    DOCUMENT_CUES, DOCUMENT_SWEEP, DOCUMENT_FILES_GONE, DOCUMENT_BYTES, DOCUMENT_TEXT_BYTES,
 )  # fmt: skip
 PARTS: tuple[Table, ...] = (
     DOCUMENT_TEXT,
@@ -406,8 +415,9 @@ def advance(ctx: WriteContext, row: DocumentRow, **changes: Any) -> DocumentRow:
 
 def put_text(ctx: WriteContext, row: DocumentRow, text: str, chunks: Sequence[Chunk]) -> None:
     """Store the extracted text and the ranges of its chunks, in place of what an earlier attempt
-    stored.
+    stored. Raises PayloadTooLarge, and stores nothing, where the tier has no room for the text.
     """
+    _count_text(ctx, row, len(text.encode()))
     for table in PARTS:
         ctx[table].delete_prefix(row.ordinal)
     for piece, start in enumerate(range(0, len(text), TEXT_PIECE_CHARS)):
@@ -419,6 +429,20 @@ def put_text(ctx: WriteContext, row: DocumentRow, text: str, chunks: Sequence[Ch
             chunk.start, chunk.end, chunk.page, chunk.heading, chunk.begins, chunk.ends
         )
         ctx[DOCUMENT_CHUNKS].put((row.ordinal, index), stored)
+
+
+def _count_text(ctx: WriteContext, row: DocumentRow, size: int) -> None:
+    """Have the document's text count so many bytes of what the tier has room for."""
+    before = int.from_bytes(ctx[DOCUMENT_TEXT_BYTES].get(row.ordinal) or b"", "big")
+    if size == before:
+        return
+    if size > before:
+        _check_room(ctx, size - before, "its text")
+    _count_bytes(ctx, size - before)
+    if size:
+        ctx[DOCUMENT_TEXT_BYTES].put((row.ordinal,), size.to_bytes(8, "big"))
+    else:
+        ctx[DOCUMENT_TEXT_BYTES].delete(row.ordinal)
 
 
 def hide_memories(ctx: WriteContext, row: DocumentRow) -> None:
@@ -444,6 +468,7 @@ def remove(ctx: WriteContext, row: DocumentRow) -> None:
     ctx[DOCUMENT_IDS].delete(row.id)
     ctx[DOCUMENT_DIGESTS].delete(row.number, content_key(ctx, row.sha256))
     metering.release(ctx, row.charge)
+    _count_text(ctx, row, 0)
     _sweep(ctx, row.ordinal, _leave_file(ctx, row))
     gone = {**changed(msgspec.structs.replace(row, version=row.version + 1)), "status": "deleted"}
     ctx.emit(DOCUMENT_DELETED, gone, row.id)
@@ -472,7 +497,8 @@ def _need_file(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
     content = content_key(ctx, row.sha256)
     kept = ctx[DOCUMENT_BLOBS].get(content)
     if kept is None:
-        _make_room(ctx, blob.size)
+        _check_room(ctx, blob.size, "this file")
+        _count_bytes(ctx, blob.size)
     stored = BlobRow(blob.name, blob.key, blob.size, 0) if kept is None else kept
     ctx[DOCUMENT_BLOBS].put(
         (content,), msgspec.structs.replace(stored, documents=stored.documents + 1)
@@ -481,28 +507,34 @@ def _need_file(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
 
 
 def stored_bytes(ctx: ReadContext) -> int:
-    """Bytes of all files together; of an account whose files were not counted yet, added up."""
+    """Bytes of all files and texts together; of an account whose files were not counted yet, added
+    up.
+    """
     counted = ctx[DOCUMENT_BYTES].get()
-    if counted is None:
-        return sum(blob.size for _, blob in ctx[DOCUMENT_BLOBS].scan())
-    return int.from_bytes(counted, "big")
+    return true_bytes(ctx) if counted is None else int.from_bytes(counted, "big")
+
+
+def true_bytes(ctx: ReadContext) -> int:
+    """The same, from the rows that tell."""
+    texts = (int.from_bytes(size, "big") for _, size in ctx[DOCUMENT_TEXT_BYTES].scan())
+    return sum(blob.size for _, blob in ctx[DOCUMENT_BLOBS].scan()) + sum(texts)
 
 
 def _count_bytes(ctx: WriteContext, more: int) -> None:
-    """Keep the sum; before the row of the file changes, which may be added up for it."""
+    """Keep the sum; before the rows that may be added up for it change."""
     ctx[DOCUMENT_BYTES].put((), (stored_bytes(ctx) + more).to_bytes(8, "big"))
 
 
-def _make_room(ctx: WriteContext, size: int) -> None:
-    """Count one more file in, where the tier has room for it. Raises PayloadTooLarge."""
+def _check_room(ctx: WriteContext, size: int, what: str) -> None:
+    """Raises PayloadTooLarge where the tier has no room for so many more bytes. what: they are."""
     tier = ctx.settings.tiers.terms(ctx.principal.tier)
     if 0 <= tier["file_bytes"] < stored_bytes(ctx) + size:
         raise PayloadTooLarge(
-            f"The tier {tier['display_name']} keeps {tier['file_bytes']:,} bytes of files, and "
-            "this one is too large for what is left of them. Delete documents, or upgrade.",
+            f"The tier {tier['display_name']} keeps {tier['file_bytes']:,} bytes of files and of "
+            f"what is read out of them, and {what} is too large for what is left. Delete "
+            "documents, or upgrade.",
             code="document_too_large",
         )
-    _count_bytes(ctx, size)
 
 
 def _leave_file(ctx: WriteContext, row: DocumentRow) -> list[str]:

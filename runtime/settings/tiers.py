@@ -75,7 +75,8 @@ def _tier_settings() -> dict[str, Any]:
         "file_bytes": (
             int,
             -1,
-            "Bytes that the files of an account of the tier {name} may have; -1 is unlimited.",
+            "Bytes that the files of an account of the tier {name}, and the texts read out of "
+            "them, may have; -1 is unlimited.",
         ),
     }
     for kind, what in RECORDS.items():

@@ -44,6 +44,7 @@ OPEN_ROWS = {
     "document_digests": "ordinals by keyed digests",
     "document_sweep": "a time",
     "document_bytes": "a number",
+    "document_text_bytes": "numbers by ordinals",
     "document_files_gone": "times by ordinals",
     "document_fields.bitmaps": "ordinals",
     "webhook_ids": "ordinals by id",

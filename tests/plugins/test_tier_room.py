@@ -84,7 +84,7 @@ def test_documents_have_the_room_of_the_tier(tmp_path: Path) -> None:
         )
         shown = stored(service, ada.token)
         assert (shown["documents"], shown["limits"]["documents"]) == (1, 1)
-        assert shown["file_bytes"] == len(b"The first.")
+        assert shown["file_bytes"] == 2 * len(b"The first."), "the file and its text"
         ada("DELETE", f"/v1/documents/{first['id']}")
         assert ada.processed("second.txt", b"The second.")["status"] == "completed"
 
@@ -101,6 +101,33 @@ def test_a_document_whose_memories_have_no_room_says_so(
         assert (failed["status"], failed["error"]["reason"]) == ("failed", "quota_exceeded")
         assert "upgrade" in failed["error"]["message"]
         assert stored(service, ada.token)["memories"] == 1
+
+
+def test_what_is_read_out_of_documents_has_the_room_of_the_tier(tmp_path: Path) -> None:
+    """Beside their files; it is freed by deleting documents, and not by deleting their memories."""
+    said = b"The pier was built of oak. " * 20
+    room = 15 * len(said) // 2
+    with in_process(tmp_path, tiers__enterprise_file_bytes=room) as service:
+        ada, bob = (
+            DocumentHarness(service, service.register(f"{name}@example.com"), None)
+            for name in ("ada", "bob")
+        )
+        made: list[dict[str, Any]] = []
+        while not made or made[-1]["status"] == "completed":
+            made.append(ada.processed(f"{len(made)}.txt", b"%d " % len(made) + said))
+            for memory in service.request("GET", "/v1/memories", who=ada.token).json()["items"]:
+                ada("DELETE", f"/v1/memories/{memory['id']}")
+        assert len(made) == 4, "three have room for their files and texts, the fourth for its file"
+        assert made[-1]["error"]["reason"] == "quota_exceeded"
+        assert "upgrade" in made[-1]["error"]["message"]
+        assert room - len(said) < stored(service, ada.token)["file_bytes"] <= room
+        refused = service.upload("further.txt", b"further " + said, who=ada.token)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "document_too_large")
+        assert bob.processed("of Bob.txt", said)["status"] == "completed"
+        for document in made:
+            ada("DELETE", f"/v1/documents/{document['id']}")
+        assert stored(service, ada.token)["file_bytes"] == 0
+        assert ada.processed("again.txt", said)["status"] == "completed"
 
 
 @pytest.mark.parametrize("asked", [1, 2])

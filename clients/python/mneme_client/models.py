@@ -2307,7 +2307,7 @@ class Room(TypedDict):
     profiles: int
     """Profiles of end users; -1 is unlimited."""
     file_bytes: int
-    """Bytes of the documents' files; -1 is unlimited."""
+    """Bytes of the documents' files and of their texts; -1 is unlimited."""
     text_bytes: int
     """Bytes of the memories' texts and of their earlier versions; -1 is unlimited."""
 
@@ -2576,7 +2576,7 @@ class Stored(TypedDict):
     while there are memories of its user.
     """
     file_bytes: int
-    """Bytes of the documents' files, each content once."""
+    """Bytes of the documents' files, each content once, and of the texts read out of them."""
     text_bytes: int
     """Bytes of the memories' texts, tags and metadata, and of their earlier versions, until
     what was deleted is removed.
@@ -2688,7 +2688,7 @@ class Tier(TypedDict):
     requests_per_minute: int
     """Requests a minute; 0 is unlimited."""
     file_bytes: int
-    """Bytes of stored files; -1 is unlimited."""
+    """Bytes of files and of their texts; -1 is unlimited."""
     text_bytes: int
     """Bytes of memories' texts, as kept; -1 is unlimited."""
     memories: int

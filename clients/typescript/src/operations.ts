@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 781d4483e8804f966a14eb08616a03f00b968f43573874a8fe49da4aa625e722
+// SHA-256 of the document: 605213ed7fae17a73d0645234c835c0dadd382ef7db6c11563cbab28702b1c6e
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

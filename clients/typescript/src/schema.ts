@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 781d4483e8804f966a14eb08616a03f00b968f43573874a8fe49da4aa625e722
+// SHA-256 of the document: 605213ed7fae17a73d0645234c835c0dadd382ef7db6c11563cbab28702b1c6e
 
 export interface paths {
     "/docs": {
@@ -6183,7 +6183,7 @@ export interface components {
             collections: number;
             /** @description Profiles of end users; -1 is unlimited. */
             profiles: number;
-            /** @description Bytes of the documents' files; -1 is unlimited. */
+            /** @description Bytes of the documents' files and of their texts; -1 is unlimited. */
             file_bytes: number;
             /** @description Bytes of the memories' texts and of their earlier versions; -1 is unlimited. */
             text_bytes: number;
@@ -6516,7 +6516,7 @@ export interface components {
             collections: number;
             /** @description Profiles of end users, those that were derived included; one that was deleted counts while there are memories of its user. */
             profiles: number;
-            /** @description Bytes of the documents' files, each content once. */
+            /** @description Bytes of the documents' files, each content once, and of the texts read out of them. */
             file_bytes: number;
             /** @description Bytes of the memories' texts, tags and metadata, and of their earlier versions, until what was deleted is removed. */
             text_bytes: number;
@@ -6619,7 +6619,7 @@ export interface components {
             credits: number;
             /** @description Requests a minute; 0 is unlimited. */
             requests_per_minute: number;
-            /** @description Bytes of stored files; -1 is unlimited. */
+            /** @description Bytes of files and of their texts; -1 is unlimited. */
             file_bytes: number;
             /** @description Bytes of memories' texts, as kept; -1 is unlimited. */
             text_bytes: number;

@@ -21,6 +21,7 @@ from plugins.documents.store import (
     DOCUMENT_FIELDS,
     DOCUMENT_IDS,
     DOCUMENT_SWEEP,
+    DOCUMENT_TEXT_BYTES,
     DOCUMENTS,
 )
 from runtime.api import tenants
@@ -406,20 +407,22 @@ def test_the_file_of_a_failed_document_stays_for_a_while(tmp_path: Path) -> None
 
 
 def test_the_files_of_an_account_have_the_room_of_its_tier(tmp_path: Path) -> None:
-    with in_process(tmp_path, tiers__enterprise_file_bytes=10) as service:
+    with in_process(tmp_path, tiers__enterprise_file_bytes=40) as service:
         ada = DocumentHarness(service, service.register("ada@example.com"), None)
-        first = ada.processed("first.txt", b"abcdef")
+        shared, large = b"abcdefghijkl", b"mnopqrstuvwxyzabcd"
+        first = ada.processed("first.txt", shared)
         assert first["status"] == "completed"
-        refused = service.upload("second.txt", b"ghijk", who=ada.token)
+        refused = service.upload("second.txt", large, who=ada.token)
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "document_too_large")
-        assert "10 bytes" in refused.json()["error"]["message"]
+        assert "40 bytes" in refused.json()["error"]["message"]
         elsewhere = ada.collection("elsewhere")
-        twin = ada.processed("twin.txt", b"abcdef", collection_id=elsewhere)
-        assert ada.processed("small.txt", b"ghij")["status"] == "completed"
+        # One file for both; what is read out of it is kept for each.
+        twin = ada.processed("twin.txt", shared, collection_id=elsewhere)
+        assert ada.processed("small.txt", b"gh")["status"] == "completed"
         for document in (first, twin):
-            assert service.upload("second.txt", b"ghijk", who=ada.token).status_code == 413
+            assert service.upload("second.txt", large, who=ada.token).status_code == 413
             ada("DELETE", f"/v1/documents/{document['id']}")
-        assert ada.processed("second.txt", b"ghijk")["status"] == "completed"
+        assert ada.processed("second.txt", large)["status"] == "completed"
         ada.idle()
         assert len(ada.files()) == 2
 
@@ -566,6 +569,7 @@ def test_what_must_agree_is_found_and_mended(reader: DocumentHarness) -> None:
         ctx[DOCUMENT_DIGESTS].delete_prefix()
         ctx.index(DOCUMENT_FIELDS).remove(ordinal, "live", 1)
         ctx[DOCUMENTS].put((ordinal,), msgspec.structs.replace(row, status="processing"))
+        ctx[DOCUMENT_TEXT_BYTES].delete_prefix()
         for finding in findings():
             finding.repair(ctx)
         for finding in findings():  # an index made again shows what waits for a job
