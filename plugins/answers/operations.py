@@ -256,7 +256,7 @@ async def reason(call: Call, steps: Steps, models: Models) -> dict[str, Any]:
         except CompletionFailed:
             found.degraded.append("language_model_failed")
     if answer is None:
-        answer = extract(call, found)
+        answer = await asyncio.to_thread(extract, call, found)
     return reply(call, found, answer, model)
 
 

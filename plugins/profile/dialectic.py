@@ -15,6 +15,7 @@ invents more.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -179,7 +180,7 @@ async def converse(call: Call, steps: Steps, models: Models) -> Reply:
         except CompletionFailed:
             degraded = True
     if said is None:
-        said = recite(body.user_message, found, profile)
+        said = await asyncio.to_thread(recite, body.user_message, found, profile)
     dialogue.hypotheses = weighed(dialogue.hypotheses, said["guesses"])
     dialogue.turns.append(
         Turn(body.user_message[:DIALOGUE_TURN_CHARS_MAX], said["message"][:DIALOGUE_TURN_CHARS_MAX])
