@@ -51,15 +51,20 @@ class Scrape:
                 self.values[sample.name] += sample.value
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(
+    scope="module",
+    params=["local", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.long])],
+)
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     directory = tmp_path_factory.mktemp("watched")
     options = {
         "webhooks.allow_private_networks": True,
         "log.format": "json",
         "object_store.url": (directory / "objects").as_uri(),
     }
-    service = Served(directory / "data", settings=options)
+    service = Served(directory / "data", request.param, settings=options)
     try:
         yield service
     finally:

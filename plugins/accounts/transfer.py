@@ -29,8 +29,8 @@ when; anything else is taken in and marked (`Origin`). What the shard is told of
 flow alone, as a model that no request is read as.
 
 Records of kinds nobody takes in are counted as skipped: the account itself, API keys and webhooks,
-whose secrets nobody has, deliveries, usage, bills, and profiles, which are read again from the
-memories.
+whose secrets nobody has, deliveries, usage, bills, documents, whose files are no part of an export,
+and profiles, which are read again from the memories, as is what memories say in the graph.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from runtime.timestamps import iso
 FORMAT = 1
 MANIFEST, ERROR = "manifest", "error"
 NDJSON = "application/x-ndjson"
-PRICED = "memory"  # each is embedded, as one that is written
+PRICED = ("memory", "entity", "relationship")  # cost what they cost where they are written
 
 
 class Record(View):
@@ -321,8 +321,13 @@ async def import_account(call: Call, steps: Any, models: Models | None) -> dict[
 
 
 def price(body: Import | ImportPart) -> int:
-    """What taking in these records may cost: a credit for each memory."""
-    return sum(entry.kind == PRICED for entry in body.records)
+    """What taking in these records may cost: a credit for each memory, and for each entity and
+    relationship that somebody entered.
+    """
+    return sum(
+        entry.kind == "memory" or (entry.kind in PRICED and entry.record.get("asked_for") is True)
+        for entry in body.records
+    )
 
 
 def settle_import(ctx: WriteContext, body: Import) -> None:
@@ -368,11 +373,16 @@ def import_part(ctx: WriteContext, body: ImportPart) -> dict[str, Any]:
         if kind not in restore:
             summary["skipped"][kind] = summary["skipped"].get(kind, 0) + len(entries)
             continue
-        records = [_read(restore[kind].model, place, entry.record) for place, entry in entries]
-        created = restore[kind].function(ctx, records, origin)
-        for outcome, count in (("created", created), ("known", len(records) - created)):
+        how = restore[kind]
+        records = [_read(how.model, place, entry.record) for place, entry in entries]
+        taken = [each for each in records if how.takes is None or how.takes(ctx, each)]
+        created = how.function(ctx, taken, origin)
+        counts = {"created": created, "known": len(taken) - created}
+        if left := len(records) - len(taken):
+            counts["skipped"] = left
+        for outcome, count in counts.items():
             summary[outcome][kind] = summary[outcome].get(kind, 0) + count
-    ctx.credits = summary["created"].get(PRICED, 0)
+    ctx.credits = sum(summary["created"].get(kind, 0) for kind in PRICED)
     return {**summary, "verified": is_known}
 
 

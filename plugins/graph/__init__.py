@@ -30,7 +30,9 @@ from plugins.collections import COLLECTION_CLEANUP
 from plugins.graph import operations, privacy, queries, reading, search, unread
 from plugins.graph.forgetting import forget_memory
 from plugins.graph.mentions import Mentioned, mentioned_by
+from plugins.graph.models import GRAPH_WRITE
 from plugins.graph.noting import note_stored
+from plugins.graph.restoring import RESTORE
 from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
 from plugins.graph.store import (
     Claim,
@@ -99,7 +101,7 @@ plugin = Plugin(
     },
     retrievers=(search.RETRIEVER,),
     features={
-        "graph_write": Feature("Writing to the knowledge graph", tier="pro"),
+        "graph_write": GRAPH_WRITE,
         "graph_query": Feature(
             "Deep queries and contradictions of the knowledge graph", tier="starter"
         ),
@@ -108,4 +110,5 @@ plugin = Plugin(
     checks=(unread.CHECK,),
     erase=privacy.erase,
     export=privacy.export,
+    restore=RESTORE,
 )

@@ -13,6 +13,7 @@ from plugins.graph import limits
 from plugins.memories import Metadata
 from runtime.api.operation import Body, Query, View, not_blank
 from runtime.api.pagination import PageQuery
+from runtime.api.tiers import Feature
 from runtime.errors import ValidationFailed
 from runtime.limits import ID_CHARS_MAX, NAME_CHARS_MAX
 from runtime.timestamps import Timestamp
@@ -41,6 +42,8 @@ Depth = Annotated[
         ge=1, le=limits.GRAPH_DEPTH_MAX, strict=True, description="How many hops from the entity."
     ),
 ]
+
+GRAPH_WRITE = Feature("Writing to the knowledge graph", tier="pro")
 
 # --- requests -------------------------------------------------------------------------------------
 

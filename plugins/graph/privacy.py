@@ -29,7 +29,7 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 def export(ctx: ReadContext) -> Iterator[Exported]:
     """("entity", record), ("relationship", record) and ("mention", record) for all that can be
-    seen. An import takes in none of them: they are made again from the memories it brings.
+    seen. An import takes in what was asked for; the rest is read again from the memories it brings.
     """
     return sections(ctx, _entities, _relationships, _mentions)
 
@@ -38,7 +38,7 @@ def _entities(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[s
     sight = Sight.of(ctx)
     for key, row in ctx[ENTITIES].scan(after=after):
         if sight.sees(row):
-            yield "entity", entity_view(row), key
+            yield "entity", {**entity_view(row), "asked_for": row.asked_for}, key
 
 
 def _relationships(
@@ -52,6 +52,7 @@ def _relationships(
                 {
                     **relationship_view(row, ends_of(ctx, [row])),
                     "ends": [msgspec.to_builtins(end) for end in row.ends],
+                    "asked_for": row.asked_for,
                 },
                 key,
             )

@@ -174,6 +174,7 @@ def ensure_entity(
     collection: Any = None,
     memory: MemoryRow | None = None,
     is_given: bool = False,
+    entity_id: str = "",
 ) -> tuple[EntityRow, bool]:
     """The entity of this name (or alias) and type, made when there is none; -> (row, whether it is
     new).
@@ -181,8 +182,8 @@ def ensure_entity(
     Without a type any entity of the name will do, and one whose type is unknown, or was read, takes
     the type it is given. `memory` is where the name was mentioned; without one the API asks for it,
     and PermissionDenied is raised where the tier has no room for one more that was asked for: what
-    memories mention takes none. is_given: the API says
-    that the memory mentions it.
+    memories mention takes none. is_given: the API says that the memory mentions it. entity_id: what
+    a new one is called, where it came from elsewhere.
     """
     rows = named(ctx, name)
     row = next((r for r in rows if kind is None or r.type == kind), None)
@@ -192,7 +193,7 @@ def ensure_entity(
     if row is None:
         if memory is None:
             _check_room(ctx)
-        row = new_entity(ctx, name, kind or UNKNOWN_TYPE, at, collection=collection)
+        row = new_entity(ctx, name, kind or UNKNOWN_TYPE, at, collection, entity_id)
         is_new = True
     else:
         is_new = False
@@ -231,11 +232,11 @@ def _check_room(ctx: WriteContext) -> None:
 
 
 def new_entity(
-    ctx: WriteContext, name: str, kind: str, at: int, *, collection: Any = None
+    ctx: WriteContext, name: str, kind: str, at: int, collection: Any = None, entity_id: str = ""
 ) -> EntityRow:
     """An entity that nobody mentions yet; the caller stores its row."""
     row = EntityRow(
-        id=ctx.new_id("ent"),
+        id=entity_id or ctx.new_id("ent"),
         ordinal=ctx.next_ordinal("graph_entities"),
         name=name,
         normalized=normalized(name),
@@ -338,7 +339,9 @@ def delete_entity(ctx: WriteContext, row: EntityRow) -> None:
 
 @dataclass(slots=True)
 class Claim:
-    """A relationship to be: between two entities that exist. Instants in Unix milliseconds."""
+    """A relationship to be: between two entities that exist. Instants in Unix milliseconds. id: its
+    own, where it had one elsewhere.
+    """
 
     source: EntityRow
     type: str
@@ -349,6 +352,7 @@ class Claim:
     confidence: float = 1.0
     functional: bool | None = None
     attributes: Mapping[str, Any] | None = None
+    id: str | None = None
 
 
 def assert_claim(
@@ -370,7 +374,7 @@ def assert_claim(
     recorded_at = ctx.now if claim.recorded_at is None else claim.recorded_at
     if before is None:
         row = RelationshipRow(
-            id=ctx.new_id("rel"),
+            id=claim.id or ctx.new_id("rel"),
             ordinal=ctx.next_ordinal("graph_relationships"),
             source=claim.source.ordinal,
             type=claim.type,

@@ -164,10 +164,12 @@ class Restore:
 
     model     what a record must be; fields it does not have are ignored
     function  (ctx: WriteContext, records, origin: Origin) -> how many were new
+    takes     (ctx, record) -> whether it is taken in, and not counted as skipped; else all are
     """
 
     model: type[BaseModel]
     function: Callable[[WriteContext, list[Any], Origin], int]
+    takes: Callable[[WriteContext, Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +209,7 @@ class Plugin:
                     added to those of the others (runtime/api/figures.py)
     swept           its large tables that `erase` need not read: they are swept before it, in steps
     restore         kind of exported record -> how such records are taken in
-    checks          what must agree among its rows, indexes, counters and jobs
-                    (runtime/api/checks.py), for verification
+    checks          what must agree among its rows, indexes, counters, jobs (runtime/api/checks.py)
     migrations      (table, from_version) -> function(row) -> row
     private_networks (settings) -> whether what it sends may reach private networks
     outbound_proxy  (settings) -> URL of the proxy that all of it goes through; one plugin at most
@@ -220,8 +221,7 @@ class Plugin:
     extras          packages that only some of what it does needs and that may not be installed
                     (runtime/extras.py), those of its operations among them; `mneme doctor` names
                     what is missing
-    offer           (settings) -> what new accounts get and where customers find other tiers; at
-                    most one plugin says it
+    offer           (settings) -> what new accounts get, and where other tiers are; of one plugin
     id_prefixes     what its ids begin with, three small letters each, which no other plugin's do
     models          name -> (settings) -> a model, which is loaded once in each process that has
                     shards and is given to their steps `prepare`: `models.of(name)`

@@ -67,13 +67,18 @@ def check_room(settings: Settings, tier: str, kind: str, kept: int, more: int = 
         )
 
 
+def has_feature(settings: Settings, tier: str, feature: Feature) -> bool:
+    """Whether the tier has the feature, or features are not asked for here."""
+    return not settings.limits.features or _RANK[tier] >= _RANK[feature.tier]
+
+
 def require_feature(
     settings: Settings, tier: str, key: str, feature: Feature, offer: Offer = NO_OFFER
 ) -> None:
     """Check that the tier has the feature, which operations name by this key. Raises
     FeatureNotAvailable, whose body is flat.
     """
-    if not settings.limits.features or _RANK[tier] >= _RANK[feature.tier]:
+    if has_feature(settings, tier, feature):
         return
     current, required = settings.tiers.terms(tier), settings.tiers.terms(feature.tier)
     raise FeatureNotAvailable(

@@ -49,6 +49,12 @@ ORDINARY: Places = {
     **dict.fromkeys(("embedding", "vector", "embeddings"), None),
 }
 # Of what this service says of a memory, what it says anew of every memory.
+# What is taken of an exported entity and relationship.
+ENTITY = ("name", "type", "aliases", "attributes")
+CLAIM = (
+    *("source", "target", "type", "attributes", "confidence"),
+    *("valid_from", "valid_to", "recorded_at", "functional"),
+)
 MNEME: Places = {
     **{name: name for name in OURS if name != "collection_id"},
     **dict.fromkeys(
@@ -196,13 +202,32 @@ def _is_of_hindsight(value: Mapping[str, Any]) -> bool:
 def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
     for value in values:
         whole: Mapping[str, Any] = {"content": value} if isinstance(value, str) else value
-        if whole.get("kind", "memory") != "memory":
-            ledger.left_out[f"of the kind {whole['kind']}"] += 1
-            continue
         row = whole.get("record", whole)
+        if whole.get("kind", "memory") != "memory":
+            entered = _entered(ledger, whole["kind"], row)
+            if entered is None:
+                ledger.left_out[f"of the kind {whole['kind']}"] += 1
+            yield from _one(entered)
+            continue
         ours = "record" in whole or str(row.get("id", "")).startswith(OUR_ID)
         places = MNEME if ours else ORDINARY
         yield from _one(memory(ledger, row, {**given, **_behind(given, places)}))
+
+
+def _entered(ledger: Ledger, kind: str, row: Mapping[str, Any]) -> Record | None:
+    """What somebody entered into the graph, and has not taken back; the rest of the graph is read
+    again from the memories.
+    """
+    if not row.get("asked_for") or row.get("invalidated_at"):
+        return None
+    taken, path = {"entity": (ENTITY, ENTITY_PATH), "relationship": (CLAIM, RELATIONSHIP_PATH)}[
+        kind
+    ]
+    body = {name: row[name] for name in taken if row.get(name) is not None}
+    if kind == "relationship":
+        body |= {end: row[end]["name"] for end in ("source", "target")}
+    ledger.places[kind, kind] += 1
+    return Record(path, body)
 
 
 def rows(

@@ -18,7 +18,7 @@ from runtime.cli.client import CallFailed, Client
 from runtime.cli.export_memories import FORMATS
 from runtime.cli.export_memories import run as export
 from runtime.cli.import_memories import run, send
-from runtime.cli.moving_in import ImportFailed, Ledger, Record, open_source
+from runtime.cli.moving_in import MEMORY_PATH, ImportFailed, Ledger, Record, open_source
 from tests.support.in_process import InProcess, in_process
 
 FILES: dict[str, tuple[str, list[str]]] = {
@@ -220,6 +220,40 @@ def test_what_is_exported_is_imported_elsewhere(
     assert told(other) == told(service) and len(told(other)) == 120
     assert "'page': {'n': 1, 'of': [1.5, None, 'x']}" in told(other)[0]
     assert "2025-01-01T08:00:00.125Z" in told(other)[0]
+
+
+def test_of_an_accounts_export_memories_and_what_was_entered_into_the_graph_come(
+    tmp_path: Path, service: Through
+) -> None:
+    graph = "/v1/knowledge-graph"
+    service.call("POST", f"{graph}/entities", {"name": "Ada", "type": "person"})
+    job = {"source": "Ada", "type": "works_at", "confidence": 0.0, "functional": False}
+    for target, begins in (("Acme", "2019-01-01"), ("Globex", "2021-01-01")):
+        body = {**job, "target": target, "valid_from": begins, "recorded_at": "2022-02-02"}
+        service.call("POST", f"{graph}/relationships", body)
+    memory = service.call("POST", MEMORY_PATH, {"content": "Ben likes tea."})["id"]
+    read = {"source": "Ben", "type": "likes", "target": "tea", "source_memory_id": memory}
+    service.call("POST", f"{graph}/relationships", read)
+    path = tmp_path / "account.jsonl"
+    path.write_bytes(
+        service.service.request("GET", "/v1/account/export", who=service.token).content
+    )
+    other = Through(service.service, service.service.register("ben@example.com"))
+    said: list[str] = []
+    report = run(other, path, open_source(path), {}, False, io.StringIO(), said.append)
+    assert (report.sent, report.refused) == (6, 0)
+    assert "3 entities, 1 memories, 2 relationships" in said[0]
+    assert "1 of the kind relationship" in said[0]
+
+    def claims(account: Through) -> list[dict[str, Any]]:
+        own = ("id", "source", "target")
+        found = account.call("GET", f"{graph}/timeline/Ada")["items"]
+        return [
+            {"to": each["target"]["name"], **{k: v for k, v in each.items() if k not in own}}
+            for each in found
+        ]
+
+    assert claims(other) == claims(service) and len(claims(other)) == 2
 
 
 def test_with_infer_the_text_is_learned_from(tmp_path: Path, service: Through) -> None:

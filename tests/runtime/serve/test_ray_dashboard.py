@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
+from runtime.cli import main
 from runtime.serve import RunDirectory, free_port
 from tests.support.served import Served, served
 from tests.support.tiny_service import eventually
@@ -69,3 +74,31 @@ def test_a_request_is_counted_in_rays_metrics_and_found_in_its_logs(
         return ray.get("/api/v0/logs/file", params=file).text
 
     assert eventually(lambda: "req_of_this_test" in logged()), logged()
+
+
+def test_what_is_written_for_prometheus_and_grafana_leads_to_both_metrics(
+    watched: tuple[Served, str], tmp_path: Path
+) -> None:
+    service, _ = watched
+    where = ["--data-dir", str(service.data_dir), "--port", service.url.rpartition(":")[2]]
+    assert main(["monitoring", str(tmp_path), *where]) == 0
+    own, ray = yaml.safe_load((tmp_path / "prometheus.yml").read_text())["scrape_configs"]
+    (address,) = own["static_configs"][0]["targets"]
+    assert "mneme_shard_open{" in httpx.get(f"http://{address}/metrics").text
+    (discovery,) = map(Path, ray["file_sd_configs"][0]["files"])
+    assert eventually(discovery.exists)
+    (group,) = json.loads(discovery.read_text())
+
+    def exported() -> str:
+        return "".join(httpx.get(f"http://{each}/metrics").text for each in group["targets"])
+
+    assert eventually(lambda: "ray_mneme_shard_open{" in exported())
+    dashboards = yaml.safe_load(
+        (tmp_path / "grafana/provisioning/dashboards/mneme.yml").read_text()
+    )
+    _, rays = (Path(provider["options"]["path"]) for provider in dashboards["providers"])
+    shown = (rays / "serve_grafana_dashboard.json").read_text()
+    asked = set(
+        re.findall(r"ray_serve_deployment_replica_healthy|ray_serve_num_http_requests", shown)
+    )
+    assert asked and eventually(lambda: all(f"\n{name}" in exported() for name in asked))
