@@ -130,10 +130,10 @@ MUTANTS = (
         _FIRST,
     ),
     Mutant(
-        "no token of an attempt, in a cluster",
-        "runtime/cluster/supervisor.py",
-        "token = os.urandom(8).hex()",
-        'token = "the same"',
+        "no freeze before the last changes, in a cluster",
+        "runtime/shard/slot_moves.py",
+        "            self._gate.freeze(leaving.slots)",
+        "            pass",
         _FIRST,
     ),
     Mutant(
