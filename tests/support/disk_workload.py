@@ -33,6 +33,7 @@ from tests.support.worlds import settings
 
 SECRETS = Secrets(bytes(range(32)), bytes(range(32, 64)), "mem_op_" + "0" * 64)
 WRITES, TEXT_CHARS = 12, 3_000
+MAP_BYTES = 1 << 28
 PLUGINS = tuple(
     plugin for plugin in serve_app.PLUGINS if plugin.name in ("accounts", "collections", "memories")
 )
@@ -46,7 +47,9 @@ def opened(root: Path, *, ships: bool) -> ShardHarness:
         "object_store__ship_interval_ms": 5,
         "durability__mode": "replicated",
     }
-    given = settings(data_dir=str(root / DATA), **(shipping if ships else {}))
+    # A shard that failed keeps its map, and so many of them stay in one process.
+    sized = {"storage__map_bytes_max": MAP_BYTES}
+    given = settings(data_dir=str(root / DATA), **sized, **(shipping if ships else {}))
     directory = shard_directory(given.data_dir, 0)
     return ShardHarness(directory, PLUGINS, Models(WordEmbedder()), given, SECRETS)
 
