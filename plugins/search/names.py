@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -27,7 +26,6 @@ from storage.indexes import among, ordinals_of
 from storage.text import STOP_WORDS, QueryText, query_terms, read_query, word_set
 
 NAMES_IN_QUERY_MAX = 16
-NAMES_READ_MAX = 4_096  # kept with their terms: the same few are asked about again and again
 OTHER_TERMS_MIN = 2
 NAME_COMMON_MIN = 10  # memories a name must be in before it says too little to be embedded
 SPEAKERS_LOOKED_FOR_MAX = 1_000  # memories of a search that tell whether its speakers are known
@@ -82,14 +80,9 @@ class Named:
         """Those of the query's terms that look for candidates: names find too many, so the others
         do where there are enough.
         """
-        named = frozenset(term for word in self.left_out for term in _terms_of_name(word))
+        named = frozenset(term for word in self.left_out for term in query_terms(word))
         others = [term for term in terms if term not in named] if named else terms
         return others if len(others) >= OTHER_TERMS_MIN else terms
-
-
-@lru_cache(NAMES_READ_MAX)
-def _terms_of_name(name: str) -> tuple[str, ...]:
-    return tuple(query_terms(name))
 
 
 def find_names(ctx: ReadContext, body: SearchBody) -> Named:

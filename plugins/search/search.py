@@ -494,7 +494,8 @@ def hydrate(
 
 
 @lru_cache(SPEAKERS_READ_MAX)
-def _terms_of_speaker(name: str | None) -> tuple[str, ...]:
+def _terms_of_speaker(account: bytes, name: str | None) -> tuple[str, ...]:
+    """account: its key, since nobody may tell by the time it takes which names others have."""
     return () if name is None else tuple(analyze(name))
 
 
@@ -508,7 +509,8 @@ def occurrences(
         terms, np.array([row.ordinal for row in rows], np.uint32)
     )
     # A memory is indexed with its speaker's name, which is no part of the content.
-    spoken = {name: _terms_of_speaker(name) for name in {row.speaker for row in rows}}
+    key = ctx.scope.key
+    spoken = {name: _terms_of_speaker(key, name) for name in {row.speaker for row in rows}}
     found: list[dict[str, int] | None] = []
     for row, counts in zip(rows, counted.T.astype(int).tolist(), strict=True):
         of_name = spoken[row.speaker]
