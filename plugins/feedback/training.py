@@ -33,6 +33,7 @@ import numpy as np
 from pydantic import Field
 
 from plugins.feedback.limits import (
+    RANKING_VERSION_MAX,
     RANKING_VERSIONS_SHOWN_MAX,
     TRAINING_QUERIES_MAX,
     TRAINING_ROWS_MAX,
@@ -89,7 +90,10 @@ class Accepted(View):
 
 class Rollback(Body):
     version: int = Field(
-        strict=True, ge=0, description="A promoted version, or 0 for the defaults."
+        strict=True,
+        ge=0,
+        le=RANKING_VERSION_MAX,
+        description="A promoted version, or 0 for the defaults.",
     )
 
 

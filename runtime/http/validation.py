@@ -41,6 +41,7 @@ from runtime.limits import (
 
 LOC_CHARS_MAX = 64
 LEAVES_COMPARED_MAX = 256
+BLANK_BYTES = 1_024  # passed over at once
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 INTEGER_DIGITS_MAX = 20
 _LONG_INTEGER = re.compile(rb"\d{19}")
@@ -140,8 +141,13 @@ class BodyParser:
         self._model = operation.body
         self._lines_field = getattr(operation.body, "lines_field", "")
         if self._lines_field:
-            (line,) = get_args(operation.body.model_fields[self._lines_field].annotation)
+            field = operation.body.model_fields[self._lines_field]
+            (line,) = get_args(field.annotation)
             self._line = TypeAdapter(line)
+            told = (getattr(each, "max_length", None) for each in field.metadata)
+            most = next(filter(None, told), None)
+            # One more than fits is found to be too many; further ones would only take room.
+            self._lines_read_max = None if most is None else most + 1
         self.required = operation.method in ("PUT", "PATCH") or not _accepts_nothing(self._model)
 
     def parse(self, content_type: bytes | None, raw: bytes) -> BaseModel:
@@ -163,10 +169,12 @@ class BodyParser:
         if not raw or not self._lines_field:
             return self.parse(content_type, raw)
         if (content_type or b"").partition(b";")[0].strip().lower() == b"application/x-ndjson":
-            lines: Any = [
-                parse_json(b"application/json", line)
-                async for line in in_steps(filter(bytes.strip, raw.splitlines()))
-            ]
+            lines: Any = []
+            async for line in in_steps(_lines_of(raw)):
+                if line.strip():
+                    lines.append(parse_json(b"application/json", line))
+                if len(lines) == self._lines_read_max:
+                    break
             value = {self._lines_field: lines}
         else:
             value = await asyncio.to_thread(parse_json, content_type, raw)
@@ -205,6 +213,21 @@ class BodyParser:
             return self._model.model_validate(value)
         except ValidationError as invalid:
             raise failed(invalid, "body") from None
+
+
+def _lines_of(raw: bytes) -> Iterator[bytes]:
+    """Line by line, without holding all of them; of many empty ones, pieces that are empty."""
+    at = 0
+    while at < len(raw):
+        if raw[at : at + 1].isspace():
+            piece = raw[at : at + BLANK_BYTES]
+            at += len(piece) - len(piece.lstrip())
+            yield b""
+        else:
+            end = raw.find(b"\n", at)
+            end = len(raw) if end < 0 else end
+            yield raw[at:end]
+            at = end + 1
 
 
 class QueryParser:

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 605213ed7fae17a73d0645234c835c0dadd382ef7db6c11563cbab28702b1c6e
+// SHA-256 of the document: cee1f8f1d75c23c0ad4b3b20f4d403f3e4009b1b7e73215c71c5fa7b895c5cd2
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

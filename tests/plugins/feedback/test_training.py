@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from plugins.feedback.pairwise import Judged, fitted, gains_of, halves, lower_bound, ndcg, pairs_of
 from plugins.feedback.training import RANKING_VERSIONS, TRAINING_STATE, StateRow, VersionRow
@@ -132,6 +133,8 @@ def test_a_liking_for_the_recent_and_important_is_learned_promoted_used_and_take
     assert school("rl.rollback", {"version": 1}, who=school.me).body["active_version"] == 1
     assert {topic: school.ask(topic).index(ids[0]) for topic, ids in notes.items()} == after
     assert school("rl.rollback", {"version": 9}, who=school.me).status == 404
+    with pytest.raises(ValidationError):
+        school("rl.rollback", {"version": 2**63}, who=school.me)
 
     school("memories.delete", who=school.me, id=notes[TOPICS[0]][-1])
     school.settle()

@@ -3,6 +3,7 @@ themselves.
 """
 
 import asyncio
+import tracemalloc
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -339,6 +340,21 @@ def test_a_body_of_many_lines_is_read_in_steps_and_is_the_same():
         assert validation.fingerprint(PEPPER, op, {}, None, meant) == validation.fingerprint(
             PEPPER, op, {}, None, body
         )
+
+
+def test_lines_beyond_the_most_are_not_read_and_empty_ones_hold_nobody_up():
+    many = b"\r\n \n" * 100_000 + b'{"content":"abc"}\n' * 100_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValidationFailed):
+            asyncio.run(LINES.parse_in_steps(NDJSON, many))
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(many) // 4
+    finally:
+        tracemalloc.stop()
+    few = b"\n" * 10**6 + b'{"content":"abc"}' + b"\n" * 10**6
+    body, turns = asyncio.run(turns_of_others(LINES.parse_in_steps(NDJSON, few)))
+    assert len(body.notes) == 1
+    assert turns > 2 * 10**6 // 1_024 // ITEMS_PER_LOOP_STEP
 
 
 def test_lines_that_do_not_fit_are_found_as_in_any_other_body():
