@@ -33,7 +33,6 @@ import numpy as np
 from pydantic import Field
 
 from plugins.feedback.limits import (
-    RANKING_VERSION_MAX,
     RANKING_VERSIONS_SHOWN_MAX,
     TRAINING_QUERIES_MAX,
     TRAINING_ROWS_MAX,
@@ -92,7 +91,7 @@ class Rollback(Body):
     version: int = Field(
         strict=True,
         ge=0,
-        le=RANKING_VERSION_MAX,
+        le=2**53,
         description="A promoted version, or 0 for the defaults.",
     )
 

@@ -35,6 +35,8 @@ from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.limits import (
     IDEMPOTENCY_KEY_CHARS_MAX,
     JSON_DEPTH_MAX,
+    JSON_ITEMS_MAX,
+    JSON_LINES_ITEMS_MAX,
     QUERY_FIELDS_MAX,
     VALIDATION_FINDINGS_MAX,
 )
@@ -100,12 +102,18 @@ _LIMITS = re.compile(r"{(\w+)}")
 _SPOKEN = ("value_error", "assertion_error")
 
 
-def parse_json(content_type: bytes | None, raw: bytes) -> dict[str, Any]:
-    """A JSON object from a body that has bytes. Raises BadRequest."""
+def parse_json(
+    content_type: bytes | None, raw: bytes, values_max: int = JSON_ITEMS_MAX
+) -> dict[str, Any]:
+    """A JSON object from a body that has bytes. values_max: in it, at any depth, since each takes
+    memory and time that its byte or two does not show. Raises BadRequest.
+    """
     if content_type != b"application/json" and not _is_json(content_type):
         raise BadRequest(
             "The Content-Type must be application/json, in UTF-8.", param="Content-Type"
         )
+    if _has_more_values(raw, values_max):
+        raise BadRequest(f"The body holds more than {values_max:,} values.")
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as malformed:
@@ -122,6 +130,22 @@ def parse_json(content_type: bytes | None, raw: bytes) -> dict[str, Any]:
     if raw.count(b"{") + raw.count(b"[") > JSON_DEPTH_MAX and _is_deeper(value, JSON_DEPTH_MAX):
         raise BadRequest(f"The body is nested more than {JSON_DEPTH_MAX} levels deep.")
     return value
+
+
+def _has_more_values(raw: bytes, most: int) -> bool:
+    """Whether JSON holds more values than that, before it is parsed. Each but the first follows a
+    comma, a brace or a bracket, which may stand in a string as well.
+    """
+    if _separators(raw) <= most:
+        return False
+    plain = raw.replace(rb"\\", b"").replace(rb"\"", b"")
+    if plain.count(b'"') > 4 * most:  # of a name and a string
+        return True
+    return _separators(b"".join(plain.split(b'"')[::2])) > most
+
+
+def _separators(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"{") + raw.count(b"[")
 
 
 def _integer(digits: str) -> int:
@@ -177,7 +201,7 @@ class BodyParser:
                     break
             value = {self._lines_field: lines}
         else:
-            value = await asyncio.to_thread(parse_json, content_type, raw)
+            value = await asyncio.to_thread(parse_json, content_type, raw, JSON_LINES_ITEMS_MAX)
             lines = value.get(self._lines_field)
         if isinstance(lines, list):
             value[self._lines_field] = await self._lines(lines)

@@ -15,7 +15,12 @@ from pydantic_core import PydanticCustomError
 from runtime.api.operation import Body, Operation, Patch, Query, Write
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.http import validation
-from runtime.limits import ITEMS_PER_LOOP_STEP, JSON_DEPTH_MAX, VALIDATION_FINDINGS_MAX
+from runtime.limits import (
+    ITEMS_PER_LOOP_STEP,
+    JSON_DEPTH_MAX,
+    JSON_ITEMS_MAX,
+    VALIDATION_FINDINGS_MAX,
+)
 from tests.support.loops import turns_of_others
 
 SECRET = "hunter2-correct-horse"
@@ -340,6 +345,23 @@ def test_a_body_of_many_lines_is_read_in_steps_and_is_the_same():
         assert validation.fingerprint(PEPPER, op, {}, None, meant) == validation.fingerprint(
             PEPPER, op, {}, None, body
         )
+
+
+@pytest.mark.parametrize("value", [b"[]", b"{}", b"1", b'""', b'{"a":"b"}', b'"\\""', b'"\\\\"'])
+def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(value: bytes):
+    def body(count: int) -> bytes:
+        return b'{"content":"abc","unknown":[' + b",".join([value] * count) + b"]}"
+
+    assert NOTES.parse(JSON, body(JSON_ITEMS_MAX // 3)).content == "abc"
+    with pytest.raises(BadRequest) as refused:
+        NOTES.parse(JSON, body(JSON_ITEMS_MAX + 1))
+    assert "values" in refused.value.message
+
+
+@pytest.mark.parametrize("text", ['[{,"', '\\"', "\\", ',"\\', '\\\\",'])
+def test_what_stands_in_strings_is_no_value(text: str):
+    many = orjson.dumps({"content": "abc", "unknown": [text * JSON_ITEMS_MAX] * 2})
+    assert NOTES.parse(JSON, many).content == "abc"
 
 
 def test_lines_beyond_the_most_are_not_read_and_empty_ones_hold_nobody_up():
