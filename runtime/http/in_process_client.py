@@ -24,6 +24,7 @@ from runtime.api.operation import Operation
 from runtime.api.tools import Tool
 from runtime.http import bodies
 from runtime.http.arriving import Arrival, Arriving
+from runtime.http.validation import check_values
 from runtime.limits import BODY_BYTES_MAX, PUBLIC_BODY_BYTES_MAX
 
 _HOP = (b"x-forwarded-for", b"x-forwarded-proto", b"connection", b"transfer-encoding")
@@ -50,7 +51,9 @@ class GatewayClient:
         slot = self._slot_of(headers)
         arrival = Arrival(scope["client"][0], slot)
         bytes_max = PUBLIC_BODY_BYTES_MAX if slot is None else BODY_BYTES_MAX
-        return await bodies.whole(headers, receive, self._arriving, arrival, bytes_max)
+        body = await bodies.whole(headers, receive, self._arriving, arrival, bytes_max)
+        check_values(body)
+        return body
 
     async def call(
         self,

@@ -112,8 +112,7 @@ def parse_json(
         raise BadRequest(
             "The Content-Type must be application/json, in UTF-8.", param="Content-Type"
         )
-    if _has_more_values(raw, values_max):
-        raise BadRequest(f"The body holds more than {values_max:,} values.")
+    check_values(raw, values_max)
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as malformed:
@@ -130,6 +129,12 @@ def parse_json(
     if raw.count(b"{") + raw.count(b"[") > JSON_DEPTH_MAX and _is_deeper(value, JSON_DEPTH_MAX):
         raise BadRequest(f"The body is nested more than {JSON_DEPTH_MAX} levels deep.")
     return value
+
+
+def check_values(raw: bytes, most: int = JSON_ITEMS_MAX) -> None:
+    """Raises BadRequest for JSON of more values than that, before anybody parses it."""
+    if _has_more_values(raw, most):
+        raise BadRequest(f"The body holds more than {most:,} values.")
 
 
 def _has_more_values(raw: bytes, most: int) -> bool:

@@ -18,6 +18,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from plugins.mcp.tools import BoundTool
+from runtime.limits import JSON_ITEMS_MAX
 from tests.support.in_process import InProcess, in_process
 from tests.support.served import MNEME, Served
 
@@ -478,6 +479,15 @@ def test_a_body_may_not_be_endless(service: InProcess, token: str) -> None:
         ).status_code
         == 413
     )
+
+
+def test_a_message_may_not_have_endless_values(service: InProcess, token: str) -> None:
+    head = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":['
+    for count, status in ((JSON_ITEMS_MAX // 2, 200), (JSON_ITEMS_MAX, 400)):
+        sent = head + b",".join([b"1"] * count) + b"]}}"
+        answer = post(service, sent, token, Content_Type="application/json")
+        assert answer.status_code == status
+    assert "values" in answer.text
 
 
 def test_the_wrong_type_of_content_is_refused(service: InProcess, token: str) -> None:
