@@ -31,7 +31,11 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX, PARSERS_AT_ONCE_MAX
+from plugins.documents.limits import (
+    PARSER_NICENESS,
+    PARSER_OUTPUT_BYTES_MAX,
+    PARSERS_AT_ONCE_MAX,
+)
 from plugins.documents.parsing.extraction import Answer, Extraction, ParseFailed
 from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
@@ -160,6 +164,8 @@ def parse_file(
         start_new_session=True,
     )
     with child:
+        # Whoever waits for an answer goes first.
+        os.setpriority(os.PRIO_PROCESS, child.pid, PARSER_NICENESS)
         if leash is not None:
             leash.hold(child)
         try:

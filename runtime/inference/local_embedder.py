@@ -84,6 +84,12 @@ class _Request:
         """The texts' embeddings, when all are there."""
         return [self.embeddings[row] for row in range(len(self.texts))]
 
+    def is_small(self) -> bool:
+        return (
+            len(self.texts) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
+            and sum(len(text) for text, _ in self.texts) <= limits.EMBEDDER_SMALL_REQUEST_CHARS_MAX
+        )
+
     def is_wanted(self) -> bool:
         return not self.failed and not self.answer.cancelled()
 
@@ -105,12 +111,12 @@ class _Item:
 class LocalEmbedder(BoundedEmbedder):
     """A model on a worker thread that batches whatever waits.
 
-    Two queues. Small requests (queries, single writes) go next, so a query waits for at most one
-    run of a large request; after a turn of small ones a run of the large ones follows, so neither
-    starves. While reads wait for their turn, the next run waits too, for moments: the model's
-    weights are fetched from memory for each run, whatever it holds. Large requests are taken in
-    rounds, sorted by length and cut into runs of like length: little padding, and a run fits the
-    processor's cache.
+    Two queues. Small requests (queries, short writes) go next, so a query waits for at most one run
+    of a large request; after a turn of small ones a run of the large ones follows, so neither
+    starves. Large requests take turns among themselves. While reads wait for their turn, the next
+    run waits too, for moments: the model's weights are fetched from memory for each run, whatever
+    it holds. What is taken is sorted by length and cut into runs of like length: little padding,
+    and a run fits the processor's cache.
     """
 
     def __init__(
@@ -165,11 +171,7 @@ class LocalEmbedder(BoundedEmbedder):
             asked, loop, loop.create_future(), {}, left=len(asked), on_run=to_call_meanwhile()
         )
         with self._arrived:
-            (
-                self._small
-                if len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
-                else self._large
-            ).append(request)
+            (self._small if request.is_small() else self._large).append(request)
             self._arrived.notify()
         return await request.answer
 
@@ -285,18 +287,21 @@ class LocalEmbedder(BoundedEmbedder):
 
 
 def _take(queue: deque[_Request], texts_max: int) -> list[tuple[_Request, range]]:
-    """Take up to `texts_max` texts from the front of a queue; a request that is not through stays
-    there.
+    """Take up to `texts_max` texts, as long as one round may be, in turns from a queue; a request
+    that is not through goes to its end.
     """
-    taken = []
-    while queue and texts_max > 0:
-        request = queue[0]
-        rows = range(request.taken, min(request.taken + texts_max, len(request.texts)))
-        taken.append((request, rows))
-        texts_max -= len(rows)
-        request.taken = rows.stop
-        if request.taken == len(request.texts):
-            queue.popleft()
+    taken, chars_left = [], limits.EMBEDDER_ROUND_CHARS_MAX
+    while queue and texts_max > 0 and chars_left > 0:
+        request = queue.popleft()
+        first = request.taken
+        last = min(first + min(texts_max, limits.EMBEDDER_TURN_TEXTS_MAX), len(request.texts))
+        while request.taken < last and chars_left > 0:
+            chars_left -= len(request.texts[request.taken][0])
+            request.taken += 1
+        taken.append((request, range(first, request.taken)))
+        texts_max -= request.taken - first
+        if request.taken < len(request.texts):
+            queue.append(request)
     return taken
 
 

@@ -197,6 +197,31 @@ def test_a_query_overtakes_ingestion(models_directory: Path) -> None:
     with_embedder(patient(models_directory), body)
 
 
+def test_a_query_overtakes_long_texts(models_directory: Path) -> None:
+    """However few of them a request has."""
+
+    async def body(embedder: MiniLmEmbedder) -> None:
+        long = [f"{number} " + "and so on " * 800 for number in range(60)]
+        ingestion = [asyncio.create_task(embedder.embed([text])) for text in long]
+        await asyncio.sleep(0)
+        await embedder.embed(["who counted the herons?"])
+        assert sum(each.done() for each in ingestion) < 20
+        assert len(await asyncio.gather(*ingestion)) == 60
+
+    with_embedder(patient(models_directory), body)
+
+
+def test_large_requests_take_turns(models_directory: Path) -> None:
+    async def body(embedder: MiniLmEmbedder) -> None:
+        first = asyncio.create_task(embedder.embed(sentences(600)))
+        await asyncio.sleep(0)
+        assert len(await embedder.embed(sentences(40, "Anew:"))) == 40
+        assert not first.done()
+        assert len(await first) == 600
+
+    with_embedder(patient(models_directory), body)
+
+
 def test_queries_do_not_starve_ingestion(models_directory: Path) -> None:
     async def body(embedder: MiniLmEmbedder) -> None:
         ingestion = asyncio.create_task(embedder.embed(sentences(64)))
