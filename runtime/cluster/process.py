@@ -4,10 +4,12 @@ it is open, where it logs, and how it ends.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TextIO
 
 from runtime.api.operation import Call, Reply
@@ -17,6 +19,7 @@ from runtime.settings import Settings
 
 EXIT_STORAGE_FAULT = 70  # EX_SOFTWARE of sysexits.h
 SWITCH_SECONDS = 0.0002
+ASIDE_THREADS = 32
 # Some thirty requests under way hold as many objects as the interpreter's own 700, so that each few
 # more had all of them looked at: a tenth of a gateway's processor, and nothing was ever found.
 YOUNG_OBJECTS_MAX = 10_000
@@ -54,6 +57,10 @@ async def open_shard(settings: Settings, number: int, opener: str) -> ShardLike:
     """Open a shard in this process. `opener` names an Opener. Raises what the storage says."""
     opening: Opener = resolve(opener)
     shard = await opening(settings, number)
+    # More than are busy at once, since a lease is renewed in one of them, too.
+    asyncio.get_running_loop().set_default_executor(
+        ThreadPoolExecutor(ASIDE_THREADS, "mneme-aside")
+    )
     # The model's thread needs the interpreter's lock for microseconds between two runs; it should
     # not wait out a turn of a search.
     sys.setswitchinterval(SWITCH_SECONDS)

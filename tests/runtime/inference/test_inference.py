@@ -211,6 +211,23 @@ def test_a_query_overtakes_long_texts(models_directory: Path) -> None:
     with_embedder(patient(models_directory), body)
 
 
+def test_a_short_text_is_read_before_long_ones(models_directory: Path) -> None:
+    async def body(embedder: MiniLmEmbedder) -> None:
+        long = "She met Ada at the harbour, and they talked about herons. " * 300
+        reading = [
+            asyncio.create_task(embedder.read_language([f"{number} {long}"]))
+            for number in range(40)
+        ]
+        await asyncio.sleep(0)
+        (read,) = await embedder.read_language(["Where did she meet Ada?"])
+        assert read.sentences and sum(each.done() for each in reading) < 10
+        for each in reading:
+            each.cancel()
+        await asyncio.wait(reading)
+
+    with_embedder(patient(models_directory), body)
+
+
 def test_large_requests_take_turns(models_directory: Path) -> None:
     async def body(embedder: MiniLmEmbedder) -> None:
         first = asyncio.create_task(embedder.embed(sentences(600)))
