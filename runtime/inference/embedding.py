@@ -74,6 +74,11 @@ def remembered_for(account: Hashable) -> Iterator[None]:
         _ACCOUNT.reset(before)
 
 
+def asking_account() -> Hashable:
+    """The account whose request is being answered; None in a job."""
+    return _ACCOUNT.get()
+
+
 _MEANWHILE: ContextVar[Callable[[], object] | None] = ContextVar("meanwhile", default=None)
 
 
@@ -250,7 +255,7 @@ class BoundedEmbedder(ABC):
     async def _embed(self, asked: list[Asked]) -> list[Embedding]:
         if self._closed:
             raise InferenceUnavailable("the embedder is closed")
-        account = _ACCOUNT.get()
+        account = asking_account()
         is_query = account is not None and len(asked) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
         known = self._recent.of(account, asked) if is_query else {}
         missing = [each for each in dict.fromkeys(asked) if each not in known]

@@ -25,6 +25,7 @@ from runtime.inference.embedding import (
     InferenceUnavailable,
     Prefixes,
     Spans,
+    asking_account,
     to_call_meanwhile,
 )
 from runtime.inference.language.parse import ToRead
@@ -77,6 +78,7 @@ class _Request:
     embeddings: dict[int, Embedding]
     left: int
     on_run: Callable[[], object]
+    somebody_waits: bool
     taken: int = 0
     failed: bool = False
 
@@ -86,7 +88,8 @@ class _Request:
 
     def is_small(self) -> bool:
         return (
-            len(self.texts) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
+            self.somebody_waits
+            and len(self.texts) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
             and sum(len(text) for text, _ in self.texts) <= limits.EMBEDDER_SMALL_REQUEST_CHARS_MAX
         )
 
@@ -111,12 +114,12 @@ class _Item:
 class LocalEmbedder(BoundedEmbedder):
     """A model on a worker thread that batches whatever waits.
 
-    Two queues. Small requests (queries, short writes) go next, so a query waits for at most one run
-    of a large request; after a turn of small ones a run of the large ones follows, so neither
-    starves. Large requests take turns among themselves. While reads wait for their turn, the next
-    run waits too, for moments: the model's weights are fetched from memory for each run, whatever
-    it holds. What is taken is sorted by length and cut into runs of like length: little padding,
-    and a run fits the processor's cache.
+    Two queues. Small requests that somebody waits for (queries, short writes) go next, so a query
+    waits for at most one run of other requests; after a turn of small ones a run of the others
+    follows, so neither starves. The others, those of jobs among them, take turns. While reads wait
+    for their turn, the next run waits too, for moments: the model's weights are fetched from memory
+    for each run, whatever it holds. What is taken is sorted by length and cut into runs of like
+    length: little padding, and a run fits the processor's cache.
     """
 
     def __init__(
@@ -168,7 +171,13 @@ class LocalEmbedder(BoundedEmbedder):
     async def _compute(self, asked: list[Asked], deadline: float) -> list[Embedding]:
         loop = asyncio.get_running_loop()
         request = _Request(
-            asked, loop, loop.create_future(), {}, left=len(asked), on_run=to_call_meanwhile()
+            asked,
+            loop,
+            loop.create_future(),
+            {},
+            left=len(asked),
+            on_run=to_call_meanwhile(),
+            somebody_waits=asking_account() is not None,
         )
         with self._arrived:
             (self._small if request.is_small() else self._large).append(request)

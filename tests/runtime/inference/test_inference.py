@@ -190,7 +190,8 @@ def test_a_query_overtakes_ingestion(models_directory: Path) -> None:
     async def body(embedder: MiniLmEmbedder) -> None:
         ingestion = asyncio.create_task(embedder.embed(sentences(600)))
         await asyncio.sleep(0)
-        await embedder.embed(["who counted the herons?"])
+        with remembered_for("ada"):
+            await embedder.embed(["who counted the herons?"])
         assert not ingestion.done()
         assert len(await ingestion) == 600
 
@@ -202,9 +203,11 @@ def test_a_query_overtakes_long_texts(models_directory: Path) -> None:
 
     async def body(embedder: MiniLmEmbedder) -> None:
         long = [f"{number} " + "and so on " * 800 for number in range(60)]
-        ingestion = [asyncio.create_task(embedder.embed([text])) for text in long]
+        with remembered_for("eve"):
+            ingestion = [asyncio.create_task(embedder.embed([text])) for text in long]
         await asyncio.sleep(0)
-        await embedder.embed(["who counted the herons?"])
+        with remembered_for("ada"):
+            await embedder.embed(["who counted the herons?"])
         assert sum(each.done() for each in ingestion) < 20
         assert len(await asyncio.gather(*ingestion)) == 60
 
@@ -224,6 +227,20 @@ def test_a_short_text_is_read_before_long_ones(models_directory: Path) -> None:
         for each in reading:
             each.cancel()
         await asyncio.wait(reading)
+
+    with_embedder(patient(models_directory), body)
+
+
+def test_a_query_overtakes_jobs(models_directory: Path) -> None:
+    """However little each of them asks for."""
+
+    async def body(embedder: MiniLmEmbedder) -> None:
+        jobs = [asyncio.create_task(embedder.embed([text])) for text in sentences(300)]
+        await asyncio.sleep(0)
+        with remembered_for("ada"):
+            await embedder.embed(["who counted the herons?"])
+        assert sum(each.done() for each in jobs) < 200
+        assert len(await asyncio.gather(*jobs)) == 300
 
     with_embedder(patient(models_directory), body)
 
@@ -249,7 +266,8 @@ def test_queries_do_not_starve_ingestion(models_directory: Path) -> None:
             while not ingestion.done():
                 asked += 1
                 assert asked < 1_500
-                await embedder.embed([f"question {asked}"])
+                with remembered_for("ada"):
+                    await embedder.embed([f"question {asked}"])
 
         # More askers than one turn takes: there is always a query waiting.
         await asyncio.gather(*(ask() for _ in range(100)))
