@@ -37,7 +37,7 @@ from plugins import accounts
 from runtime.api.operation import Call, Reply
 from runtime.errors import ApiError, Moved
 from runtime.installation import Secrets, make_shared_layout, shard_place, shared_objects
-from runtime.placement import PlacementTable, SlotMap
+from runtime.placement import Placement, PlacementTable, SlotMap
 from runtime.shard import Shard, slot_moves
 from storage.indexes import load_kernels
 from storage.replication import packs, restore
@@ -318,7 +318,12 @@ class History:
 
     def run(self) -> Told:
         self.controls = [Control(self.world, f"control-{number}") for number in range(2)]
-        self._until(lambda: self._open() == SHARDS, BEGIN_SECONDS_MAX, "the shards do not open")
+        opened = self.world.processes.values()
+        self._until(
+            lambda: sum(process.shard is not None for process in opened) == SHARDS,
+            BEGIN_SECONDS_MAX,
+            "the shards do not open",
+        )
         self.gateways = [
             Gateway(self, f"gateway-{number}", self.clients[number::GATEWAYS])
             for number in range(GATEWAYS)
@@ -351,11 +356,11 @@ class History:
             if self.hub.now > ends_at:
                 raise Broken(otherwise)
 
-    def _open(self) -> int:
-        return sum(
-            process.shard is not None and not process.machine.dead
-            for process in self.world.processes.values()
-        )
+    def _are_open(self, placement: Placement) -> bool:
+        """Whether each shard is open where it lives."""
+        homes = enumerate(placement.shards)
+        processes = [self.world.processes.get((number, place.node)) for number, place in homes]
+        return all(process is not None and process.shard is not None for process in processes)
 
     def _note(self, fault: str) -> None:
         self.told.faults[fault] += 1
@@ -507,7 +512,7 @@ class History:
 
     def _until_moved(self, table: PlacementTable) -> None:
         self._until(
-            lambda: not table.load().moves and self._open() == SHARDS,
+            lambda: not (placement := table.load()).moves and self._are_open(placement),
             SETTLED_SECONDS_MAX,
             "moves do not come to their end",
         )
