@@ -31,11 +31,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from plugins.documents.limits import (
-    PARSER_NICENESS,
-    PARSER_OUTPUT_BYTES_MAX,
-    PARSERS_AT_ONCE_MAX,
-)
+from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX, PARSERS_AT_ONCE_MAX
 from plugins.documents.parsing.extraction import Answer, Extraction, ParseFailed
 from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
@@ -43,6 +39,7 @@ _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
 _READ_BYTES = 1024 * 1024
+_NICENESS = 15
 _CHILDREN = ThreadPoolExecutor(PARSERS_AT_ONCE_MAX, "parser")
 _running = 0
 
@@ -165,7 +162,7 @@ def parse_file(
     )
     with child:
         # Whoever waits for an answer goes first.
-        os.setpriority(os.PRIO_PROCESS, child.pid, PARSER_NICENESS)
+        os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
         if leash is not None:
             leash.hold(child)
         try:

@@ -5,6 +5,7 @@ reads.py, writes.py or flows.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -299,7 +300,8 @@ class Shard:
         self._writes.begin_no_more_lengthy()
         while self._writer.depth or self.reads.slow or self.reads.announcing:
             await asyncio.sleep(0.005)
-        await self._usage.close()
+        with contextlib.suppress(StorageFailed):  # what it does not take is lost, as by a kill
+            await self._usage.close()
 
     async def close(self) -> None:
         """Drain, end the threads, close the store."""

@@ -47,7 +47,7 @@ def opened(root: Path, *, ships: bool) -> ShardHarness:
         "object_store__ship_interval_ms": 5,
         "durability__mode": "replicated",
     }
-    # A shard that failed keeps its map, and so many of them stay in one process.
+    # One process has many of them, those that could not be closed among them.
     sized = {"storage__map_bytes_max": MAP_BYTES}
     given = settings(data_dir=str(root / DATA), **sized, **(shipping if ships else {}))
     directory = shard_directory(given.data_dir, 0)
