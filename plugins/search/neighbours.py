@@ -18,9 +18,9 @@ from storage.indexes import (
     UINT32,
     ascending,
     in_array,
-    inline,
     kernel,
     out_array,
+    place_among,
 )
 
 NOBODY = int(MEMORY_FEATURES.absent["previous"])  # where there is no neighbour
@@ -86,19 +86,6 @@ def turns_of_facts(
     return turns if _turns(candidates, *given, turns) else None
 
 
-@inline
-def _place(members, ordinal):
-    """Where the ordinal is among the members, ascending; −1 where it is not."""
-    low, high = 0, members.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if members[middle] < ordinal:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < members.shape[0] and members[low] == ordinal else -1
-
-
 @kernel(in_array(UINT32), in_array(STORED), in_array(UINT32), out_array(UINT32), result=INT64)
 def _joined(candidates, features, members, joined):
     """Fill the last; -> how many they are."""
@@ -107,10 +94,10 @@ def _joined(candidates, features, members, joined):
         joined[count] = candidates[i]
         count += 1
         record = features[i]
-        if record.previous != NOBODY and _place(members, record.previous) >= 0:
+        if record.previous != NOBODY and place_among(members, record.previous) >= 0:
             joined[count] = record.previous
             count += 1
-        if record.following != NOBODY and _place(members, record.following) >= 0:
+        if record.following != NOBODY and place_among(members, record.following) >= 0:
             joined[count] = record.following
             count += 1
     return count
@@ -152,6 +139,6 @@ def _turns(candidates, previous, following, turns):
     """Fill the last; -> how many facts there are."""
     found = 0
     for i in range(candidates.shape[0]):
-        turns[i] = -1 if following[i] == candidates[i] else _place(candidates, previous[i])
+        turns[i] = -1 if following[i] == candidates[i] else place_among(candidates, previous[i])
         found += turns[i] >= 0
     return found

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         out_array,
     )
     from storage.indexes.lexical import OCCURRENCES_SCORED_MAX, BoundLexical, LexicalIndex
-    from storage.indexes.ordinals import Ordinals, among, ascending, ordinals_of
+    from storage.indexes.ordinals import Ordinals, among, ascending, ordinals_of, place_among
     from storage.indexes.processor import has_avx512_vnni
     from storage.indexes.slots import build_for_slot, forget_tenants
     from storage.indexes.top_k import Scores, best
@@ -78,7 +78,7 @@ _ROOMS = {
         "out_array",
     ),
     "lexical": ("OCCURRENCES_SCORED_MAX", "BoundLexical", "LexicalIndex"),
-    "ordinals": ("Ordinals", "among", "ascending", "ordinals_of"),
+    "ordinals": ("Ordinals", "among", "ascending", "ordinals_of", "place_among"),
     "processor": ("has_avx512_vnni",),
     "slots": ("build_for_slot", "forget_tenants"),
     "top_k": ("Scores", "best"),
@@ -132,6 +132,7 @@ __all__ = [
     "load_kernels",
     "ordinals_of",
     "out_array",
+    "place_among",
 ]
 
 

@@ -60,7 +60,7 @@ from storage.indexes.kernels import (
     kernel,
     out_array,
 )
-from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of
+from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of, place_among
 from storage.indexes.top_k import Scores, best
 from storage.store import Reader, Scope, Table, decode_count
 
@@ -437,18 +437,10 @@ def _entered(blocks, near, ordinal):
     of such a block; how far from it this one is).
     """
     number = np.int64(ordinal) >> LENGTHS_SHIFT
-    low, high = near + 1, near + 2
-    if high > blocks.shape[0] or blocks[low] != number:
-        low, high = 0, blocks.shape[0]
-        while low < high:
-            middle = (low + high) >> 1
-            if blocks[middle] < number:
-                low = middle + 1
-            else:
-                high = middle
-        if low == blocks.shape[0] or blocks[low] != number:
-            low = -1
-    return low, np.uint64(number << LENGTHS_SHIFT), np.uint64(np.int64(ordinal) & _LENGTHS_MASK)
+    at = near + 1
+    if at >= blocks.shape[0] or blocks[at] != number:
+        at = place_among(blocks, number)
+    return at, np.uint64(number << LENGTHS_SHIFT), np.uint64(np.int64(ordinal) & _LENGTHS_MASK)
 
 
 @kernel(

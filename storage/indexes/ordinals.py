@@ -40,8 +40,10 @@ def among(members: Ordinals, wanted: Ordinals) -> NDArray[np.bool_]:
 
 
 @inline
-def _place(members, ordinal):
-    """Where the ordinal is among the members; −1 where it is not."""
+def place_among(members, ordinal):
+    """Where the ordinal, or number, is among the members, which ascend; −1 where it is not. For
+    kernels.
+    """
     low, high = 0, members.shape[0]
     while low < high:
         middle = (low + high) >> 1
@@ -66,7 +68,7 @@ def _distinct(ordinals):
 @kernel(in_array(UINT32), in_array(UINT32), out_array(BOOL))
 def _among(members, wanted, found):
     for i in range(wanted.shape[0]):
-        found[i] = _place(members, wanted[i]) >= 0
+        found[i] = place_among(members, wanted[i]) >= 0
 
 
 @kernel(
