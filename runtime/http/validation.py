@@ -132,21 +132,15 @@ def parse_json(
 
 
 def check_values(raw: bytes, most: int = JSON_ITEMS_MAX) -> None:
-    """Raises BadRequest for JSON of more values than that, before anybody parses it."""
-    if _has_more_values(raw, most):
-        raise BadRequest(f"The body holds more than {most:,} values.")
-
-
-def _has_more_values(raw: bytes, most: int) -> bool:
-    """Whether JSON holds more values than that, before it is parsed. Each but the first follows a
-    comma, a brace or a bracket, which may stand in a string as well.
+    """Raises BadRequest for JSON of more values than that, before anybody parses it. Each value but
+    the first follows a comma, a brace or a bracket, which may stand in a string as well.
     """
     if _separators(raw) <= most:
-        return False
+        return
     plain = raw.replace(rb"\\", b"").replace(rb"\"", b"")
-    if plain.count(b'"') > 4 * most:  # of a name and a string
-        return True
-    return _separators(b"".join(plain.split(b'"')[::2])) > most
+    is_all_strings = plain.count(b'"') > 4 * most  # each value a name and a string, in quotes
+    if is_all_strings or _separators(b"".join(plain.split(b'"')[::2])) > most:
+        raise BadRequest(f"The body holds more than {most:,} values.")
 
 
 def _separators(raw: bytes) -> int:
