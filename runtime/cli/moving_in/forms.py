@@ -48,13 +48,14 @@ ORDINARY: Places = {
     **dict.fromkeys(("url", "id", "uuid"), "source_reference"),
     **dict.fromkeys(("embedding", "vector", "embeddings"), None),
 }
-# Of what this service says of a memory, what it says anew of every memory.
 # What is taken of an exported entity and relationship.
 ENTITY = ("name", "type", "aliases", "attributes")
 CLAIM = (
     *("source", "target", "type", "attributes", "confidence"),
     *("valid_from", "valid_to", "recorded_at", "functional"),
 )
+ENTERED = {"entity": (ENTITY, ENTITY_PATH), "relationship": (CLAIM, RELATIONSHIP_PATH)}
+# Of what this service says of a memory, what it says anew of every memory.
 MNEME: Places = {
     **{name: name for name in OURS if name != "collection_id"},
     **dict.fromkeys(
@@ -218,11 +219,9 @@ def _entered(ledger: Ledger, kind: str, row: Mapping[str, Any]) -> Record | None
     """What somebody entered into the graph, and has not taken back; the rest of the graph is read
     again from the memories.
     """
-    if not row.get("asked_for") or row.get("invalidated_at"):
+    if kind not in ENTERED or not row.get("asked_for") or row.get("invalidated_at"):
         return None
-    taken, path = {"entity": (ENTITY, ENTITY_PATH), "relationship": (CLAIM, RELATIONSHIP_PATH)}[
-        kind
-    ]
+    taken, path = ENTERED[kind]
     body = {name: row[name] for name in taken if row.get(name) is not None}
     if kind == "relationship":
         body |= {end: row[end]["name"] for end in ("source", "target")}

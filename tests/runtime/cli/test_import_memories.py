@@ -235,15 +235,16 @@ def test_of_an_accounts_export_memories_and_what_was_entered_into_the_graph_come
     read = {"source": "Ben", "type": "likes", "target": "tea", "source_memory_id": memory}
     service.call("POST", f"{graph}/relationships", read)
     path = tmp_path / "account.jsonl"
-    path.write_bytes(
-        service.service.request("GET", "/v1/account/export", who=service.token).content
-    )
+    exported = service.service.request("GET", "/v1/account/export", who=service.token).content
+    lines = exported.splitlines(keepends=True)
+    unknown = b'{"kind": "badge", "record": {"id": "bdg_1", "asked_for": true}}\n'
+    path.write_bytes(b"".join([*lines[:-1], unknown, lines[-1]]))
     other = Through(service.service, service.service.register("ben@example.com"))
     said: list[str] = []
     report = run(other, path, open_source(path), {}, False, io.StringIO(), said.append)
     assert (report.sent, report.refused) == (6, 0)
     assert "3 entities, 1 memories, 2 relationships" in said[0]
-    assert "1 of the kind relationship" in said[0]
+    assert "1 of the kind relationship" in said[0] and "1 of the kind badge" in said[0]
 
     def claims(account: Through) -> list[dict[str, Any]]:
         own = ("id", "source", "target")
