@@ -9,6 +9,7 @@ under one name one is refused.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 import shutil
@@ -97,10 +98,13 @@ class NodesApart:
             "ray.gateway_replicas": 1 + len(DATA),
             "http.host": "0.0.0.0",
         }
-        for name in (HEAD, *DATA):
+        self.start(HEAD)
+        for name in DATA:
+            # One after another: they share a folder, and of two that look for a free name for their
+            # sockets at once one fails. All before the service, which takes the head for a node
+            # that is to have data where it sees none with a name.
             self.start(name)
-        # A service that sees no node with a name takes the head for one that is to have data.
-        _until(lambda: all(map(self._has_joined, DATA)), "a node does not join the cluster")
+            _until(functools.partial(self._has_joined, name), "a node does not join the cluster")
         self.service = self._serve()
 
     def data_dir(self, name: str) -> Path:
