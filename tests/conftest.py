@@ -71,8 +71,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     one worker.
 
     A module is a group, so that its fixtures are made once, and all tests on Ray are one, since a
-    cluster has a machine to itself. The groups that take longest are begun first: no worker is left
-    alone with one of them at the end.
+    cluster has a machine to itself: the one that many share starts when the others are over, since
+    every Ray of a machine wants the same port for its dashboard's agent. The groups that take
+    longest are begun first: no worker is left alone with one of them at the end.
     """
     asked = [
         item
@@ -87,7 +88,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = "ray" if item.get_closest_marker("ray") else module
         item.add_marker(pytest.mark.xdist_group(group))
     items[:] = sorted(
-        asked, key=lambda item: (item.get_closest_marker("ray") is None, item.path not in slow)
+        asked,
+        key=lambda item: (
+            item.get_closest_marker("ray") is None,
+            "service_on_ray" in item.fixturenames,
+            item.path not in slow,
+        ),
     )
 
 
