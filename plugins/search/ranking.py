@@ -115,8 +115,9 @@ _ASKS_WHEN = re.compile(
     re.IGNORECASE,
 )
 _ASKS_WHERE = re.compile(
-    r"^\W*(?:\w+\W+){0,2}where\b|\b(?:which|what) "
-    r"(?:city|town|village|country|state|place|region|island|street|venue|restaurant|park)\b",
+    r"^\W*(?:\w+\W+){0,2}where\b|\b(?:which|what) (?:(?!t(?:ook|akes?) )\w+ )?"
+    r"(?:cit(?:y|ies)|countr(?:y|ies)|beach(?:es)?|(?:town|village|state|place|region|island|street|"
+    r"venue|restaurant|park|area|location|continent|shop|store|museum)s?)\b",
     re.IGNORECASE,
 )
 _ASKS_COUNT = re.compile(

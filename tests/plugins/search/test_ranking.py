@@ -206,6 +206,9 @@ def test_the_logistic_curve_bears_any_number() -> None:
         ("Who came whenever", False, False, False),
         ("And where did she go?", False, False, True),
         ("Which city is it", False, False, True),
+        ("which cities have I seen", False, False, True),
+        ("What European countries did they visit?", False, False, True),
+        ("What took place?", False, False, False),
         ("The old place where nobody asks", False, False, False),
     ],
 )
