@@ -19,11 +19,18 @@ from pyroaring import BitMap
 from plugins.memories import MEMORY_FEATURES, MEMORY_FIELDS, MEMORY_TEXT
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from plugins.search.models import SearchBody
-from plugins.search.slips import Spellings, unmet_words
+from plugins.search.slips import Spellings, near_terms, spelled, unmet_words
 from plugins.search.universe import universe
 from runtime.api.context import ReadContext
 from storage.indexes import among, ordinals_of
-from storage.text import STOP_WORDS, QueryText, query_terms, read_query, word_set
+from storage.text import (
+    STOP_WORDS,
+    QueryText,
+    query_terms,
+    read_query,
+    slips_undone,
+    word_set,
+)
 
 NAMES_IN_QUERY_MAX = 16
 OTHER_TERMS_MIN = 2
@@ -64,7 +71,10 @@ class Named:
 
     role   "user" or "assistant" where the query asks for what one of them said, else None
     unmet  words that no memory has
-    slips  those of them that are spelled wrong -> what they may be meant to be
+    near   those of them that are one slip away from a speaker's name -> that name, and what was
+           said by whom it names
+    near_terms  those that are one slip away from terms of memories -> these, likeliest first
+    slips  those that are spelled wrong -> what they may be meant to be
     """
 
     query: QueryText
@@ -74,6 +84,8 @@ class Named:
     rest: QueryText
     role: str | None = None
     unmet: list[str] = field(default_factory=list)
+    near: dict[str, tuple[str, BitMap]] = field(default_factory=dict)
+    near_terms: dict[str, list[str]] = field(default_factory=dict)
     slips: Spellings = field(default_factory=dict)
 
     def proposing(self, terms: list[str]) -> list[str]:
@@ -84,14 +96,39 @@ class Named:
         others = [term for term in terms if term not in named] if named else terms
         return others if len(others) >= OTHER_TERMS_MIN else terms
 
+    def correct(self) -> None:
+        """Take slips that are near a speaker's name for that name."""
+        taken = [word for word in self.slips if word in self.near]
+        if not taken:
+            return
+        text = self.query.text
+        for word in taken:
+            del self.slips[word]
+            name, spoken = self.near[word]
+            meant = name.capitalize() if word[0].isupper() else name
+            text = spelled(text, word, meant)
+            self.add(meant, spoken)
+        self.role, self.left_out = None, self.words
+        self.query = read_query(text, self.query.language)
+        shorter = without(text, self.words)
+        self.rest = self.query if shorter == text else read_query(shorter, self.query.language)
+
+    def add(self, word: str, spoken: BitMap) -> None:
+        """A further word that names a speaker, who may be named already."""
+        self.words.append(word)
+        same = next((i for i, one in enumerate(self.people) if not one.isdisjoint(spoken)), None)
+        if same is None:
+            self.people.append(spoken)
+        else:
+            self.people[same] &= spoken
+
 
 def find_names(ctx: ReadContext, body: SearchBody) -> Named:
     """Words of the query that are names of speakers, as people type them. Words that name the same
     person, first and last name, count as one.
     """
     query = read_query(body.query)
-    people: list[BitMap] = []
-    words: list[str] = []
+    named = Named(query, [], [], [], query)
     found = islice(dict.fromkeys(WORD.findall(query.text)), WORDS_LOOKED_AT_MAX)
     # "will" is a word and "Will" may be a person, but not where a question begins with it.
     asked = [
@@ -101,19 +138,30 @@ def find_names(ctx: ReadContext, body: SearchBody) -> Named:
     ]
     spoken_by = ctx.index(MEMORY_FIELDS).of_each("speaker_word", [w.casefold() for w in asked])
     for word, spoken in zip(asked, spoken_by, strict=True):
-        if not spoken or len(words) >= NAMES_IN_QUERY_MAX:
-            continue
-        words.append(word)
-        same = next((i for i, person in enumerate(people) if not person.isdisjoint(spoken)), None)
-        if same is None:
-            people.append(spoken)
-        else:
-            people[same] &= spoken
-    left_out = words or common_names(ctx, body)
-    shorter = without(query.text, left_out)
-    rest = query if shorter == query.text else read_query(shorter, query.language)
-    role = None if people else role_asked(query)
-    return Named(query, people, words, left_out, rest, role, unmet_words(ctx, rest))
+        if spoken and len(named.words) < NAMES_IN_QUERY_MAX:
+            named.add(word, spoken)
+    named.left_out = named.words or common_names(ctx, body)
+    shorter = without(query.text, named.left_out)
+    named.rest = query if shorter == query.text else read_query(shorter, query.language)
+    named.role = None if named.people else role_asked(query)
+    named.unmet = unmet_words(ctx, named.rest)
+    named.near = near_speakers(ctx, named.unmet)
+    named.near_terms = near_terms(ctx, [word for word in named.unmet if word not in named.near])
+    return named
+
+
+def near_speakers(ctx: ReadContext, words: list[str]) -> dict[str, tuple[str, BitMap]]:
+    """Those of the words that are one slip away from a speaker's name -> the likeliest of such
+    names, of equally likely ones that of whoever said most, and all that was said by whom it names.
+    """
+    found = {}
+    for word in words:
+        likely = {name: so for name, so in slips_undone(word).items() if name not in ORDINARY}
+        spoken = ctx.index(MEMORY_FIELDS).of_each("speaker_word", list(likely))
+        met = [(name, of) for name, of in zip(likely, spoken, strict=True) if of]
+        if met:
+            found[word] = max(met, key=lambda one: (likely[one[0]], len(one[1]), one[0]))
+    return found
 
 
 def role_asked(query: QueryText) -> str | None:

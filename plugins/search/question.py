@@ -16,7 +16,7 @@ from plugins.search.days import ToldDay, told_days
 from plugins.search.models import SearchBody
 from plugins.search.names import Named
 from plugins.search.settings import SearchSettings
-from plugins.search.slips import terms_meant
+from plugins.search.slips import dated, terms_meant
 from runtime.api.context import ReadContext
 from storage.indexes import ordinals_of
 
@@ -70,7 +70,7 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
     )
     now = next(at for at in (body.reference_date, body.as_of, ctx.now) if at is not None)
     archived = ctx.index(MEMORY_FIELDS).of("tier", "archived")
-    today = reference_day(now)
+    today, query = reference_day(now), dated(body.query, named.slips)
     return Question(
         terms,
         allowed,
@@ -78,19 +78,19 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
         ordinals_of(archived),
         by_words,
         measure,
-        find_dates(body.query, today),
-        told_days(ctx, body.query, today) if terms and body.by_words else [],
+        find_dates(query, today),
+        told_days(ctx, query, today) if terms and body.by_words else [],
     )
 
 
 def terms_of(ctx: ReadContext, body: SearchBody, named: Named) -> list[str]:
-    """The query's distinct terms, where the search goes by words at all, and what slips among them
-    are likely to mean.
+    """The query's distinct terms, where the search goes by words at all; of slips among them what
+    they are likely to mean.
     """
     if not body.measures_words:
         return []
-    meant = terms_meant(ctx, named.slips) if named.slips else []
-    return list(dict.fromkeys([*named.query.terms, *meant]))
+    meant = terms_meant(ctx, named.slips, named.near_terms) if named.slips else {}
+    return list(dict.fromkeys(meant.get(term, term) for term in named.query.terms))
 
 
 def rarity(ctx: ReadContext, terms: list[str], members: np.ndarray) -> np.ndarray:

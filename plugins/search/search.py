@@ -51,7 +51,7 @@ from plugins.search.neighbours import Surroundings, surroundings, with_neighbour
 from plugins.search.question import Question, ask
 from plugins.search.retrieved import Retrieved, require_channel
 from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
-from plugins.search.slips import embedded, possible_slips
+from plugins.search.slips import dated, embedded, possible_slips
 from plugins.search.universe import FILTERS_AT, is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read
@@ -125,7 +125,8 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     # Who was taught another language knows of no slips in this one.
     if named.unmet and not prepared.foreign and call.body.measures_words:
         named.slips = possible_slips(named.unmet, embedder)
-    meant = embedded(named.rest.text, named.slips)
+        named.correct()
+    meant = embedded(dated(named.rest.text, named.slips), named.slips, named.near_terms)
     text = embedder.readable(meant)
     prepared.unread = text != meant
     # Of a question in another script a number may be left, which by itself is near to any number.

@@ -1,22 +1,27 @@
 """Slips of the fingers in a query: words that no memory has and the model never met, one letter
-away from one that it has. What is meant is looked for beside what stands there.
+away from one that is known. What is meant is looked for instead: a speaker's name, a month or day
+of the week, what the model knows, or else a word that some memory has.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
 from itertools import chain, islice
 
 import numpy as np
 
 from plugins.memories import MEMORY_TEXT
+from plugins.search.days import MONTHS
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from runtime.api.context import ReadContext
 from runtime.inference import Embedder
-from storage.text import QueryText, query_terms
+from storage.text import QueryText, Speller, query_terms, slips_undone
 
 SLIPS_MAX = 4  # words of a query that are looked up in other spellings
 SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours
+_DATED = Speller([*MONTHS, *map(str.lower, calendar.day_name)])
+_POSSESSIVE = re.compile(r"['’]s?$")
 
 Spellings = dict[str, list[str]]  # a word that is a slip -> what may be meant, likeliest first
 
@@ -31,29 +36,66 @@ def unmet_words(ctx: ReadContext, query: QueryText) -> list[str]:
     terms = list(chain.from_iterable(word.terms for word in looked_up))
     met = dict(zip(terms, ctx.index(MEMORY_TEXT).have_terms(terms), strict=True))
     unmet = (word for word in looked_up if not any(met[term] for term in word.terms))
-    return [query.text[word.start : word.end] for word in islice(unmet, SLIPS_MAX)]
+    found = (query.text[word.start : word.end] for word in islice(unmet, SLIPS_MAX))
+    return [_POSSESSIVE.sub("", word) for word in found]
 
 
 def possible_slips(unmet: list[str], embedder: Embedder) -> Spellings:
-    """Those of the words that the model never met either, but in another spelling."""
-    return {word: meant for word in unmet if (meant := embedder.spellings(word))}
+    """Those of the words that the model never met either, and the spellings that it has met."""
+    return {word: embedder.spellings(word) for word in unmet if not embedder.knows(word)}
 
 
-def terms_meant(ctx: ReadContext, slips: Spellings) -> list[str]:
-    """The terms of what is likely meant: of each slip the spelling that most memories have."""
-    text = ctx.index(MEMORY_TEXT)
-    found: list[str] = []
-    for meant in slips.values():
-        terms = [term for spelling in meant for term in query_terms(spelling)]
-        counts = [len(each.ordinals) for each in text.postings_of(terms)]
-        if any(counts):
-            found.append(terms[int(np.argmax(counts))])
+def near_terms(ctx: ReadContext, unmet: list[str]) -> dict[str, list[str]]:
+    """Word that no memory has -> terms one slip away that some have, the likeliest first: a slip
+    happens the more often, the more often its word is written.
+    """
+    text, found = ctx.index(MEMORY_TEXT), {}
+    for word in unmet:
+        own = query_terms(word)
+        likely = slips_undone(own[0]) if len(own) == 1 else {}
+        met = [term for term, has in zip(likely, text.have_terms(likely), strict=True) if has]
+        counts = [len(each.ordinals) for each in text.postings_of(met)]
+        often = {term: likely[term] * count for term, count in zip(met, counts, strict=True)}
+        if often:
+            found[word] = sorted(often, key=lambda term: -often[term])
     return found
 
 
-def embedded(query: str, slips: Spellings) -> str:
-    """The query as it is embedded: a slip that is no name spelled as it is most likely meant."""
-    for word, meant in slips.items():
-        if word.islower():
-            query = re.sub(rf"\b{word}\b", meant[0], query)
+def terms_meant(ctx: ReadContext, slips: Spellings, near: dict[str, list[str]]) -> dict[str, str]:
+    """Term of a slip -> the term that is likely meant: of the spellings that the model has met the
+    one that most memories have; where none has any, the likeliest of the near terms.
+    """
+    found: dict[str, str] = {}
+    for slip, spellings in slips.items():
+        known = [term for spelling in spellings for term in query_terms(spelling)]
+        counts = [len(each.ordinals) for each in ctx.index(MEMORY_TEXT).postings_of(known)]
+        meant = [known[int(np.argmax(counts))]] if any(counts) else near.get(slip, [])[:1]
+        found |= {term: meant[0] for term in query_terms(slip) if meant}
+    return found
+
+
+def embedded(query: str, slips: Spellings, near: dict[str, list[str]]) -> str:
+    """The query as it is embedded: a slip spelled as it is most likely meant. With a capital it may
+    be a name that nobody mentioned, and stays unless memories have what is meant.
+    """
+    for word, spellings in slips.items():
+        terms = near.get(word, [])
+        met = [each for each in spellings if not set(terms).isdisjoint(query_terms(each))]
+        likely = [*(spellings if word.islower() else met), *terms]
+        if likely:
+            query = spelled(query, word, likely[0])
     return query
+
+
+def dated(query: str, slips: Spellings) -> str:
+    """The query as its dates are read: with the months and days of the week that are meant."""
+    for word in slips:
+        names = _DATED.meant(word)
+        if names:
+            query = spelled(query, word, max(names, key=lambda name: names[name]))
+    return query
+
+
+def spelled(query: str, word: str, meant: str) -> str:
+    """The query with another word in a word's place."""
+    return re.sub(rf"\b{re.escape(word)}\b", meant, query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORD_CHARS_MAX = 32
@@ -31,27 +31,48 @@ class Speller:
         Latin letters a to z, or longer than WORD_CHARS_MAX.
         """
         word = word.lower()
-        if not (word.isascii() and word.isalpha()) or len(word) > WORD_CHARS_MAX:
+        if not _is_spelled(word):
             return {}
         size, last = len(word), _shared_chars(self._beginnings, word)
         first = size - _shared_chars(self._endings, word[::-1])  # what is from here on is an ending
         places = range(max(1, first - 1), min(last + 1, size))
         swaps = range(max(2, first - 1), min(last + 2, size))
         gaps = range(max(1, first), min(last, size) + 1)
-        wrong = [word[:i] + letter + word[i + 1 :] for i in places for letter in LETTERS]
-        too_many = [word[:i] + word[i + 1 :] for i in places]
-        left_out = [word[:i] + letter + word[i:] for i in gaps for letter in LETTERS]
-        swapped = [word[: i - 1] + word[i] + word[i - 1] + word[i + 1 :] for i in swaps]
         found: dict[str, float] = {}
-        for made, likely in (
-            (wrong, WRONG),
-            (too_many, TOO_MANY),
-            (left_out, LEFT_OUT),
-            (swapped, SWAPPED),
-        ):
+        for made, likely in _undone(word, places, gaps, swaps):
             found |= dict.fromkeys([each for each in made if each in self._known], likely)
         found.pop(word, None)
         return found
+
+
+def slips_undone(word: str) -> dict[str, float]:
+    """Every text, some fifty for each letter, that one slip may have made the word of, and how
+    likely, as `Speller.meant` has them.
+    """
+    word = word.lower()
+    if not _is_spelled(word):
+        return {}
+    size = len(word)
+    ways = _undone(word, range(1, size), range(1, size + 1), range(2, size))
+    found = {each: likely for made, likely in ways for each in made}
+    found.pop(word, None)
+    return found
+
+
+def _is_spelled(word: str) -> bool:
+    return word.isascii() and word.isalpha() and len(word) <= WORD_CHARS_MAX
+
+
+def _undone(
+    word: str, places: range, gaps: range, swaps: range
+) -> Iterator[tuple[list[str], float]]:
+    """What the word was before a slip: a wrong letter or one too many at one of the places, one
+    left out before one of the gaps, two swapped that end at one of the swaps.
+    """
+    yield [word[:i] + letter + word[i + 1 :] for i in places for letter in LETTERS], WRONG
+    yield [word[:i] + word[i + 1 :] for i in places], TOO_MANY
+    yield [word[:i] + letter + word[i:] for i in gaps for letter in LETTERS], LEFT_OUT
+    yield [word[: i - 1] + word[i] + word[i - 1] + word[i + 1 :] for i in swaps], SWAPPED
 
 
 def _shared_chars(ordered: list[str], word: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.text import Speller
+from storage.text import Speller, slips_undone
 from tests.support.search_harness import SearchHarness
 
 
@@ -16,9 +16,15 @@ def library(tmp_path: Path) -> Iterator[SearchHarness]:
     harness = SearchHarness(tmp_path)
     harness.embedder.known_spellings = {
         "mushroms": ["mushrooms"],
+        "Mushroms": ["mushrooms"],
         "recieps": ["recipes"],
         "boks": ["book", "books", "bosk"],
         "vegas": [],
+        "Melaqnie": [],
+        "asistant": [],
+        "penicilin": [],
+        "Jnue": [],
+        "Satruday": [],
     }
     yield harness
     harness.close()
@@ -31,8 +37,17 @@ def test_a_slip_finds_the_word_that_was_meant(library: SearchHarness) -> None:
         assert library.ids("mushroms", search_type=kind)[0] == wanted
     library.find("where are the mushroms")
     assert library.embedder.texts[-1] == "where are the mushrooms"
-    library.find("where is Mushroms")  # may be a name
-    assert library.embedder.texts[-1] == "where is Mushroms"
+
+
+def test_with_a_capital_it_may_be_a_name_unless_some_memory_has_what_is_meant(
+    library: SearchHarness,
+) -> None:
+    library.add("The soup needs more salt.")
+    for has_it in (False, True):
+        library.find("where is Mushroms")
+        meant = "mushrooms" if has_it else "Mushroms"
+        assert library.embedder.texts[-1] == f"where is {meant}"
+        library.add("Dried mushrooms keep for a year.")
 
 
 def test_a_word_that_some_memory_has_was_meant(library: SearchHarness) -> None:
@@ -55,6 +70,40 @@ def test_a_word_that_is_known_or_has_no_known_spelling_stays(library: SearchHarn
     assert library.find("recipesss", search_type="bm25")["no_match"]
 
 
+def test_a_speaker_is_known_by_a_name_with_a_slip(library: SearchHarness) -> None:
+    said = {who: library.add("I painted a lake.", speaker=who) for who in ("Caroline", "Melanie")}
+    library.add("I am here to help.", speaker="assistant")
+    for query in ("What did Melaqnie paint?", "what is Melaqnie's painting"):
+        answer = library.find(query)
+        assert answer["query_entities"] == ["Melanie"]
+        assert answer["evidence_ids"][0] == said["Melanie"]
+        assert "Mel" not in library.embedder.texts[-1]
+    assert library.find("What did Melanie paint?")["query_entities"] == ["Melanie"]
+    assert library.find("What did the asistant paint?")["query_entities"] == []
+
+
+def test_what_the_model_never_met_is_looked_for_among_the_memories_words(
+    library: SearchHarness,
+) -> None:
+    wanted = library.add("Penicillin makes me ill.")
+    library.add("The soup needs more salt.")
+    assert library.ids("penicilin", search_type="bm25") == [wanted]
+    library.find("Is penicilin bad for me?")
+    assert library.embedder.texts[-1] == "Is penicillin bad for me?"
+
+
+def test_a_month_with_a_slip_is_the_month(library: SearchHarness) -> None:
+    told = [
+        library.add("We went to the lake.", occurred_at=f"2026-{month:02}-10T12:00:00Z")
+        for month in (5, 6, 7)
+    ]
+    asked = {"reference_date": "2026-09-01T12:00:00Z", "explain": True}
+    assert library.find("When were we at the lake in Jnue?", **asked)["evidence_ids"][0] == told[1]
+    assert "june" in library.embedder.texts[-1]
+    library.find("Where were we on Satruday?")
+    assert "saturday" in library.embedder.texts[-1]
+
+
 @pytest.mark.parametrize(
     ("slip", "meant"),
     [
@@ -72,7 +121,7 @@ def test_every_single_slip_is_undone(slip: str, meant: str) -> None:
 
 def test_what_is_no_word_of_the_alphabet_has_no_spellings() -> None:
     for text in ("x9y", "房租多少", "naïve", "a" * 33, ""):
-        assert Speller({"xy", "naive", "a" * 32, "a"}).meant(text) == {}
+        assert Speller({"xy", "naive", "a" * 32, "a"}).meant(text) == slips_undone(text) == {}
 
 
 def test_every_slip_of_every_kind_at_every_place_is_undone() -> None:
@@ -86,5 +135,6 @@ def test_every_slip_of_every_kind_at_every_place_is_undone() -> None:
             known[:at] + known[at : at + 2][::-1] + known[at + 2 :],
         ):
             assert slip == known or known in speller.meant(slip)
+        assert slip == known or known in slips_undone(slip)
     assert known in speller.meant(known + "x") and known not in speller.meant("planxxer")
     assert Speller(()).meant("planter") == {}
