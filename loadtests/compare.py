@@ -129,10 +129,10 @@ def service(
                 [(f"/v1/memories/{each}", "") for each in ids],
                 None,
             ),
-            "search": (workload.search_connections, _searches(count, workload.results), None),
+            "search": (workload.search_connections, searches(count, workload.results), None),
             "write": (
                 workload.write_connections,
-                _writes(count * len(workload.write_connections)),
+                writes(count * len(workload.write_connections)),
                 201,
             ),
         }
@@ -145,14 +145,16 @@ def service(
                     yield f"{part} c={number}", requests.measure(number, seconds)
 
 
-def _searches(count: int, limit: int) -> list[tuple[str, str]]:
+def searches(count: int, limit: int) -> list[tuple[str, str]]:
+    """Requests for the `limit` best of so many questions, each another one."""
     return [
         ("/v1/search", json.dumps({"query": question, "limit": limit}))
         for question in conversations.questions(count, seed=1)
     ]
 
 
-def _writes(count: int) -> list[tuple[str, str]]:
+def writes(count: int) -> list[tuple[str, str]]:
+    """Requests that store so many short facts, each another one."""
     return [
         ("/v1/memories", json.dumps({"content": fact}))
         for fact in conversations.facts(count, seed=2)

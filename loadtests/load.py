@@ -99,7 +99,9 @@ class Figures(msgspec.Struct):
 
 
 @contextmanager
-def ended_with_us(command: list[str], *, output: Path) -> Iterator[subprocess.Popen[bytes]]:
+def ended_with_us(
+    command: list[str], *, output: Path, cwd: Path = ROOT
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is asked to end when the block does, and by the kernel when this process is
     killed.
     """
@@ -111,7 +113,7 @@ def ended_with_us(command: list[str], *, output: Path) -> Iterator[subprocess.Po
             command,
             stdout=file,
             stderr=file,
-            cwd=ROOT,
+            cwd=cwd,
             env=environment,
             preexec_fn=_end_with_parent,
         )
@@ -145,23 +147,23 @@ class Service:
     @classmethod
     @contextmanager
     def started(
-        cls, engine: str, data_dir: Path, overrides: Iterable[str] = ()
+        cls, engine: str, data_dir: Path, overrides: Iterable[str] = (), checkout: Path = ROOT
     ) -> Iterator[Service]:
-        """Start it on `data_dir` and wait until it is healthy. Raises LoadFailed with its last
-        words otherwise.
+        """Start it on `data_dir` and wait until it is healthy; another checkout's with its own
+        .venv. Raises LoadFailed with its last words otherwise.
         """
         port = free_port(HOST)
         data_dir.mkdir(parents=True, exist_ok=True)
         output = data_dir / "serve.out"
         serve = [
-            sys.executable,
+            sys.executable if checkout == ROOT else str(checkout / ".venv" / "bin" / "python"),
             "-c",
             "import sys; from runtime.cli import main; sys.exit(main())",
             "serve",
         ]
         where = [
             "--config",
-            str(ROOT / "configs" / "local.yaml"),
+            str(checkout / "configs" / "local.yaml"),
             "--data-dir",
             str(data_dir),
             "--host",
@@ -172,7 +174,7 @@ class Service:
         options = [part for override in overrides for part in ("--set", override)]
         try:
             with ended_with_us(
-                [*serve, *where, "--engine", engine, *options], output=output
+                [*serve, *where, "--engine", engine, *options], output=output, cwd=checkout
             ) as process:
                 _wait_until_healthy(port, process, output)
                 yield cls(f"http://{HOST}:{port}", data_dir)

@@ -38,9 +38,9 @@ def requests(
     if kind == "read":
         return [(f"/v1/memories/{each}", "") for each in ids], None
     lines, status = (
-        (compare._searches(HALVES * count, 10), None)
+        (compare.searches(HALVES * count, 10), None)
         if kind == "search"
-        else (compare._writes(HALVES * count), 201)
+        else (compare.writes(HALVES * count), 201)
     )
     return lines[half::HALVES], status
 

@@ -69,7 +69,7 @@ def grow(service: Service, sizes: list[int], seconds: int) -> None:
     )
     stored = 0
     asked = compare.REQUESTS_PER_SECOND_MAX * len(sizes) * (seconds + WARM_SECONDS)
-    with Requests(service.base_url, service.headers, compare._searches(asked, 10), 200) as searches:
+    with Requests(service.base_url, service.headers, compare.searches(asked, 10), 200) as searches:
         for size in sorted(sizes):
             rate, _ = service.ingest(memories[stored:size], BATCH, IN_FLIGHT)
             stored = size
