@@ -26,7 +26,7 @@ from runtime.tracing import EXTRA as TRACING
 from tests.support import ROOT, corpus, sounds
 from tests.support.environments import PROJECT, WEIGHTS, CoreEnvironment
 from tests.support.served import Served, served
-from tests.test_document_crash import auth, done, until
+from tests.support.served_documents import auth, done, until
 
 pytestmark = pytest.mark.slow
 

@@ -16,28 +16,7 @@ from tests.support import corpus, sounds
 from tests.support.in_process import in_process
 from tests.support.parsers import has_ended, parsers
 from tests.support.served import Served, served
-
-DONE_SECONDS_MAX = 120
-POLL_SECONDS = 0.05
-
-
-def auth(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
-
-
-def until(service: Served, token: str, url: str, reached: Any) -> dict[str, Any]:
-    """The document, once `reached(document)`."""
-    deadline = time.monotonic() + DONE_SECONDS_MAX
-    while time.monotonic() < deadline:
-        document = service.http.get(url, headers=auth(token)).json()
-        if reached(document):
-            return document
-        time.sleep(POLL_SECONDS)
-    raise AssertionError(f"never came so far: {document}")
-
-
-def done(document: dict[str, Any]) -> bool:
-    return document["status"] in ("completed", "failed")
+from tests.support.served_documents import DONE_SECONDS_MAX, auth, done, until
 
 
 @pytest.mark.slow

@@ -425,6 +425,27 @@ def test_tests_reach_for_nothing_private() -> None:
     )
 
 
+def test_what_tests_share_lies_in_support() -> None:
+    hold(
+        f"{name_of(path)} imports {module}: what tests share goes to tests/support"
+        for path, module in imports(sorted((ROOT / "tests").glob("**/*.py")))
+        if re.match(r"tests\.(?:.*\.)?test_", module)
+    )
+
+
+def test_tests_patch_what_they_import() -> None:
+    """A module that is named in a text, as `setattr("runtime.limits.X", 1)` has it, is one that no
+    checker of types and no change of names sees.
+    """
+    hold(
+        f"{name_of(path)}:{node.lineno} names {arg.value} in a text"
+        for path, node in nodes(sorted((ROOT / "tests").glob("**/*.py")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("setattr", "patch"))
+        for arg in node.args[:1]
+        if isinstance(arg, ast.Constant) and str(arg.value).split(".")[0] in FLOOR
+    )
+
+
 def test_files_fit_a_reader() -> None:
     lines = {path: path.read_text().count("\n") for path in OURS}
     hold(

@@ -264,6 +264,32 @@ async def sharded(
         await service.close()
 
 
+@asynccontextmanager
+async def shipping(
+    directory: Path, mode: str, kind: type[Sharded] = Sharded
+) -> AsyncIterator[Sharded]:
+    """Two shards with an object store, each with its first snapshot."""
+    options = {
+        "object_store__url": f"file://{directory}/objects",
+        "durability__mode": mode,
+        "durability__wait_seconds_max": 30,
+    }
+    async with sharded(directory / "data", kind=kind, **options) as service:
+        service.layout.completed(directory / "data")
+        await service.shipped()
+        yield service
+
+
+def has_once(service: Sharded, slot: int) -> bool:
+    """Whether the slot's rows are at its owner, nowhere else, and agree with themselves."""
+    owner = service.table.load().owners[slot]
+    return (
+        bool(service.rows(owner, slot))
+        and not service.rows(1 - owner, slot)
+        and not service.findings(owner)
+    )
+
+
 def emails(shard: int, shards: int, count: int) -> list[str]:
     """Addresses of accounts that the even placement gives to a shard, each in a slot of its own."""
     found: dict[int, str] = {}

@@ -16,6 +16,13 @@ from tests.upgrade.house import EMAIL, PASSWORD, UpgradeHarness
 STORES = Path(__file__).parent / "stores"
 
 
+def unpacked(version: int, data_dir: Path) -> dict:
+    """A kept store in a directory of its own -> what was seen of it."""
+    with tarfile.open(STORES / f"{version}.tar.gz") as archive:
+        archive.extractall(data_dir, filter="data")
+    return json.loads((data_dir / "seen.json").read_text())
+
+
 def live(house: UpgradeHarness) -> None:
     """Leave a trace in every table."""
     house("auth.register", {"email": EMAIL, "password": PASSWORD, "full_name": "Ada Lovelace"})

@@ -12,7 +12,7 @@ import pytest
 
 from storage.store import upgrade
 from tests.upgrade.house import UpgradeHarness
-from tests.upgrade.test_upgrade import unpacked
+from tests.upgrade.keep import unpacked
 
 TABLES = (b"memory_vectors.vectors", b"memory_words.words")
 

@@ -22,17 +22,10 @@ from runtime.installation import FORMAT_VERSION, Layout, LayoutError, Secrets, s
 from storage.store import Identity, Store, StoreMismatch, StoreTooNew, figures
 from tests.support.served import refusal
 from tests.upgrade.house import UpgradeHarness
-from tests.upgrade.keep import STORES
+from tests.upgrade.keep import STORES, unpacked
 
 COUNTED = {"access_count", "last_accessed_at"}
 KEPT = sorted(int(path.name.split(".")[0]) for path in STORES.glob("*.tar.gz"))
-
-
-def unpacked(version: int, data_dir: Path) -> dict:
-    """A kept store in a directory of its own -> what was seen of it."""
-    with tarfile.open(STORES / f"{version}.tar.gz") as archive:
-        archive.extractall(data_dir, filter="data")
-    return json.loads((data_dir / "seen.json").read_text())
 
 
 def format_of(data_dir: Path) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from plugins.billing import limits
+from plugins.billing import retained as retaining
 from tests.support.metered import EMAIL, MeteredHarness, metered
 
 WHO, SECRET = "Ada Lovelace", "a transfer of Mrs Lovelace"
@@ -94,7 +95,7 @@ def test_they_come_in_pages(ada: MeteredHarness, monkeypatch: pytest.MonkeyPatch
     whole = retained(ada)
     assert len(whole) == 5
     for size in (1, 2, 3):
-        monkeypatch.setattr("plugins.billing.retained.RETAINED_PER_PAGE_RECORDS_MAX", size)
+        monkeypatch.setattr(retaining, "RETAINED_PER_PAGE_RECORDS_MAX", size)
         assert retained(ada) == whole
     assert limits.RETAINED_PER_PAGE_RECORDS_MAX >= 100
 

@@ -25,8 +25,7 @@ from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import Outcome
 from runtime.tenancy import slot_of_email
 from storage.store import Scope, Transaction
-from tests.runtime.shard.test_slot_moves_shipped import has_once, shipping
-from tests.support.sharded import Sharded, emails, sharded
+from tests.support.sharded import Sharded, emails, has_once, sharded, shipping
 
 MEMORIES = 6
 BEFORE, INSIDE, AFTER = "before", "inside", "after"

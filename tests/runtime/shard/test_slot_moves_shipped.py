@@ -28,7 +28,7 @@ from runtime.tenancy import slot_of_email
 from storage.replication import ObjectStore, ObjectStoreFailed, shipper, snapshots
 from tests.support.clocks import next_millisecond
 from tests.support.leases import waited_out
-from tests.support.sharded import Apart, Sharded, Steps, emails, sharded
+from tests.support.sharded import Apart, Sharded, Steps, emails, has_once, sharded, shipping
 from tests.support.worlds import settings
 
 WAIT_SECONDS = 0.4
@@ -79,22 +79,6 @@ def weather(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def shipping(
-    directory: Path, mode: str, kind: type[Sharded] = Sharded
-) -> AsyncIterator[Sharded]:
-    """Two shards with an object store, each with its first snapshot."""
-    options = {
-        "object_store__url": f"file://{directory}/objects",
-        "durability__mode": mode,
-        "durability__wait_seconds_max": 30,
-    }
-    async with sharded(directory / "data", kind=kind, **options) as service:
-        service.layout.completed(directory / "data")
-        await service.shipped()
-        yield service
-
-
-@asynccontextmanager
 async def restored(
     service: Sharded, directory: Path, at: int | None = None, **options: Any
 ) -> AsyncIterator[Sharded]:
@@ -118,16 +102,6 @@ async def restored(
         await found.operate("GET", "")
         await found.moved()
         yield found
-
-
-def has_once(service: Sharded, slot: int) -> bool:
-    """Whether the slot's rows are at its owner, nowhere else, and agree with themselves."""
-    owner = service.table.load().owners[slot]
-    return (
-        bool(service.rows(owner, slot))
-        and not service.rows(1 - owner, slot)
-        and not service.findings(owner)
-    )
 
 
 class Stepwise(Steps):

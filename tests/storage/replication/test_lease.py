@@ -13,6 +13,7 @@ from storage.replication import (
     ObjectStore,
     ObjectStoreFailed,
     Superseded,
+    lease,
     restore,
     shipper,
 )
@@ -98,7 +99,7 @@ def test_a_restore_that_ends_while_it_waits_leaves_the_wait_to_the_next(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("storage.replication.lease.rest", killed)
+        patched.setattr(lease, "rest", killed)
         with pytest.raises(Killed):
             restore(objects, tmp_path / "b", take_over=True, owner="b")
     restore(objects, tmp_path / "c", take_over=True, owner="c")
@@ -116,7 +117,7 @@ def test_what_the_owner_stores_while_its_taker_waits_is_not_lost(
         first.put("milk")
         first.await_stored()
 
-    monkeypatch.setattr("storage.replication.lease.rest", meanwhile)
+    monkeypatch.setattr(lease, "rest", meanwhile)
     found = restore(objects, tmp_path / "b", take_over=True, owner="b")
     assert found.sequence == first.store.sequence
     first.crash()
