@@ -159,7 +159,7 @@ class Found:
     reply: dict[str, Any]
 
 
-def ahead(ctx: ReadContext, body: AdvancedBody) -> Question:
+def prefetch(ctx: ReadContext, body: AdvancedBody) -> Question:
     """What can be found before the query is embedded."""
     named = ctx.prepared.named
     return ask(ctx, body, named, _universe(ctx, body))
@@ -168,7 +168,7 @@ def ahead(ctx: ReadContext, body: AdvancedBody) -> Question:
 def search(ctx: ReadContext, body: AdvancedBody) -> Found | dict[str, Any]:
     """The envelope; what a reranker has to see first, when one is asked for and configured."""
     prepared: Prepared = ctx.prepared
-    question: Question = ctx.ahead or ask(ctx, body, prepared.named, _universe(ctx, body))
+    question: Question = ctx.prefetched or ask(ctx, body, prepared.named, _universe(ctx, body))
     plain = ranked_among(ctx, question, prepared, body)
     ranked = plain if body.boosts is None else boosted(ctx, plain, body.boosts)
     ranked = ranked.at(above_threshold(ctx, ranked, body))
@@ -314,7 +314,7 @@ OPERATIONS = (
         path="/v1/search/advanced",
         load=load,
         prepare=prepare,
-        ahead=ahead,
+        prefetch=prefetch,
         batch=scan_together,
         handler=search,
         heavy=is_heavy,

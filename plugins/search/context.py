@@ -153,15 +153,15 @@ async def prepare(call: Call, loaded: search.Loaded, models: Models) -> search.P
     return await search.prepare(replace(call, body=call.body.searched), loaded, models)
 
 
-def ahead(ctx: ReadContext, body: ContextBody) -> Question:
+def prefetch(ctx: ReadContext, body: ContextBody) -> Question:
     """As the search's."""
-    return search.ahead(ctx, body.searched)
+    return search.prefetch(ctx, body.searched)
 
 
 def context(ctx: ReadContext, body: ContextBody) -> dict[str, Any]:
     """Search, choose what fits into the budget, lay it out."""
     asked, prepared = body.searched, ctx.prepared
-    question: Question = ctx.ahead or ask(ctx, asked, prepared.named, universe(ctx, asked))
+    question: Question = ctx.prefetched or ask(ctx, asked, prepared.named, universe(ctx, asked))
     ranked = search.ranked_among(ctx, question, prepared, asked)
     places = above_threshold(ctx, ranked, asked)
     found = ranked.ordinals[places[:MEMORIES_READ_MAX]]
@@ -328,7 +328,7 @@ OPERATIONS = (
         path="/v1/context",
         load=load,
         prepare=prepare,
-        ahead=ahead,
+        prefetch=prefetch,
         batch=search.scan_together,
         handler=context,
         heavy=is_heavy,

@@ -170,7 +170,7 @@ def scan_together(ctx: ReadContext, batch: list[Prepared]) -> None:
             prepared.chunks = chunks
 
 
-def ahead(ctx: ReadContext, body: SearchBody) -> Question:
+def prefetch(ctx: ReadContext, body: SearchBody) -> Question:
     """What can be found before the query is embedded."""
     named = ctx.prepared.named
     return ask(ctx, body, named, universe(ctx, body))
@@ -179,7 +179,7 @@ def ahead(ctx: ReadContext, body: SearchBody) -> Question:
 def search(ctx: ReadContext, body: SearchBody) -> dict[str, Any]:
     """Propose, rank, drop what does not stand, hydrate one page."""
     prepared: Prepared = ctx.prepared
-    question: Question = ctx.ahead or ask(ctx, body, prepared.named, universe(ctx, body))
+    question: Question = ctx.prefetched or ask(ctx, body, prepared.named, universe(ctx, body))
     ranked = ranked_among(ctx, question, prepared, body)
     places = above_threshold(ctx, ranked, body)
     page = places[body.offset : body.offset + body.limit]
@@ -531,7 +531,7 @@ OPERATIONS = (
         path="/v1/search",
         load=load,
         prepare=prepare,
-        ahead=ahead,
+        prefetch=prefetch,
         batch=scan_together,
         handler=search,
         heavy=is_heavy,

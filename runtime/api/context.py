@@ -132,13 +132,13 @@ class ReadContext:
     ctx.principal      who asks; None (NOBODY) in public and internal operations alone, which act on
                        a slot. It is typed as what all others find
     ctx.prepared       what `prepare` (or else `load`) made
-    ctx.ahead          what `ahead` found; None where it did not run
+    ctx.prefetched     what `prefetch` found; None where it did not run
     ctx.after          for an `export` that goes on: the place its last record named; None at the
                        start
     """
 
     after: Any = None
-    ahead: Any = None
+    prefetched: Any = None
 
     def __init__(
         self,

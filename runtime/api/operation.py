@@ -8,7 +8,7 @@ What it may declare depends on its kind: a Read, a Write or a Flow.
     Read    load(ctx: ReadContext, body) -> loaded       optional; reads a snapshot before slow work
             prepare(call, loaded, models) -> prepared    optional; async; embeddings and other
                                                          remote work, on no snapshot
-            ahead(ctx: ReadContext, body) -> found       optional, with prepare; what of the
+            prefetch(ctx: ReadContext, body) -> found    optional, with prepare; what of the
                                                          handler's work needs nothing that is
                                                          prepared
             batch(ctx: ReadContext, [prepared, …])       optional; once for calls of one tenant that
@@ -29,12 +29,13 @@ What it may declare depends on its kind: a Read, a Write or a Flow.
             finish(ctx: WriteContext, body)              optional; what the flow leads to, in one
                                                          transaction (runtime/http/flow.py)
 
-What `load` and `prepare` produced is `ctx.prepared` (for `ahead`, what `load` did); what `ahead`
-found is `ctx.ahead`, None where it did not run: it does for a read that is alone, on the snapshot
-of its handler, while a model of this machine is at work. Path parameters are `ctx.path`, the query
-model is `ctx.query`. A handler returns a Reply, or just the body (a pydantic model, a dict or a
-list), which then goes out with the operation's first status. Time and ids come from the Call, never
-from the clock or the random module, so that running a write twice gives the same rows.
+What `load` and `prepare` produced is `ctx.prepared` (for `prefetch`, what `load` did); what
+`prefetch` found is `ctx.prefetched`, None where it did not run: it does for a read that is alone,
+on the snapshot of its handler, while a model of this machine is at work. Path parameters are
+`ctx.path`, the query model is `ctx.query`. A handler returns a Reply, or just the body (a pydantic
+model, a dict or a list), which then goes out with the operation's first status. Time and ids come
+from the Call, never from the clock or the random module, so that running a write twice gives the
+same rows.
 """
 
 from __future__ import annotations
@@ -331,7 +332,7 @@ class Operation:
 class Read(Operation):
     """Changes nothing, and is answered from one snapshot.
 
-    prepare,ahead,batch,complete  optional steps around the handler
+    prepare,prefetch,batch,complete  optional steps around the handler
     heavy        whether it may read many rows, or (call) -> whether this call may: it then travels
                  alone, and its handler runs on a thread of the heavy reads, one of an account's at
                  a time, and is refused where it reads more than HEAVY_READ_ROWS_MAX or
@@ -344,7 +345,7 @@ class Read(Operation):
 
     handler: ReadHandler
     prepare: Prepare | None = None
-    ahead: Load | None = None
+    prefetch: Load | None = None
     batch: Batch | None = None
     complete: Complete | None = None
     heavy: bool | Callable[[Call], bool] = False

@@ -35,7 +35,7 @@ from runtime.inference import language
 from runtime.inference.embedding import (
     Embedding,
     InferenceUnavailable,
-    meanwhile,
+    on_busy,
     remembered_for,
 )
 from runtime.inference.language_model import CompletionFailed, Events, LanguageModel, Usage
@@ -82,7 +82,7 @@ __all__ = [
     "load_recogniser",
     "load_reranker",
     "load_transcriber",
-    "meanwhile",
+    "on_busy",
     "packaged_files",
     "remembered_for",
 ]

@@ -79,24 +79,24 @@ def asking_account() -> Hashable:
     return _ACCOUNT.get()
 
 
-_MEANWHILE: ContextVar[Callable[[], object] | None] = ContextVar("meanwhile", default=None)
+_ON_BUSY: ContextVar[Callable[[], object] | None] = ContextVar("on_busy", default=None)
 
 
 @contextlib.contextmanager
-def meanwhile(call: Callable[[], object] | None) -> Iterator[None]:
+def on_busy(call: Callable[[], object] | None) -> Iterator[None]:
     """Have this called, from any thread, once a model of this machine works on what is embedded
     within. Where no model has to work it never is.
     """
-    before = _MEANWHILE.set(call)
+    before = _ON_BUSY.set(call)
     try:
         yield
     finally:
-        _MEANWHILE.reset(before)
+        _ON_BUSY.reset(before)
 
 
-def to_call_meanwhile() -> Callable[[], object]:
-    """What `meanwhile` was given; a function that does nothing elsewhere."""
-    return _MEANWHILE.get() or (lambda: None)
+def busy_callback() -> Callable[[], object]:
+    """What `on_busy` was given; a function that does nothing elsewhere."""
+    return _ON_BUSY.get() or (lambda: None)
 
 
 class _EmbeddingCache:

@@ -26,7 +26,7 @@ from runtime.inference.embedding import (
     Prefixes,
     Spans,
     asking_account,
-    to_call_meanwhile,
+    busy_callback,
 )
 from runtime.inference.language.parse import ToRead
 
@@ -176,7 +176,7 @@ class LocalEmbedder(BoundedEmbedder):
             loop.create_future(),
             {},
             left=len(asked),
-            on_run=to_call_meanwhile(),
+            on_run=busy_callback(),
             somebody_waits=asking_account() is not None,
         )
         with self._arrived:

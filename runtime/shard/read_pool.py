@@ -9,8 +9,8 @@ Reads of one operation and tenant that are ready at the same moment run one afte
 snapshot and share what `Read.batch` makes for all of them: eight searches then cost one
 pass over the tenant's vectors. Each is answered as soon as it is done.
 
-A read that is alone has what needs no model found meanwhile (runtime/shard/ahead.py), and goes on
-from there on the same snapshot.
+A read that is alone has what needs no model found meanwhile (runtime/shard/prefetch.py), and goes
+on from there on the same snapshot.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from runtime.api.operation import Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.limits import READ_GROUP_CALLS_MAX, READ_PATIENCE_SECONDS
-from runtime.shard.ahead import Ahead, Found
+from runtime.shard.prefetch import Found, Prefetch
 from storage.store import Snapshot, Store
 
 
@@ -40,7 +40,7 @@ class _Ready:
 
 @dataclass(slots=True)
 class _Group:
-    """Reads of one operation and tenant that share a snapshot; found: where it was taken ahead."""
+    """Reads of one operation and tenant that share a snapshot; found: where a prefetch took it."""
 
     operation: Read
     waiting: list[_Ready]
@@ -63,7 +63,7 @@ class ReadPool:
         self._store = store
         self._form = form
         self.on_backlog: Callable[[bool], None] = lambda _: None
-        # One more than work: what is found ahead is not to wait for them.
+        # One more than work: a prefetch is not to wait for them.
         self._threads = ThreadPoolExecutor(max_workers=threads + 1, thread_name_prefix="mneme-read")
         self._threads_max = threads
         self._ready: dict[tuple, _Group] = {}
@@ -80,14 +80,14 @@ class ReadPool:
         tenant: tuple[int, int],
         make: Callable[[Snapshot], OperatorReadContext],
         prepared: Any,
-        ahead: Ahead | None = None,
+        prefetch: Prefetch | None = None,
     ) -> Reply:
         """Run the handler in its turn, with the others that are ready; -> its reply. make: from a
         snapshot to the call's context; prepared: what the handler finds there.
         """
         loop = asyncio.get_running_loop()
         ready = _Ready(make, prepared, loop.create_future())
-        found = ahead.take() if ahead is not None else None
+        found = prefetch.take() if prefetch is not None else None
         if found is not None:
             self._enqueue(_Group(operation, [ready], found))
             return await ready.future
@@ -103,9 +103,11 @@ class ReadPool:
                 self._start(key)
         return await ready.future
 
-    def ahead(self, operation: Read, make: Callable[[Snapshot], OperatorReadContext]) -> Ahead:
-        """What a read that is alone may have found before it is prepared."""
-        return Ahead(operation, make, self._store, self._threads)
+    def prefetch(
+        self, operation: Read, make: Callable[[Snapshot], OperatorReadContext]
+    ) -> Prefetch:
+        """The prefetch of a read that is alone, to be begun when its model is busy."""
+        return Prefetch(operation, make, self._store, self._threads)
 
     def close(self) -> None:
         self._threads.shutdown()

@@ -20,7 +20,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.errors import Unavailable
-from runtime.inference import meanwhile, remembered_for
+from runtime.inference import on_busy, remembered_for
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, SLOW_CALLS_MAX
 from runtime.shard.head import Entered, Head, Parts, formed, reading
 from runtime.shard.heavy_reads import HeavyReads
@@ -100,7 +100,7 @@ class Reads:
             )
             return made[-1]
 
-        def make_ahead(snapshot: Snapshot) -> OperatorReadContext:
+        def make_prefetching(snapshot: Snapshot) -> OperatorReadContext:
             ctx = make(snapshot)
             ctx.prepared = loaded.prepared
             return ctx
@@ -111,17 +111,20 @@ class Reads:
         else:
             assert operation.prepare is not None
             # Beside others it would only take the time that they need.
-            is_alone = operation.ahead is not None and self.slow == 1
-            ahead = self._pool.ahead(operation, make_ahead) if is_alone else None
+            is_alone = operation.prefetch is not None and self.slow == 1
+            prefetch = self._pool.prefetch(operation, make_prefetching) if is_alone else None
             try:
-                with remembered_for(tenant), meanwhile(ahead.begin if ahead is not None else None):
+                with (
+                    remembered_for(tenant),
+                    on_busy(prefetch.begin if prefetch is not None else None),
+                ):
                     prepared = await operation.prepare(call, loaded.prepared, parts.models)
             except BaseException:
-                if ahead is not None:
-                    ahead.leave()
+                if prefetch is not None:
+                    prefetch.leave()
                 raise
             with tracing.part("read", operation.name):
-                reply = await self._pool.run(operation, tenant, make, prepared, ahead)
+                reply = await self._pool.run(operation, tenant, make, prepared, prefetch)
         if operation.complete is not None:
             reply = formed(operation, await operation.complete(call, reply.body, parts.models))
         return reply, made[-1]

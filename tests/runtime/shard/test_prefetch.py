@@ -14,7 +14,7 @@ from runtime.api.operation import Body, Read
 from runtime.api.plugin import Plugin
 from runtime.errors import NotFound
 from runtime.inference import InferenceUnavailable
-from runtime.inference.embedding import to_call_meanwhile
+from runtime.inference.embedding import busy_callback
 from tests.support.shard_harness import ShardHarness
 from tests.support.worlds import shard_harness
 
@@ -27,13 +27,13 @@ class Word(Body):
 
 
 class Words:
-    """A plugin with one prepared read, whose model works until what is found ahead is there."""
+    """A plugin with one prepared read, whose model works until what is prefetched is there."""
 
     def __init__(self) -> None:
         self.looked, self.found_at = threading.Event(), []
         operation = Read(
             name="words.ask", method="POST", path="/v1/words", body=Word, response=None,
-            summary="", load=self.load, prepare=self.prepare, ahead=self.ahead,
+            summary="", load=self.load, prepare=self.prepare, prefetch=self.prefetch,
             handler=self.handler,
         )  # fmt: skip
         self.plugin = Plugin(name="words", operations=(operation,))
@@ -43,7 +43,7 @@ class Words:
 
     async def prepare(self, call, loaded, models):
         self.looked.clear()
-        to_call_meanwhile()()
+        busy_callback()()
         if call.body.value == "at once":
             return {"prepared": True}
         if call.body.value != "together":
@@ -52,7 +52,7 @@ class Words:
             raise InferenceUnavailable("no model")
         return {"prepared": True}
 
-    def ahead(self, ctx, body):
+    def prefetch(self, ctx, body):
         self.found_at.append(ctx.sequence)
         self.looked.set()
         if body.value == "missing":
@@ -61,7 +61,7 @@ class Words:
 
     def handler(self, ctx, body):
         return {
-            "ahead": ctx.ahead,
+            "prefetched": ctx.prefetched,
             "prepared": ctx.prepared["prepared"],
             "same": ctx.sequence in self.found_at,
         }
@@ -76,10 +76,10 @@ def no_snapshot_is_open(harness: ShardHarness) -> bool:
     return not harness.shard.store.environment.readers
 
 
-def test_a_lone_read_goes_on_from_what_was_found_ahead(tmp_path: Path, words: Words) -> None:
+def test_a_lone_read_goes_on_from_what_was_prefetched(tmp_path: Path, words: Words) -> None:
     with shard_harness(tmp_path, words.plugin) as harness:
         answer = harness("words.ask", {"value": "heron"}, who=harness.register())
-        assert answer.body == {"ahead": {"found": "HERON"}, "prepared": True, "same": True}
+        assert answer.body == {"prefetched": {"found": "HERON"}, "prepared": True, "same": True}
         harness.until(lambda: no_snapshot_is_open(harness))
 
 
@@ -90,7 +90,7 @@ def test_reads_that_are_not_alone_do_without(tmp_path: Path, words: Words) -> No
         answers = harness.together(asked)
         assert [answer.status for answer in answers] == [200] * 6
         # The first may have begun as the only one.
-        assert [answer.body["ahead"] for answer in answers[1:]] == [None] * 5
+        assert [answer.body["prefetched"] for answer in answers[1:]] == [None] * 5
 
 
 def test_a_model_that_fails_leaves_no_snapshot_open(tmp_path: Path, words: Words) -> None:
@@ -102,7 +102,7 @@ def test_a_model_that_fails_leaves_no_snapshot_open(tmp_path: Path, words: Words
         assert harness("words.ask", {"value": "heron"}, who=me).status == 200
 
 
-def test_what_cannot_be_found_ahead_is_the_answer(tmp_path: Path, words: Words) -> None:
+def test_what_cannot_be_prefetched_is_the_answer(tmp_path: Path, words: Words) -> None:
     with shard_harness(tmp_path, words.plugin) as harness:
         me = harness.register()
         assert harness("words.ask", {"value": "missing"}, who=me).status == 404

@@ -1,4 +1,4 @@
-"""What of a lone read needs no model is found while the model is at work."""
+"""Speculative reads: what of a lone read needs no model is found while the model is at work."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from storage.store import Snapshot, Store
 Found = tuple[ExitStack, OperatorReadContext]
 
 
-class Ahead:
-    """One read's snapshot, taken once its model is busy, and what `Read.ahead` finds on it.
+class Prefetch:
+    """One read's snapshot, taken once its model is busy, and what `Read.prefetch` finds on it.
 
     begin from any thread; then either take or leave, once.
     """
@@ -31,8 +31,7 @@ class Ahead:
         """make: from a snapshot to the call's context, in which `prepared` is what was loaded."""
         self._operation, self._make, self._store, self._threads = operation, make, store, threads
         self._lock = threading.Lock()  # of the following
-        self._is_wanted = True
-        self._found: Future[Found] | None = None
+        self._is_wanted, self._found = True, None
 
     def begin(self) -> None:
         with self._lock, contextlib.suppress(RuntimeError):  # the pool is closed
@@ -40,22 +39,19 @@ class Ahead:
                 self._found = self._threads.submit(self._find)
 
     def take(self) -> Future[Found] | None:
-        """What is found: the snapshot, for its new owner to close, and the context on it; None
-        where nothing was begun.
-        """
+        """The snapshot, for its new owner to close, and the context on it; None if not begun."""
         with self._lock:
             self._is_wanted = False
             return self._found
 
     def leave(self) -> None:
         """Close the snapshot as soon as nothing is looked for on it."""
-        found = self.take()
-        if found is not None:
+        if (found := self.take()) is not None:
             found.add_done_callback(lambda found: found.exception() or found.result()[0].close())
 
     def _find(self) -> Found:
         with ExitStack() as opened:
             ctx = self._make(opened.enter_context(self._store.snapshot()))
-            assert self._operation.ahead is not None
-            ctx.ahead = self._operation.ahead(ctx, ctx.call.body)
+            assert self._operation.prefetch is not None
+            ctx.prefetched = self._operation.prefetch(ctx, ctx.call.body)
             return opened.pop_all(), ctx
