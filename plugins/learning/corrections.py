@@ -368,7 +368,7 @@ def create(ctx: WriteContext, body: NewCorrection) -> Reply:
     return _reply(ctx, row, memory)
 
 
-def created_again(ctx: ReadContext, body: NewCorrection, resource_id: str, call: Call) -> Reply:
+def replay_correction(ctx: ReadContext, body: NewCorrection, resource_id: str, call: Call) -> Reply:
     """A repeated create: the same correction as it is now."""
     return _reply(ctx, *get_correction(ctx, resource_id))
 
@@ -478,7 +478,7 @@ OPERATIONS = (
         load=load_new,
         prepare=prepare_new,
         handler=create,
-        resource=created_again,
+        resource=replay_correction,
         body=NewCorrection,
         response=Correction,
         statuses=(201, 202),

@@ -78,7 +78,7 @@ class DialecticBody(Body):
     )
 
     @model_validator(mode="after")
-    def _says_something(self) -> DialecticBody:
+    def _is_not_blank(self) -> DialecticBody:
         if not self.user_message.strip():
             raise ValidationFailed.at(
                 ("body", "user_message"), "must contain more than white space", "string_too_short"

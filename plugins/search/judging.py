@@ -114,19 +114,19 @@ def _confidence(ctx: ReadContext, ranked: Ranked, best: int, conflict: float) ->
     return min(sure, max(by_words, 0.5))
 
 
-def stands(ctx: ReadContext, found: ranking.Features, *, strange: bool) -> np.ndarray:
+def relevant(ctx: ReadContext, found: ranking.Features, *, out_of_vocabulary: bool) -> np.ndarray:
     """(n,) bool: which candidates are near enough to the query by themselves: by a word in common,
     here or beside it in the session, by meaning as a whole, or by the meaning of single words.
 
-    strange  whether the embedder never met any of the query's words. It gives random letters a
-             meaning too: what stands there has to come much nearer
+    out_of_vocabulary  whether the embedder never met any of the query's words. It gives random
+                       letters a meaning too: what is relevant then has to come much nearer
     """
     settings = SearchSettings.of(ctx.settings)
-    return ranking.standing(
+    return ranking.near_enough(
         found,
-        near=settings.strange_cosine_min if strange else settings.cosine_min,
+        near=settings.oov_cosine_min if out_of_vocabulary else settings.cosine_min,
         words_min=settings.words_min,
-        clear_words_min=None if strange else settings.clear_words_min,
+        clear_words_min=None if out_of_vocabulary else settings.clear_words_min,
     )
 
 

@@ -256,7 +256,7 @@ def sure_of_words(met: float) -> float:
     return logistic(WORDS_MET_SLOPE * (met - WORDS_MET_MIDDLE))
 
 
-def standing(
+def near_enough(
     found: Features, *, near: float, words_min: float, clear_words_min: float | None
 ) -> np.ndarray:
     """(n,) bool: which candidates have a word of the query, themselves or beside them in the
@@ -264,31 +264,31 @@ def standing(
     where a number is given, the one whose words come nearest, if that near and by WORDS_LEAD more
     than all others'.
     """
-    stands = np.empty(found.matrix.shape[1], np.bool_)
+    is_near = np.empty(found.matrix.shape[1], np.bool_)
     leads = clear_words_min is not None
-    _standing(found.matrix, near, words_min, leads, clear_words_min or 0.0, stands)
-    return stands
+    _near_enough(found.matrix, near, words_min, leads, clear_words_min or 0.0, is_near)
+    return is_near
 
 
 @kernel(in_array(FLOAT32, 2), FLOAT32, FLOAT32, BOOL, FLOAT32, out_array(BOOL))
-def _standing(found, near, words_min, leads, clear_words_min, stands):
+def _near_enough(found, near, words_min, leads, clear_words_min, is_near):
     words = found[_WORDS]
     best = 0
-    for memory in range(stands.shape[0]):
-        stands[memory] = (
+    for memory in range(is_near.shape[0]):
+        is_near[memory] = (
             found[_LEXICAL, memory] > 0
             or found[_EXACT, memory] >= near
             or words[memory] >= words_min
         )
         if words[memory] > words[best]:
             best = memory
-    if not leads or not stands.shape[0] or words[best] < clear_words_min:
+    if not leads or not is_near.shape[0] or words[best] < clear_words_min:
         return
     follows = words[best] - np.float32(WORDS_LEAD)
-    for memory in range(stands.shape[0]):
+    for memory in range(is_near.shape[0]):
         if memory != best and words[memory] > follows:
             return
-    stands[best] = True
+    is_near[best] = True
 
 
 def narrowed(weights: Mapping[str, float]) -> dict[str, float]:

@@ -34,7 +34,7 @@ from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded
-from plugins.search.judging import Ranked, above_threshold, judged, stands
+from plugins.search.judging import Ranked, above_threshold, judged, relevant
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (
     EXAMPLE_QUERY,
@@ -315,12 +315,12 @@ def rank(
     found = ranking.features(question.measure, pool, columns)
     profile = interact(ctx, around, columns, found, question, prepared)
     weights = ranking_profile(ctx.settings, profile).weights
-    learned, set_back = (
+    learned, penalty = (
         learned_scores(ctx, candidates, found),
-        _set_back(ctx, candidates, question.archived, weights),
+        _archived_penalty(ctx, candidates, question.archived, weights),
     )
-    scores = ranking.score(found, weights) + learned + set_back
-    is_relevant = stands(ctx, found, strange=prepared.out_of_vocabulary)
+    scores = ranking.score(found, weights) + learned + penalty
+    is_relevant = relevant(ctx, found, out_of_vocabulary=prepared.out_of_vocabulary)
     given = retrieved.contributions(candidates)
     for values in given.values():
         scores, is_relevant = scores + values, is_relevant | (values > 0)
@@ -337,8 +337,8 @@ def rank(
         contributions |= {name: values[best] for name, values in given.items()}
     if body.keeps_parts and isinstance(learned, np.ndarray):
         contributions["feedback"] = learned[best]
-    if body.keeps_parts and isinstance(set_back, np.ndarray):
-        contributions["archived"] = set_back[best]
+    if body.keeps_parts and isinstance(penalty, np.ndarray):
+        contributions["archived"] = penalty[best]
     reachable = ranking.reachable(weights | retrieved.weights)
     normalized = np.clip(scores / reachable, 0, 1)
     asked, frequencies = question.measure.idf, pool.frequencies[:, : len(candidates)]
@@ -365,16 +365,16 @@ def rank(
     )
 
 
-def _set_back(
+def _archived_penalty(
     ctx: ReadContext, candidates: np.ndarray, archived: np.ndarray, weights: Mapping[str, float]
 ) -> np.ndarray | float:
     """What archived memories are ranked lower by; 0.0 where there are none."""
     if not len(archived):
         return 0.0
-    set_back = np.float32(
-        -SearchSettings.of(ctx.settings).archived_set_back * ranking.reachable(weights)
+    penalty = np.float32(
+        -SearchSettings.of(ctx.settings).archived_penalty * ranking.reachable(weights)
     )
-    return np.where(among(archived, candidates), set_back, np.float32(0))
+    return np.where(among(archived, candidates), penalty, np.float32(0))
 
 
 def interact(

@@ -32,7 +32,7 @@ class SearchSettings(Section, frozen=True):
             "Milliseconds a search waits for its embedding before it goes on by words alone."
         ),
     )
-    strange_cosine_min: float = Field(
+    oov_cosine_min: float = Field(
         default=0.55,
         ge=0,
         le=1,
@@ -41,7 +41,7 @@ class SearchSettings(Section, frozen=True):
             "random letters."
         ),
     )
-    archived_set_back: float = Field(
+    archived_penalty: float = Field(
         default=0.05,
         ge=0,
         le=1,

@@ -37,7 +37,7 @@ out.
 looks for them. Where there is no HAProxy, or one that somebody else configured, `BehindServeProxy`
 takes its place and believes nobody.
 
-Runs as a script without site-packages (python -SE front_proxy.py CONFIGURATION.json
+Runs as a script without site-packages (python -SE haproxy.py CONFIGURATION.json
 haproxy-arguments …), in milliseconds; so it imports the standard library only.
 """
 

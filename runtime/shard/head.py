@@ -235,7 +235,7 @@ class Head:
         self._count_request(principal, call)
 
     def _count_request(self, principal: Principal, call: Call) -> None:
-        if not call.admitted:  # else it was counted when it knocked
+        if not call.admitted:  # else its preflight was
             self._parts.usage.request(principal, call.operation, call.now_ms, call.client)
         if principal is not None and not call.preflight:
             self._parts.usage.begun(principal, call)

@@ -114,10 +114,7 @@ class Reads:
             is_alone = operation.prefetch is not None and self.slow == 1
             prefetch = self._pool.prefetch(operation, make_prefetching) if is_alone else None
             try:
-                with (
-                    remembered_for(tenant),
-                    on_busy(prefetch.begin if prefetch is not None else None),
-                ):
+                with remembered_for(tenant), on_busy(prefetch and prefetch.begin):
                     prepared = await operation.prepare(call, loaded.prepared, parts.models)
             except BaseException:
                 if prefetch is not None:

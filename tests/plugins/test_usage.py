@@ -337,7 +337,7 @@ def test_what_comes_after_a_month_was_closed_is_the_next_months(ada: MeteredHarn
     ada.work(credits=7)
     assert [
         (period["period_start"], period["counter"])
-        for period in ada.office("usage.audit")["periods"]
+        for period in ada.operate("usage.audit")["periods"]
     ] == [(MONTH, 5), (NEXT_MONTH, 7)]
 
 

@@ -101,7 +101,7 @@ class MeteredHarness:
     def work(self, **fields: Any) -> Answer:
         return self("work.do", fields)
 
-    def office(self, operation: str, **body: Any) -> Any:
+    def operate(self, operation: str, **body: Any) -> Any:
         """An internal operation about the account; its answer's body."""
         answer = self.harness(f"internal.{operation}", {"email": EMAIL, **body}, who=self.operator)
         assert answer.status in (200, 201), answer
@@ -120,9 +120,9 @@ class MeteredHarness:
 
     def audited(self) -> list[dict[str, Any]]:
         """The account's months, every one of which adds up."""
-        audit = self.office("usage.audit")
+        audit = self.operate("usage.audit")
         assert audit["consistent"], audit
-        books = self.office("billing.audit")
+        books = self.operate("billing.audit")
         assert books["consistent"], books
         return audit["periods"]
 

@@ -1,4 +1,4 @@
-"""Desks with webhooks, and what tests ask of them."""
+"""Harnesses with webhooks, and what tests ask of them."""
 
 from __future__ import annotations
 

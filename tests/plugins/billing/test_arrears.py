@@ -34,10 +34,10 @@ def test_an_overdue_invoice_suspends_what_costs_until_it_is_paid(ada: MeteredHar
     kept = ada("memories.create", {"content": "Kept through it all."}).body["id"]
     invoice = ada("billing.upgrade", {"tier": "pro"}).body["invoice"]
     ada.move_to("2026-05-26T09:59:00Z")
-    ada.office("billing.close")
+    ada.operate("billing.close")
     assert standing(ada) == ("active", None) and written(ada).status == 201
     ada.move_to("2026-05-26T10:01:00Z")
-    ada.office("billing.close")
+    ada.operate("billing.close")
     assert standing(ada) == ("suspended", invoice["id"])
     refused = written(ada)
     assert (refused.status, refused.body["code"]) == (403, "permission_denied")
@@ -47,7 +47,7 @@ def test_an_overdue_invoice_suspends_what_costs_until_it_is_paid(ada: MeteredHar
     assert ada("search.search", {"query": "kept"}).status == 200
     assert ada("billing.invoices.get", id=invoice["id"]).status == 200
     assert ada("memories.delete", id=kept).status == 200
-    ada.office("billing.mark_paid", invoice=invoice["number"])
+    ada.operate("billing.mark_paid", invoice=invoice["number"])
     assert standing(ada) == ("active", None) and written(ada).status == 201
     ada.audited()
 
@@ -63,7 +63,7 @@ def test_the_job_of_an_invoice_looks_at_it_and_webhooks_are_told(tmp_path: Path)
         assert ada("webhooks.create", hook).status == 201
         invoice = ada("billing.upgrade", {"tier": "starter"}).body["invoice"]
         ada.harness.until(lambda: standing(ada) == ("suspended", invoice["id"]))
-        ada.office("billing.credit_note", invoice=invoice["id"], reason="goodwill")
+        ada.operate("billing.credit_note", invoice=invoice["id"], reason="goodwill")
         assert standing(ada) == ("active", None) and written(ada).status == 201
         told = ada.write(lambda ctx: [row.kind for _, row in ctx[DELIVERIES].scan()])
         assert told == ["billing.suspended", "billing.resumed"]
@@ -73,5 +73,5 @@ def test_invoices_may_stay_open_for_ever(tmp_path: Path) -> None:
     with metered(tmp_path, billing__default_tier="free", billing__grace_days=None) as ada:
         ada("billing.upgrade", {"tier": "pro"})
         ada.move_to("2027-02-01T00:00:00Z")
-        ada.office("billing.close")
+        ada.operate("billing.close")
         assert standing(ada) == ("active", None) and written(ada).status == 201

@@ -127,7 +127,7 @@ def test_a_downgrade_waits_for_the_end_of_the_period(ada: MeteredHarness) -> Non
     assert ada("billing.downgrade", {"tier": "starter"}).body["pending_change"] == pending
     assert tier(ada) == "pro"
     ada.move_to("2026-06-01T00:00:00Z")
-    (closed,) = ada.office("billing.close")["invoices"]
+    (closed,) = ada.operate("billing.close")["invoices"]
     assert [line["description"] for line in closed["lines"]] == [
         "Credits used in May 2026, included",
         "Starter, June 2026",
@@ -141,7 +141,7 @@ def test_up_and_down_on_the_same_day(ada: MeteredHarness) -> None:
     ada("billing.downgrade", {"tier": "free"})
     assert tier(ada) == "pro", "what was paid for is given"
     ada.move_to("2026-06-01T00:00:00Z")
-    assert ada.office("billing.close")["invoices"] == [], "nothing was used and nothing is due"
+    assert ada.operate("billing.close")["invoices"] == [], "nothing was used and nothing is due"
     assert tier(ada) == "free"
     assert [invoice["total_cents"] for invoice in invoices(ada)] == [round(9_900 * 20 / 31)]
 
@@ -151,7 +151,7 @@ def test_an_upgrade_cancels_a_pending_downgrade(ada: MeteredHarness) -> None:
     ada("billing.downgrade", {"tier": "free"})
     assert ada("billing.upgrade", {"tier": "pro"}).body["pending_change"] is None
     ada.move_to("2026-06-01T00:00:00Z")
-    (closed,) = ada.office("billing.close")["invoices"]
+    (closed,) = ada.operate("billing.close")["invoices"]
     assert (tier(ada), closed["total_cents"]) == ("pro", 9_900)
 
 
@@ -180,11 +180,11 @@ def test_the_wrong_direction_is_refused(ada: MeteredHarness, operation: str, wan
 def test_the_operator_sets_any_tier_at_an_agreed_price(ada: MeteredHarness) -> None:
     ada("billing.upgrade", {"tier": "pro"})
     ada("billing.downgrade", {"tier": "free"})
-    answer = ada.office("billing.set_tier", tier="enterprise", price_cents=120_000)
+    answer = ada.operate("billing.set_tier", tier="enterprise", price_cents=120_000)
     assert (answer["tier"]["name"], answer["pending_change"]) == ("enterprise", None)
     assert len(invoices(ada)) == 1, "the operator's word costs nothing by itself"
     ada.move_to("2026-06-03T00:00:00Z")
-    assert ada.office("billing.close")["invoices"][0]["total_cents"] == 120_000
+    assert ada.operate("billing.close")["invoices"][0]["total_cents"] == 120_000
 
 
 def test_prices_are_settings(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_an_invoice_has_the_months_credits_and_the_next_fee(ada: MeteredHarness)
     ada("memories.create", {"content": "x"})
     ada.move_to("2026-06-01T00:00:01Z")
     ada.work(credits=5)
-    (closed,) = ada.office("billing.close")["invoices"]
+    (closed,) = ada.operate("billing.close")["invoices"]
     used, due = closed["lines"]
     assert (used["quantity"], used["amount_cents"], used["description"]) == (
         322,
@@ -240,7 +240,7 @@ def test_an_invoice_has_the_months_credits_and_the_next_fee(ada: MeteredHarness)
         "2026-05-01T00:00:00.000Z",
         "2026-06-01T00:00:00.000Z",
     )
-    assert ada.office("billing.close")["invoices"] == [], "closing again changes nothing"
+    assert ada.operate("billing.close")["invoices"] == [], "closing again changes nothing"
     may, june = ada.audited()
     assert (may["closed"], may["counter"], june["closed"], june["counter"]) == (True, 322, False, 5)
 
@@ -251,7 +251,7 @@ def test_metered_credits_have_a_price(tmp_path: Path) -> None:
     ) as ada:
         ada.work(credits=12_345)
         ada.move_to("2026-06-01T00:00:00Z")
-        (closed,) = ada.office("billing.close")["invoices"]
+        (closed,) = ada.operate("billing.close")["invoices"]
         (line,) = closed["lines"]
         assert (line["quantity"], line["unit_cents"], line["amount_cents"]) == (12.345, 40, 494)
         assert type(line["unit_cents"]) is int, "an amount of cents is an integer"
@@ -262,7 +262,7 @@ def test_months_that_nobody_closed_are_closed_one_by_one(ada: MeteredHarness) ->
     ada("billing.upgrade", {"tier": "starter"})
     ada.work(credits=3)
     ada.move_to("2026-09-10T00:00:00Z")
-    closed = ada.office("billing.close")["invoices"]
+    closed = ada.operate("billing.close")["invoices"]
     assert [invoice["period_start"][:7] for invoice in closed] == [
         "2026-05",
         "2026-06",
@@ -302,7 +302,7 @@ def test_the_month_is_closed_by_itself(tmp_path: Path) -> None:
 def test_a_payment_and_credit_notes_in_the_books(ada: MeteredHarness) -> None:
     first = ada("billing.upgrade", {"tier": "starter"}).body["invoice"]
     second = ada("billing.upgrade", {"tier": "pro"}).body["invoice"]
-    note = ada.office(
+    note = ada.operate(
         "billing.credit_note", invoice=first["number"], reason="slow <week>", amount_cents=226
     )
     assert (note["kind"], note["total_cents"], note["credited_invoice_id"], note["status"]) == (
@@ -311,19 +311,19 @@ def test_a_payment_and_credit_notes_in_the_books(ada: MeteredHarness) -> None:
         first["id"],
         "issued",
     )
-    paid = ada.office("billing.mark_paid", invoice=first["id"], reference="transfer")
+    paid = ada.operate("billing.mark_paid", invoice=first["id"], reference="transfer")
     assert (paid["status"], paid["credited_cents"], paid["lines"], paid["total_cents"]) == (
         "paid",
         226,
         first["lines"],
         1_226,
     )
-    assert ada.office("billing.mark_paid", invoice=first["id"])["paid_at"] == paid["paid_at"], (
+    assert ada.operate("billing.mark_paid", invoice=first["id"])["paid_at"] == paid["paid_at"], (
         "paid once"
     )
-    ada.office("billing.credit_note", invoice=second["number"], reason="wrong tier")
+    ada.operate("billing.credit_note", invoice=second["number"], reason="wrong tier")
     assert ada("billing.invoices.get", id=second["id"]).body["status"] == "void"
-    ada.office("billing.credit_note", invoice=first["number"], reason="all of it")
+    ada.operate("billing.credit_note", invoice=first["number"], reason="all of it")
     books = within(ada, balances)
     assert {account: cents for account, cents in books.items() if cents} == {
         "cash:manual": 1_000, "refunds_payable": -1_000,
@@ -336,7 +336,7 @@ def test_a_payment_and_credit_notes_in_the_books(ada: MeteredHarness) -> None:
 @pytest.mark.parametrize("cents", [None, 1])
 def test_no_more_is_taken_back_than_was_charged(ada: MeteredHarness, cents: int | None) -> None:
     invoice = ada("billing.upgrade", {"tier": "starter"}).body["invoice"]
-    ada.office("billing.credit_note", invoice=invoice["id"], reason="all")
+    ada.operate("billing.credit_note", invoice=invoice["id"], reason="all")
     amount = {} if cents is None else {"amount_cents": cents}
     body = {"email": EMAIL, "invoice": invoice["id"], "reason": "again", **amount}
     assert ada.harness("internal.billing.credit_note", body, who=ada.operator).status == 409
@@ -354,10 +354,10 @@ def test_an_issued_document_never_changes(ada: MeteredHarness) -> None:
     ada("billing.upgrade", {"tier": "pro"})
     stored = within(ada, lambda ctx: ctx[INVOICES].get_raw(0))
     posted = within(ada, lambda ctx: ctx[LEDGER].get_raw(0))
-    ada.office("billing.mark_paid", invoice=invoices(ada)[0]["number"])
-    ada.office("billing.credit_note", invoice=invoices(ada)[0]["number"], reason="x")
+    ada.operate("billing.mark_paid", invoice=invoices(ada)[0]["number"])
+    ada.operate("billing.credit_note", invoice=invoices(ada)[0]["number"], reason="x")
     ada.move_to("2026-07-01T00:00:00Z")
-    ada.office("billing.close")
+    ada.operate("billing.close")
     assert within(ada, lambda ctx: ctx[INVOICES].get_raw(0)) == stored
     assert within(ada, lambda ctx: ctx[LEDGER].get_raw(0)) == posted
 
@@ -388,13 +388,13 @@ def test_whatever_happens_documents_ledger_and_usage_agree(
                     answer.status == 200 or tier(ada) == before or RANK[tier(ada)] < RANK[before]
                 ), "only an old downgrade may show"
             elif what == "set_tier":
-                ada.office("billing.set_tier", tier=value, price_cents=7_001)
+                ada.operate("billing.set_tier", tier=value, price_cents=7_001)
             elif what == "work":
                 ada.work(credits=value)
             elif what == "days":
                 ada.harness.now_ms += value * DAY_MS
             elif what == "close":
-                ada.office("billing.close")
+                ada.operate("billing.close")
             elif value < len(found := invoices(ada)):
                 body = {
                     "email": EMAIL,
@@ -406,7 +406,7 @@ def test_whatever_happens_documents_ledger_and_usage_agree(
                     body,
                     who=ada.operator,
                 )
-        ada.office("billing.close")
+        ada.operate("billing.close")
         ada.audited()
         for document in invoices(ada):
             assert (
@@ -540,7 +540,7 @@ def test_an_upgrade_that_is_not_paid_for_is_forgone_and_owes_nothing(
     voided = [sent.path for sent in stripe.sent if sent.path.endswith("/void")]
     assert voided == ["/v1/invoices/in_2/void"]
     customer.move_to("2026-06-01T00:00:00Z")
-    assert customer.office("billing.close")["invoices"] == []
+    assert customer.operate("billing.close")["invoices"] == []
     states = [(document["kind"], document["status"]) for document in invoices(customer)]
     assert states == [("invoice", "void"), ("credit_note", "issued")] * 2
     shown = customer("billing.subscription").body
@@ -557,7 +557,7 @@ def test_an_upgrade_that_waits_is_never_overdue(tmp_path: Path, stripe: StripeEn
         tmp_path, billing__default_tier="free", billing__grace_days=0, **settings
     ) as account:
         account("billing.upgrade", {"tier": "pro"})
-        account.office("billing.close")
+        account.operate("billing.close")
         assert account("billing.subscription").body["status"] == "active"
 
 

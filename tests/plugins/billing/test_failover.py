@@ -97,10 +97,10 @@ def test_a_tier_that_is_taken_twice_in_a_month_is_billed_twice(tmp_path: Path) -
     """An operator may take a tier back; whoever pays for it once more has another invoice."""
     with metered(tmp_path, billing__default_tier="free") as ada:
         first = ada("billing.upgrade", {"tier": "pro"}).body["invoice"]
-        ada.office("billing.set_tier", tier="free")
+        ada.operate("billing.set_tier", tier="free")
         second = ada("billing.upgrade", {"tier": "pro"}).body["invoice"]
         notes = [
-            ada.office(
+            ada.operate(
                 "billing.credit_note", invoice=first["id"], reason="goodwill", amount_cents=1
             )
             for _ in range(2)

@@ -21,8 +21,8 @@ def ada(tmp_path: Path) -> Iterator[MeteredHarness]:
     """On the 12th of May, with a paid upgrade of which a part was taken back."""
     with metered(tmp_path, billing__default_tier="free") as account:
         number = account("billing.upgrade", {"tier": "pro"}).body["invoice"]["number"]
-        account.office("billing.mark_paid", invoice=number, reference=SECRET)
-        account.office("billing.credit_note", invoice=number, amount_cents=100, reason=SECRET)
+        account.operate("billing.mark_paid", invoice=number, reference=SECRET)
+        account.operate("billing.credit_note", invoice=number, amount_cents=100, reason=SECRET)
         yield account
 
 

@@ -18,7 +18,7 @@ WORDS = ("red", "GREEN", "blue", "Straße", "tea")
 USERS = ("ann", "bob")
 
 
-class Library(SearchHarness):
+class ConditionHarness(SearchHarness):
     """Thirty memories of two users, and a plain reading of conditions to compare with."""
 
     def __init__(self, directory: Path):
@@ -90,20 +90,20 @@ def drawn(draw: random.Random, depth: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    harness = Library(tmp_path_factory.mktemp("library"))
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConditionHarness]:
+    harness = ConditionHarness(tmp_path_factory.mktemp("library"))
     yield harness
     harness.close()
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_nesting_selects_what_it_means(library: Library, seed: int) -> None:
+def test_any_nesting_selects_what_it_means(library: ConditionHarness, seed: int) -> None:
     condition = drawn(random.Random(seed), 4)
     assert library.pick(condition) == library.expected(condition), condition
 
 
 def test_each_memory_is_read_once_however_many_conditions_there_are(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: ConditionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
     decode = MEMORIES.decode
@@ -130,7 +130,7 @@ def test_each_memory_is_read_once_however_many_conditions_there_are(
     ],
 )
 def test_what_would_cost_too_much_is_refused_and_says_what_to_do(
-    library: Library, monkeypatch: pytest.MonkeyPatch, bound: str, value: int, said: str
+    library: ConditionHarness, monkeypatch: pytest.MonkeyPatch, bound: str, value: int, said: str
 ) -> None:
     many = {"OR": [{"content": {"icontains": f"none {number}"}} for number in range(20)]}
     assert library.pick(many) == set()

@@ -24,7 +24,7 @@ from tests.support.search_harness import SearchHarness
 MONDAY = "2024-03-04T10:00:00Z"
 
 
-class Notebook(SearchHarness):
+class ContextHarness(SearchHarness):
     def said(self, content: str, speaker: str, session: str = "s", **fields: Any) -> str:
         return self.add(content, speaker=speaker, session_id=session, **fields)
 
@@ -45,13 +45,13 @@ class Notebook(SearchHarness):
 
 
 @pytest.fixture
-def notebook(tmp_path: Path) -> Iterator[Notebook]:
-    harness = Notebook(tmp_path)
+def notebook(tmp_path: Path) -> Iterator[ContextHarness]:
+    harness = ContextHarness(tmp_path)
     yield harness
     harness.close()
 
 
-def test_notes_come_first_and_conversations_in_the_order_of_time(notebook: Notebook) -> None:
+def test_notes_come_first_and_conversations_in_the_order_of_time(notebook: ContextHarness) -> None:
     late = notebook.said("My violin teacher moved.", "Ada", "b", occurred_at="2024-05-02T00:00:00Z")
     early = notebook.said("I bought a violin.", "Ada", "a", occurred_at="2024-03-04T00:00:00Z")
     note = notebook.add("Ada plays the violin.", occurred_at="2024-06-01T00:00:00Z")
@@ -72,20 +72,20 @@ def test_notes_come_first_and_conversations_in_the_order_of_time(notebook: Noteb
     assert set(body["evidence_ids"]) == {note, early, late} and not body["no_match"]
 
 
-def test_a_turn_that_says_little_brings_what_it_answers(notebook: Notebook) -> None:
+def test_a_turn_that_says_little_brings_what_it_answers(notebook: ContextHarness) -> None:
     before = notebook.said("Did the piano arrive on Friday after all?", "Bob")
     answer = notebook.said("Yes, with a squirrel!", "Ada")
     assert notebook.block("squirrel")["sections"][0]["memory_ids"] == [before, answer]
 
 
-def test_what_stands_beside_is_in_scope_too(notebook: Notebook) -> None:
+def test_what_stands_beside_is_in_scope_too(notebook: ContextHarness) -> None:
     notebook.said("Did the piano arrive on Friday after all?", "Bob", user_id="bob")
     answer = notebook.said("Yes, with a squirrel!", "Ada", user_id="ada")
     body = notebook.block("squirrel", user_id="ada")
     assert body["sections"][0]["memory_ids"] == [answer]
 
 
-def test_what_says_the_same_is_one_line_that_cites_both(notebook: Notebook) -> None:
+def test_what_says_the_same_is_one_line_that_cites_both(notebook: ContextHarness) -> None:
     ids = {
         notebook.add(text) for text in ("The cellar key hangs left.", "the cellar key hangs LEFT")
     }
@@ -95,7 +95,7 @@ def test_what_says_the_same_is_one_line_that_cites_both(notebook: Notebook) -> N
     assert {each["marker"] for each in body["citations"]} == {"1"}
 
 
-def test_of_a_long_memory_the_passages_that_answer_are_shown(notebook: Notebook) -> None:
+def test_of_a_long_memory_the_passages_that_answer_are_shown(notebook: ContextHarness) -> None:
     filler = "The weather was mild and the meeting went on as these meetings do. " * 40
     content = f"{filler}The platypus is called Benedict. {filler}"
     memory = notebook.add(content)
@@ -107,7 +107,7 @@ def test_of_a_long_memory_the_passages_that_answer_are_shown(notebook: Notebook)
         assert shown and shown in body["context"]
 
 
-def test_the_best_fit_into_a_small_budget(notebook: Notebook) -> None:
+def test_the_best_fit_into_a_small_budget(notebook: ContextHarness) -> None:
     for number in range(60):
         notebook.add(f"Roses grow in garden {number}, beside the {chr(97 + number % 26) * 5}.")
     best = notebook.add("Gardens: roses need gardens and gardens need roses.")
@@ -118,20 +118,20 @@ def test_the_best_fit_into_a_small_budget(notebook: Notebook) -> None:
     assert 1 <= shown[0] < shown[1]
 
 
-def test_nothing_known_is_an_empty_block(notebook: Notebook) -> None:
+def test_nothing_known_is_an_empty_block(notebook: ContextHarness) -> None:
     for style, empty in (("markdown", ""), ("json", {})):
         body = notebook.block("squirrel", style=style)
         assert body["no_match"] and body["abstain_recommended"] and body["tokens"] == 0
         assert body["context"] == empty and body["sections"] == body["citations"] == []
 
 
-def test_relative_times_say_which_day_they_mean(notebook: Notebook) -> None:
+def test_relative_times_say_which_day_they_mean(notebook: ContextHarness) -> None:
     notebook.said("I sold the boat yesterday, and last month the car.", "Ada", occurred_at=MONDAY)
     text = notebook.block("boat")["context"]
     assert "yesterday [2024-03-03], and last month [2024-02-01 to 2024-02-29] the car" in text
 
 
-def test_the_past_is_told_as_it_was_known(notebook: Notebook) -> None:
+def test_the_past_is_told_as_it_was_known(notebook: ContextHarness) -> None:
     notebook.add("The boat is blue.")
     known = notebook.now_ms
     notebook.now_ms += 10_000
@@ -140,7 +140,7 @@ def test_the_past_is_told_as_it_was_known(notebook: Notebook) -> None:
     assert "blue" in text and "red" not in text
 
 
-def test_a_bad_request_says_what_is_wrong(notebook: Notebook) -> None:
+def test_a_bad_request_says_what_is_wrong(notebook: ContextHarness) -> None:
     for wrong in ({"token_budget": 10}, {"style": "html"}, {"query": " "}):
         with pytest.raises(ValidationError) as refused:
             ContextBody.model_validate({"query": "x", **wrong})

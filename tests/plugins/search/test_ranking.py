@@ -147,23 +147,23 @@ def test_subjects_do_not_conflict_where_the_named_has_said_it_too() -> None:
 
 
 def test_the_clear_best_is_one_that_leads() -> None:
-    def stands(*words: float, least: float | None = 0.45) -> list[bool]:
+    def near(*words: float, least: float | None = 0.45) -> list[bool]:
         found = ranking.Features(len(words))
         found["words"][:] = words
-        return ranking.standing(found, near=0.2, words_min=0.6, clear_words_min=least).tolist()
+        return ranking.near_enough(found, near=0.2, words_min=0.6, clear_words_min=least).tolist()
 
-    assert stands(0.3, 0.5, 0.1) == [False, True, False]
-    assert stands(0.46, 0.5) == [False, False]
-    assert stands(0.5) == [True] and stands(0.4) == [False]
-    assert stands(0.5, least=None) == [False]
-    assert stands(0.7, 0.3, 0.61) == [True, False, True]
+    assert near(0.3, 0.5, 0.1) == [False, True, False]
+    assert near(0.46, 0.5) == [False, False]
+    assert near(0.5) == [True] and near(0.4) == [False]
+    assert near(0.5, least=None) == [False]
+    assert near(0.7, 0.3, 0.61) == [True, False, True]
 
 
 def test_a_word_or_a_near_meaning_stands_by_itself() -> None:
     found = ranking.Features(4)
     found["lexical"][:] = [0.01, 0, 0, 0]
     found["exact"][:] = [0, 0.2, 0.19, 0]
-    stands = ranking.standing(found, near=0.2, words_min=0.6, clear_words_min=None)
+    stands = ranking.near_enough(found, near=0.2, words_min=0.6, clear_words_min=None)
     assert stands.tolist() == [True, True, False, False]
 
 
