@@ -92,12 +92,12 @@ class RestoreFailed(StoreError):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows that commits after the moment of a restore put into `table`. told: (scope, key, stored
+    """Rows that commits after the moment of a restore put into `table`. report: (scope, key, stored
     bytes).
     """
 
     table: str
-    told: Callable[[Scope, Key, bytes], None]
+    report: Callable[[Scope, Key, bytes], None]
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ class _Replay:
         if self._left_out is not None and self._watched:
             for key, value in record.changes:
                 if value is not None and code_in(key) == self._watched:
-                    self._left_out.told(*placed(key), value)
+                    self._left_out.report(*placed(key), value)
 
     def end_earlier_epochs(self, epoch: int, token: str) -> None:
         """Put this epoch's first segment at the end of the log; commits of the owner before that

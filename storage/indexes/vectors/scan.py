@@ -83,7 +83,7 @@ class Scan:
         if self._scores is None:
             ordinals, scores = self._space.near(self._query[np.newaxis], k, allowed)[0]
             return best(ordinals, scores, k)
-        held = self._shown().rows
+        held = self._existing_view().rows
         if allowed is not None:
             return best(*held.values_of(ordinals_of(allowed), self._scores), k)
         ordinals, rows = held.entries()
@@ -93,7 +93,7 @@ class Scan:
         """(n,) cosines aligned with `ordinals`; 0 where there is no vector."""
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
-        return self._products(self._shown().rows.find(ordinals))
+        return self._products(self._existing_view().rows.find(ordinals))
 
     def blended(
         self, ordinals: Ordinals, first: Ordinals, second: Ordinals, share: float
@@ -103,17 +103,19 @@ class Scan:
         """
         if self._space is None:
             return np.zeros(len(ordinals), np.float32)
-        rows = [self._shown().rows.find(each) for each in (ordinals, first, second)]
-        return self._shown().codes.blended(rows, [self._products(each) for each in rows], share)
+        rows = [self._existing_view().rows.find(each) for each in (ordinals, first, second)]
+        return self._existing_view().codes.blended(
+            rows, [self._products(each) for each in rows], share
+        )
 
-    def _shown(self) -> View:
+    def _existing_view(self) -> View:
         assert self._view is not None, "a scan of nothing has no vectors"
         return self._view
 
     def _products(self, rows: Rows) -> Scores:
         """(n,) cosines of the rows with the query; 0 where a row is ABSENT."""
         if self._scores is None:
-            return self._shown().codes.products_at(rows, self._query)
+            return self._existing_view().codes.products_at(rows, self._query)
         found = np.empty(len(rows), np.float32)
         _scores_of(self._scores, rows, found)
         return found
