@@ -222,7 +222,7 @@ class Outbound:
             OSError,
             ssl.SSLError,
         ) as error:
-            kind, fields = "failed", {"error": _told(error)}
+            kind, fields = "failed", {"error": _sentence(error)}
         finally:
             self._under_way -= 1
         self._outcomes[kind] += 1
@@ -447,7 +447,7 @@ class _Pinned(httpcore.AsyncNetworkBackend):
         raise httpcore.ConnectError("no address")
 
 
-def _told(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     """An error of the connection, in one sentence that fits a log."""
     return f"The connection failed: {_words(error)}."
 

@@ -117,7 +117,9 @@ def test_an_owner_that_wakes_up_acknowledges_nothing_and_ends(tmp_path: Path, mo
         given = Settings.load(
             overrides=[f"data_dir={tmp_path}/second", f"object_store.url=file://{tmp_path}/objects"]
         )
-        restore_installation(given, cluster_id=None, at=None, take_over=True, told=lambda *_: None)
+        restore_installation(
+            given, cluster_id=None, at=None, take_over=True, report=lambda *_: None
+        )
         with served(tmp_path / "second", **options) as second:
             first.process.send_signal(signal.SIGCONT)
             assert first.process.wait(STOP_SECONDS_MAX) == 1

@@ -34,7 +34,7 @@ def back_up(parsed: argparse.Namespace, settings: Settings) -> int:
     manifest = backup.back_up(
         settings.data_dir, parsed.directory, _now_ms(), settings.storage.map_bytes_max
     )
-    print(f"{_told(manifest)} of {settings.data_dir} are in {parsed.directory}.")
+    print(f"{_summary(manifest)} of {settings.data_dir} are in {parsed.directory}.")
     return OK
 
 
@@ -48,8 +48,8 @@ def restore(parsed: argparse.Namespace, settings: Settings) -> int:
         )
     manifest = backup.restore(parsed.directory, settings.data_dir)
     print(
-        f"{_told(manifest)}, as of {manifest.made_at}, are in {settings.data_dir}; every checksum "
-        "and count agrees."
+        f"{_summary(manifest)}, as of {manifest.made_at}, are in {settings.data_dir}; every "
+        "checksum and count agrees."
     )
     return OK
 
@@ -57,7 +57,7 @@ def restore(parsed: argparse.Namespace, settings: Settings) -> int:
 def _restore_from_log(parsed: argparse.Namespace, settings: Settings) -> int:
     """From the object store of the settings; say how far each shard got."""
 
-    def told(shard: int, found: Restored) -> None:
+    def report(shard: int, found: Restored) -> None:
         print(
             f"shard {shard}: commit {found.sequence} of {iso(found.at)}, from a snapshot and "
             f"{found.segments} segments",
@@ -75,7 +75,7 @@ def _restore_from_log(parsed: argparse.Namespace, settings: Settings) -> int:
         cluster_id=parsed.cluster,
         at=parsed.at,
         take_over=parsed.take_over,
-        told=told,
+        report=report,
         erased_again=erased_again,
     )
     print(
@@ -129,7 +129,7 @@ def secrets(parsed: argparse.Namespace, settings: Settings) -> int:
     return OK
 
 
-def _told(manifest: backup.Manifest) -> str:
+def _summary(manifest: backup.Manifest) -> str:
     rows = sum(store.rows for store in manifest.stores)
     return (
         f"{rows} rows of {len(manifest.stores)} shards in {len(manifest.files)} files, "

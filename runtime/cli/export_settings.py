@@ -24,7 +24,7 @@ def table() -> str:
     settings = importlib.import_module("serve_app").Settings
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     lines += [
-        f"| `{name}` | {_shown(field.default)} | {field.description} |"
+        f"| `{name}` | {_default(field.default)} | {field.description} |"
         for name, field in known_settings(settings).items()
     ]
     return "\n".join(lines)
@@ -39,7 +39,7 @@ def with_table(document: str) -> str:
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"
 
 
-def _shown(default: Any) -> str:
+def _default(default: Any) -> str:
     if (
         default is PydanticUndefined
         or default is None

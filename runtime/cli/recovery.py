@@ -66,11 +66,11 @@ def restore_installation(
     cluster_id: str | None,
     at: int | None,
     take_over: bool,
-    told: Callable[[int, Restored], None],
+    report: Callable[[int, Restored], None],
     erased_again: Callable[[int], None] = lambda _: None,
 ) -> Layout:
     """Make the data directory of the settings, which holds nothing but `secrets`. at: Unix
-    milliseconds; told: after each shard; erased_again: how many accounts were back that had been
+    milliseconds; report: after each shard; erased_again: how many accounts were back that had been
     erased since.
 
     layout.json comes last: without it no service takes the directory for its own. Raises
@@ -108,7 +108,7 @@ def restore_installation(
             # at once, because each may wait for the end of a lease
             with ThreadPoolExecutor(SHARDS_RESTORED_AT_ONCE) as pool:
                 for number, found in zip(due, pool.map(make, due), strict=True):
-                    told(number, found)
+                    report(number, found)
             made = len(placement.shards)
         if placement.owners != before.owners and not take_over:
             raise RestoreFailed(

@@ -106,7 +106,7 @@ class _RayShard:
         pause = 0.05
         while loop.time() < deadline:
             await self._follow()
-            if "error" not in await self._told(
+            if "error" not in await self._status(
                 min(SHARD_PROBE_SECONDS_MAX, deadline - loop.time())
             ):
                 return True
@@ -118,11 +118,11 @@ class _RayShard:
         """The shard's own figures; {"shard", "open": False, "error"} when it does not answer in
         time.
         """
-        figures = await self._told(SHARD_STATUS_SECONDS_MAX)
+        figures = await self._status(SHARD_STATUS_SECONDS_MAX)
         if (
             "error" in figures and await self._follow()
         ):  # no call was lost that would have shown where it is now
-            figures = await self._told(SHARD_STATUS_SECONDS_MAX)
+            figures = await self._status(SHARD_STATUS_SECONDS_MAX)
         return figures
 
     async def _follow(self) -> bool:
@@ -135,7 +135,7 @@ class _RayShard:
             self._look_up()
         return has_moved
 
-    async def _told(self, seconds: float) -> dict[str, Any]:
+    async def _status(self, seconds: float) -> dict[str, Any]:
         import ray.exceptions
 
         try:
@@ -170,7 +170,7 @@ class RayShards:
         self._own_node = "" if settings.cluster.name is None else nodes.own_name()
         self._map = SlotMap(table.load(), table)
         self._shards = {
-            number: self._found(number) for number in range(len(self._map.placement.shards))
+            number: self._shard(number) for number in range(len(self._map.placement.shards))
         }
         self._operations = registry.operations
 
@@ -185,13 +185,13 @@ class RayShards:
     async def _ask(self, number: int, call: Call) -> Reply:
         shard = self._shards.get(number)
         if shard is None:
-            shard = self._shards[number] = self._found(number)
+            shard = self._shards[number] = self._shard(number)
         queue = shard.queue(queue_of(self._operations[call.operation], call))
         with tracing.part("queue", queue.name, shard=number):
             call.trace = tracing.carried()
             return await queue.execute(call)
 
-    def _found(self, number: int) -> _RayShard:
+    def _shard(self, number: int) -> _RayShard:
         return _RayShard(self._settings, number, self._map, self._own_node, self._release)
 
     async def supervise(self, name: str, **given: Any) -> dict[str, Any]:

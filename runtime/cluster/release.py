@@ -44,14 +44,14 @@ def release_of(opener: str) -> str:
 def schema_digest(registry: Registry) -> str:
     """What must be the same in two processes of one cluster, in sixteen characters."""
     shared = (
-        [_shown(kind, set()) for kind in (Call, Credential, Reply)],
+        [_as_tuples(kind, set()) for kind in (Call, Credential, Reply)],
         sorted((table.name, table.version, shape_of(table)) for table in registry.tables.values()),
         [
             (
                 name,
                 operation.kind.value,
-                _shown(operation.body, set()),
-                _shown(operation.query, set()),
+                _as_tuples(operation.body, set()),
+                _as_tuples(operation.query, set()),
             )
             for name, operation in sorted(registry.operations.items())
         ],
@@ -69,13 +69,13 @@ def check_release(own: str, other: str, whose: str) -> None:
         )
 
 
-def _shown(kind: Any, above: set[Any]) -> Any:
+def _as_tuples(kind: Any, above: set[Any]) -> Any:
     """A type as nested tuples of names, those of the fields of models included."""
     parts = get_args(kind)
     if get_origin(kind) is Annotated:  # what else it holds are checks
-        return _shown(parts[0], above)
+        return _as_tuples(parts[0], above)
     if parts:
-        return str(get_origin(kind)), *(_shown(part, above) for part in parts)
+        return str(get_origin(kind)), *(_as_tuples(part, above) for part in parts)
     if not isinstance(kind, type):
         return repr(kind)
     name = f"{kind.__module__}.{kind.__qualname__}"
@@ -87,4 +87,4 @@ def _shown(kind: Any, above: set[Any]) -> Any:
         fields = {field.name: field.type for field in dataclasses.fields(kind)}
     else:
         return name
-    return name, *((field, _shown(part, above | {kind})) for field, part in fields.items())
+    return name, *((field, _as_tuples(part, above | {kind})) for field, part in fields.items())

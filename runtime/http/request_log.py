@@ -97,13 +97,13 @@ class RequestLog:
             if self._path.exists() and self._path.stat().st_size > self._bytes_max:
                 self._path.replace(self._path.with_suffix(".log.1"))
             with self._path.open("a", encoding="utf-8") as file:
-                file.writelines(map(self._shown, lines))
+                file.writelines(map(self._formatted, lines))
         except OSError as failed:
             log.warning("%d requests have no line in %s: %s", len(lines), self._path, failed)
         if dropped:
             log.warning("%d requests have no line in %s: too many waited", dropped, self._path)
 
-    def _shown(self, line: _Line) -> str:
+    def _formatted(self, line: _Line) -> str:
         when, request_id, operation, method, status, seconds = line
         second, milliseconds = divmod(int(when * 1000), 1000)
         at = f"{_second(second)}.{milliseconds:03}Z"

@@ -107,8 +107,8 @@ class OpenAiLanguageModel:
             with deadline(self.timeout_seconds):
                 async with asyncio.timeout(self.timeout_seconds), self._places:
                     if schema is None:
-                        text, usage = _said(
-                            await self._asked(request, limits.COMPLETION_RETRIES_MAX)
+                        text, usage = _first_choice(
+                            await self._requested(request, limits.COMPLETION_RETRIES_MAX)
                         )
                         return Completion(text, None, usage)
                     return await self._structured(request, schema)
@@ -122,7 +122,7 @@ class OpenAiLanguageModel:
         with it.
         """
         request["messages"] = _with_instruction(request["messages"], schema)
-        text, used = _said(await self._asked_for(request, schema))
+        text, used = _first_choice(await self._asked_for(request, schema))
         try:
             return Completion(text, _read(schema, text), used)
         except ValidationError as missed:
@@ -138,7 +138,7 @@ class OpenAiLanguageModel:
             {"role": "assistant", "content": text},
             {"role": "user", "content": complaint},
         ]
-        text, usage = _said(await self._asked_for(request, schema))
+        text, usage = _first_choice(await self._asked_for(request, schema))
         try:
             return Completion(text, _read(schema, text), used + usage)
         except ValidationError as missed:
@@ -156,13 +156,13 @@ class OpenAiLanguageModel:
                 "json_schema": {"name": schema.__name__, "schema": schema.model_json_schema()},
             }
             try:
-                return await self._asked(
+                return await self._requested(
                     {**request, "response_format": wanted}, limits.COMPLETION_RETRIES_MAX
                 )
             except CompletionFailed as refused:
                 if not isinstance(refused.answer, BadRequest):
                     raise
-        answer = await self._asked(request, limits.COMPLETION_RETRIES_MAX)
+        answer = await self._requested(request, limits.COMPLETION_RETRIES_MAX)
         self._takes_schemas = False  # the same request without one was accepted
         return answer
 
@@ -171,7 +171,7 @@ class OpenAiLanguageModel:
     async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._passage(), deadline(self.timeout_seconds):
             async with asyncio.timeout(self.timeout_seconds):
-                return await self._asked(request, 0)
+                return await self._requested(request, 0)
 
     async def stream(self, request: Mapping[str, Any]) -> Events:
         events = Events(self._sent_events(request), self.timeout_seconds)
@@ -205,7 +205,7 @@ class OpenAiLanguageModel:
 
     # --- the wire ---------------------------------------------------------------------------------
 
-    async def _asked(self, request: Mapping[str, Any], retries: int) -> dict[str, Any]:
+    async def _requested(self, request: Mapping[str, Any], retries: int) -> dict[str, Any]:
         """One request -> the completion, once it looks like one."""
         with tracing.part("model", "llm"):
             body = await self._body(request, retries)
@@ -256,7 +256,7 @@ class OpenAiLanguageModel:
 # --- reading answers ------------------------------------------------------------------------------
 
 
-def _said(answer: Mapping[str, Any]) -> tuple[str, Usage]:
+def _first_choice(answer: Mapping[str, Any]) -> tuple[str, Usage]:
     """The text of the first choice."""
     choice = answer["choices"][0]
     message = choice.get("message") if isinstance(choice, dict) else None

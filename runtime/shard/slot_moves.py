@@ -210,7 +210,7 @@ class SlotMoves:
 
     async def _read(self, attempt: Attempt, slot: int, after: bytes) -> Piece:
         """The slot's rows behind `after`, a bounded piece of them."""
-        self._found(attempt)
+        self._leaving_of(attempt)
 
         def read() -> Piece:
             with self._store.snapshot() as snapshot:
@@ -232,7 +232,7 @@ class SlotMoves:
         """Rows that changed since they were read last, a bounded number of them; `after` is b"more"
         when there are others.
         """
-        leaving = self._found(attempt)
+        leaving = self._leaving_of(attempt)
 
         await self._in_turn(lambda _: None)  # what was submitted before is in the log then
 
@@ -269,7 +269,7 @@ class SlotMoves:
         """Digests of the slot's rows behind `after`, a bounded number of them; -> and where to go
         on, b"" at the end.
         """
-        rows = self._found(attempt).rows
+        rows = self._leaving_of(attempt).rows
         return await self._while_accounts_go(lambda: rows.digests(slot, after))
 
     async def _recount(
@@ -278,7 +278,7 @@ class SlotMoves:
         """Digests, as they are now, of these spans and of those that changed since they were
         compared; -> and whether there are others.
         """
-        leaving = self._found(attempt)
+        leaving = self._leaving_of(attempt)
 
         def recount() -> tuple[list[Digest], bool]:
             leaving.changed.update(leaving.rows.follow())
@@ -290,11 +290,11 @@ class SlotMoves:
         """Hold back calls and jobs of the slots; -> the last rows that changed, or the first of
         them (see `_changed`).
         """
-        leaving = self._found(attempt)
+        leaving = self._leaving_of(attempt)
         for slot in leaving.slots:
             self._gate.check(slot)
         await self._jobs.hold(leaving.slots)
-        self._found(
+        self._leaving_of(
             attempt
             # it may have been given up meanwhile: its jobs were released then, and may be held for
             # another attempt
@@ -380,7 +380,7 @@ class SlotMoves:
                 f"{attempt.move_id} to erase."
             )
 
-    def _found(self, attempt: Attempt) -> _Leaving:
+    def _leaving_of(self, attempt: Attempt) -> _Leaving:
         leaving = self._leaving.get(attempt)
         if leaving is None:
             raise MoveOver(

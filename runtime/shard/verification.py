@@ -153,11 +153,11 @@ def _looked_at(
     slot as well.
     """
     for check in _own_checks(environment, account):
-        yield False, _asked(check, ours)
+        yield False, _findings_of(check, ours)
     if account.number:
         for plugin in environment.registry.plugins:
             for check in plugin.checks:
-                yield True, _asked(check, theirs)
+                yield True, _findings_of(check, theirs)
 
 
 def _own_checks(environment: Environment, account: Account) -> Iterator[SlotCheck]:
@@ -171,7 +171,7 @@ def _own_checks(environment: Environment, account: Account) -> Iterator[SlotChec
         yield from TENANT_CHECKS
 
 
-def _asked(check: Callable[[Ctx], Iterable[Finding]], ctx: Ctx) -> Iterator[Finding]:
+def _findings_of(check: Callable[[Ctx], Iterable[Finding]], ctx: Ctx) -> Iterator[Finding]:
     """The check's findings; one that cannot go on says so instead of hiding the others."""
     try:
         yield from check(ctx)

@@ -52,7 +52,7 @@ class Collector:
         self._seconds = number(
             ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"), _SECONDS
         )
-        compression = _told("COMPRESSION").lower()
+        compression = _setting("COMPRESSION").lower()
         self._compress = _COMPRESSED.get(compression)
         headers = {"content-type": "application/x-protobuf"}
         if self._compress is not None:
@@ -60,7 +60,7 @@ class Collector:
         if url.userinfo:
             credentials = base64.b64encode(unquote_to_bytes(url.userinfo)).decode()
             headers["authorization"] = f"Basic {credentials}"
-        headers |= parse_env_headers(_told("HEADERS"), liberal=True)
+        headers |= parse_env_headers(_setting("HEADERS"), liberal=True)
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._client = _client(url)
         self._ended = threading.Event()
@@ -157,14 +157,18 @@ def _client(url: httpx.URL) -> httpcore.ConnectionPool:
     )
 
 
-def _told(name: str) -> str:
+def _setting(name: str) -> str:
     of_traces = variable(f"OTEL_EXPORTER_OTLP_TRACES_{name}")
     return of_traces or variable(f"OTEL_EXPORTER_OTLP_{name}")
 
 
 def _certificates() -> ssl.SSLContext:
     """What the collector is known by, and what it is shown."""
-    authorities, own, key = _told("CERTIFICATE"), _told("CLIENT_CERTIFICATE"), _told("CLIENT_KEY")
+    authorities, own, key = (
+        _setting("CERTIFICATE"),
+        _setting("CLIENT_CERTIFICATE"),
+        _setting("CLIENT_KEY"),
+    )
     what = f"OTEL_EXPORTER_OTLP_CERTIFICATE ({authorities!r}) is no file of certificates"
     try:
         if authorities:

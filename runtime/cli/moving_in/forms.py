@@ -317,7 +317,7 @@ def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Rec
         for agent in value.get("agents") or [value]:
             who = {"agent_id": agent.get("id") or agent.get("name")}
             for message in agent.get("messages") or ():
-                said = _said(ledger, message)
+                said = _as_message(ledger, message)
                 if said is not None:
                     yield from _one(memory(ledger, {**who, **said}, places, fixed))
         for part in ("passages", "blocks", "core_memory"):
@@ -325,7 +325,7 @@ def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Rec
                 yield from _one(memory(ledger, row, places, fixed))
 
 
-def _said(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
+def _as_message(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
     """A message of an agent file as somebody said it; None for prompts, tools and events."""
     if message.get("role") not in ("user", "assistant"):
         ledger.left_out[f"messages of the role {message.get('role')}"] += 1

@@ -73,7 +73,7 @@ def restored(erased, directory: Path, *, take_over: bool) -> int:
         cluster_id=None,
         at=moment,
         take_over=take_over,
-        told=lambda *_: None,
+        report=lambda *_: None,
         erased_again=told.append,
     )
     return sum(told)

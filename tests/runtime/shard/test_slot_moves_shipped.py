@@ -96,7 +96,7 @@ async def restored(
             cluster_id=None,
             at=at,
             take_over=bool(options),
-            told=lambda *_: None,
+            report=lambda *_: None,
         )
     async with sharded(directory, **options) as found:
         await found.operate("GET", "")
