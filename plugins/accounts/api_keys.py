@@ -80,7 +80,7 @@ def mint(ctx: WriteContext, name: str, scopes: Sequence[str], expires_at: int | 
     ctx[API_KEY_IDS].put((row.id,), ordinal.to_bytes(4, "big"))
     tenants.open_with(ctx, digest, row.id, row.scopes, expires_at)
     ctx[tenants.KEY_USAGE].put((row.id,), tenants.KeyUsageRow())
-    return Reply(201, MintedApiKey(**_shown(row), key=key), resource_id=row.id)
+    return Reply(201, MintedApiKey(**_key_view(row), key=key), resource_id=row.id)
 
 
 def list_api_keys(ctx: ReadContext, body: None) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _delete(ctx: WriteContext, ordinal: int, row: ApiKeyRow) -> None:
     ctx[API_KEY_IDS].delete(row.id)
 
 
-def _shown(row: ApiKeyRow) -> dict[str, Any]:
+def _key_view(row: ApiKeyRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "name": row.name,
@@ -129,7 +129,7 @@ def _shown(row: ApiKeyRow) -> dict[str, Any]:
 def listed_key(ctx: ReadContext, row: ApiKeyRow) -> ListedApiKey:
     used = ctx[tenants.KEY_USAGE].get(row.id) or tenants.KeyUsageRow()
     return ListedApiKey(
-        **_shown(row),
+        **_key_view(row),
         last_used_at=None if used.last_used_at is None else iso(used.last_used_at),
         usage=KeyUsage(requests=used.requests, credits=used.credits),
     )

@@ -224,9 +224,9 @@ class Recall:
         body: ChatBody = call.body
         query = body.last_said[:QUERY_CHARS_MAX]
         found, profile, corrections = await asyncio.gather(
-            self._asked(self._search(body, query, steps)),
-            self._asked(self._profile(body, steps)),
-            self._asked(self._corrections(body, query, steps)),
+            self._or_none(self._search(body, query, steps)),
+            self._or_none(self._profile(body, steps)),
+            self._or_none(self._corrections(body, query, steps)),
         )
         hits = []
         if found is not None:
@@ -234,7 +234,7 @@ class Recall:
         notes = [*_profile_notes(profile), *_correction_notes(corrections)]
         self.block = fenced(hits, call.seed, CHAT_MEMORY_TOKENS_MAX, notes=notes)
 
-    async def _asked(self, work: Awaitable[Any]) -> Any:
+    async def _or_none(self, work: Awaitable[Any]) -> Any:
         """The result; None where that part of memory failed. What the caller got wrong is still an
         error.
         """

@@ -178,7 +178,7 @@ class Dashboard:
         elif answer.status != 200:
             await _pass_on(send, answer)
         else:
-            await _send_json(send, 200, self._told(answer, token))
+            await _send_json(send, 200, self._session_view(answer, token))
 
     async def _sign_in(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if (
@@ -210,11 +210,11 @@ class Dashboard:
         await _send_json(
             send,
             answer.status,
-            self._told(me, token),
+            self._session_view(me, token),
             [(b"set-cookie", cookie)],
         )
 
-    def _told(self, me: Answer, token: str) -> dict[str, Any]:
+    def _session_view(self, me: Answer, token: str) -> dict[str, Any]:
         """A session as the page knows it. chat: whether the service has a model to chat with."""
         return {"account": me.json(), "csrf": csrf_of(token), "chat": self._has_chat}
 

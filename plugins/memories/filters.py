@@ -236,7 +236,7 @@ class _Compiler:
         known = name in FIELDS or (name.startswith(METADATA) and len(name) > len(METADATA))
         if not known or name == FIELDS[-1]:
             raise ValidationFailed.at(
-                _shown(loc),
+                _shortened(loc),
                 f"there is no such filter field; use {', '.join(FIELDS)}, AND, OR or NOT",
                 "unknown_field",
             )
@@ -254,7 +254,7 @@ class _Compiler:
         operators = _operators_of(name)
         if operator not in operators:
             raise ValidationFailed.at(
-                _shown(loc),
+                _shortened(loc),
                 f"this field has no such operator; use {', '.join(operators)}",
                 "unknown_operator",
             )
@@ -431,7 +431,7 @@ def _instant(value: Any, loc: Loc) -> int:
         raise ValidationFailed.at(loc, "must be an ISO 8601 time", "datetime_parsing") from error
 
 
-def _shown(loc: Loc) -> Loc:
+def _shortened(loc: Loc) -> Loc:
     """A place whose last name came from the caller: kept short, so that a finding never carries a
     text back.
     """

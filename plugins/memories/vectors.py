@@ -17,7 +17,7 @@ from runtime.api.context import ReadContext, WriteContext
 
 
 def put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
-    kept = _kept(ctx, indexed)
+    kept = _stored(ctx, indexed)
     for each in kept:
         ctx.index(MEMORY_VECTORS).put(each.space, ordinal, each.vector)
         if each.words is not None:
@@ -25,7 +25,7 @@ def put_vectors(ctx: WriteContext, ordinal: int, indexed: Indexed) -> None:
     passages.put_chunks(ctx, ordinal, {each.space: each.chunks for each in kept})
 
 
-def _kept(ctx: WriteContext, indexed: Indexed) -> list[Indexed]:
+def _stored(ctx: WriteContext, indexed: Indexed) -> list[Indexed]:
     """What of a text is stored: in both spaces, while the account is searched in the one of the
     model that is being replaced."""
     older = indexed.previous

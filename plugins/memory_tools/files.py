@@ -246,7 +246,7 @@ def view(tree: Tree, body: MemoryCommand) -> dict[str, Any]:
     path = given(body.path)
     below = tree.below(path)
     if path == ROOT or (below and not tree.at(path)):
-        return _told(listing(path, tree.rows(below)), path)
+        return _tool_reply(listing(path, tree.rows(below)), path)
     if not tree.at(path):
         raise _missing(path)
     row = tree.file(path)
@@ -259,7 +259,7 @@ def view(tree: Tree, body: MemoryCommand) -> dict[str, Any]:
         )
         raise ValidationFailed.at(("body", "view_range"), problem)
     shown = lines[first - 1 : None if last == -1 else last]
-    return _told(
+    return _tool_reply(
         f"Here's the content of {path} with line numbers:\n{numbered(shown, first)}",
         path,
         row,
@@ -418,7 +418,7 @@ def delete(ctx: WriteContext, tree: Tree, body: MemoryCommand) -> dict[str, Any]
         hide_all(ctx, below)
     else:
         raise NotFound(f"The path {path} does not exist", param="path")
-    return _told(f"Successfully deleted {path}", path)
+    return _tool_reply(f"Successfully deleted {path}", path)
 
 
 def rename(ctx: WriteContext, tree: Tree, body: MemoryCommand) -> Reply | dict[str, Any]:
@@ -436,7 +436,7 @@ def rename(ctx: WriteContext, tree: Tree, body: MemoryCommand) -> Reply | dict[s
         _moved(ctx, row, new + given(row.source_reference).removeprefix(old), body) for row in rows
     ]
     output = f"Successfully renamed {old} to {new}"
-    return _reply(output, moved[-1], 200) if named else _told(output, new)
+    return _reply(output, moved[-1], 200) if named else _tool_reply(output, new)
 
 
 def _moved(ctx: WriteContext, row: MemoryRow, path: str, body: MemoryCommand) -> MemoryRow:
@@ -513,7 +513,7 @@ def _index_of(ctx: WriteContext, content: str) -> Indexed | None:
     return indexed if text == content else None
 
 
-def _told(
+def _tool_reply(
     output: str, path: str, row: MemoryRow | None = None, changed: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     file = (
@@ -532,7 +532,7 @@ def _told(
 def _reply(output: str, row: MemoryRow, ready: int) -> Reply:
     """The answer to a change of one file: `ready`, or 202 while its text is being indexed."""
     reply = memory_reply(row, ready)
-    reply.body = _told(output, given(row.source_reference), row, changed=reply.body)
+    reply.body = _tool_reply(output, given(row.source_reference), row, changed=reply.body)
     return reply
 
 

@@ -108,7 +108,7 @@ def hear(
 
 def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Attempt | None:
     """The request to make, signed for now; None when there is no reason to make one any more."""
-    row, webhook = _found(ctx, payload)
+    row, webhook = _delivery_and_webhook(ctx, payload)
     if row is None or webhook is None or webhook.status != ACTIVE or row.status not in UNDER_WAY:
         return None
     body = ctx[BODIES].row(row.ordinal).body
@@ -132,7 +132,7 @@ async def attempt(
 
 def settle(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | None:
     """Write down what came of an attempt, and whether there will be another one."""
-    row, webhook = _found(ctx, payload)
+    row, webhook = _delivery_and_webhook(ctx, payload)
     if row is None or webhook is None or row.status not in UNDER_WAY:
         return None
     answer: Answer | None = ctx.prepared
@@ -148,7 +148,7 @@ def settle(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | None:
 
 def give_up(ctx: WriteContext, payload: Mapping[str, Any], reason: str) -> None:
     """The job itself failed, over and over: the delivery is a dead letter like any other."""
-    row, webhook = _found(ctx, payload)
+    row, webhook = _delivery_and_webhook(ctx, payload)
     if row is None or webhook is None or row.status not in UNDER_WAY:
         return
     row = _logged(ctx, row, AttemptRow(ctx.now, 0, error=reason))
@@ -177,7 +177,7 @@ JOBS = (
 )
 
 
-def _found(
+def _delivery_and_webhook(
     ctx: ReadContext, payload: Mapping[str, Any]
 ) -> tuple[DeliveryRow | None, WebhookRow | None]:
     row = ctx[DELIVERIES].get(payload["delivery"])

@@ -94,7 +94,7 @@ def _facts(
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
         yield Fact(
             about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,
-            _told(tree, clause, about, start, end), source, start, end, polarity,
+            _clause_text(tree, clause, about, start, end), source, start, end, polarity,
             valid_from=at if dated and holds else None,
             valid_to=at if polarity == "ended" else None,
             subject_type=about.kind, relative=about.relative, owner=about.owner,
@@ -103,7 +103,7 @@ def _facts(
         )  # fmt: skip
 
 
-def _told(tree: Tree, clause: Clause, subject: Subject, start: int, end: int) -> str:
+def _clause_text(tree: Tree, clause: Clause, subject: Subject, start: int, end: int) -> str:
     """The words of the clause, with the name in the place of a pronoun that leads it."""
     place = clause.subject
     if place is not None and tree.word(place).casefold() in ("he", "she"):

@@ -57,7 +57,7 @@ _VERBS = (
 _S = _SUBJECT + _HAVE + _ADVERBS
 
 
-def _said(predicate: str, verb: str, thing: str, **further: bool) -> Rule:
+def _with_verb(predicate: str, verb: str, thing: str, **further: bool) -> Rule:
     """subject, verb and object, in this order; the verb ignores case."""
     return rule(predicate, rf"{_S}\s*(?i:{verb}){_ADVERBS}\s+{thing}", **further)
 
@@ -101,7 +101,7 @@ _RULES = (
         rf"(?P<o>{NAME})(?i:\s+is\s+)(?P<me>(?i:my))(?i:\s+(?:older|younger|little|big|twin|best|"
         rf"new|old)\s*)*\s+(?P<rel>(?i:{_REL}))\b",
     ),
-    _said(
+    _with_verb(
         "married_to",
         r"married|got\s+married\s+to|am\s+married\s+to|is\s+married\s+to",
         _NAMED,
@@ -161,7 +161,7 @@ _RULES = (
         rf"{_SUBJECT}(?i:\s+(?:was|were))(?i:\s+(?:born|born\s+and\s+raised))(?i:\s+in)\s+{_PLACE}",
     ),
     _being("comes_from", r"(?:originally\s+)?from", _PLACE),
-    _said("comes_from", r"(?:come|comes|hail|hails)\s+(?:originally\s+)?from", _PLACE),
+    _with_verb("comes_from", r"(?:come|comes|hail|hails)\s+(?:originally\s+)?from", _PLACE),
     # work and study
     rule(
         "works_at",
