@@ -54,15 +54,21 @@ from storage.replication.segment import (
     unpacked,
 )
 from storage.replication.shipper import Superseded, newest_number
-from storage.replication.snapshots import PACKED_DATA, PAGES, Manifest, snapshots, unpack_file
+from storage.replication.snapshots import (
+    PACKED_DATA,
+    PAGES,
+    SnapshotManifest,
+    snapshots,
+    unpack_file,
+)
 from storage.store import (
     DATA_FILE,
     DATABASES_MAX,
     KEYS_FILE,
     MAP_BYTES,
     SEQUENCE,
+    CommitRecord,
     Key,
-    Record,
     Scope,
     ShippingState,
     StoreError,
@@ -176,7 +182,7 @@ def restore(
     return Restored(replay.sequence, replay.reached_at, replay.segments, alone_at)
 
 
-def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, Manifest]:
+def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, SnapshotManifest]:
     found = snapshots(objects)
     if not found:
         raise RestoreFailed(f"{objects.url} holds no snapshot of this shard.")
@@ -189,7 +195,7 @@ def _chosen(objects: ObjectStore, at: int | None) -> tuple[str, Manifest]:
     return fitting[-1]
 
 
-def _download(objects: ObjectStore, place: str, manifest: Manifest, folder: Path) -> bool:
+def _download(objects: ObjectStore, place: str, manifest: SnapshotManifest, folder: Path) -> bool:
     """The snapshot's files, checked and unpacked; -> whether it has a key ring."""
     own = dict(manifest.objects(place))
     for name, digest in manifest.sha256.items():
@@ -233,7 +239,7 @@ class _Replay:
         self,
         objects: ObjectStore,
         folder: Path,
-        manifest: Manifest,
+        manifest: SnapshotManifest,
         at: int | None,
         has_ring: bool,
         take_over: bool,
@@ -321,7 +327,7 @@ class _Replay:
             for record in map(decode_record, segment.records):
                 self._tell(record)
 
-    def _tell(self, record: Record) -> None:
+    def _tell(self, record: CommitRecord) -> None:
         if self._left_out is not None and self._watched:
             for key, value in record.changes:
                 if value is not None and code_in(key) == self._watched:

@@ -66,7 +66,7 @@ UPLOAD_SECONDS_MAX = 60
 SEGMENTS_BETWEEN_MAX = 10_000
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class SnapshotManifest(msgspec.Struct, frozen=True):
     """at: Unix milliseconds, when the copy was done; state: where the log stood when it began;
     sha256: of file name -> as stored.
 
@@ -101,10 +101,10 @@ class Manifest(msgspec.Struct, frozen=True):
         return len({path.rpartition("/")[0] for path, _ in self.bases})
 
 
-_decode_manifest = msgspec.json.Decoder(Manifest).decode
+_decode_manifest = msgspec.json.Decoder(SnapshotManifest).decode
 
 
-def snapshots(objects: ObjectStore) -> list[tuple[str, Manifest]]:
+def snapshots(objects: ObjectStore) -> list[tuple[str, SnapshotManifest]]:
     """(place, manifest) of every snapshot that is whole, oldest first."""
     found = []
     for name in objects.names(SNAPSHOTS):
@@ -206,13 +206,13 @@ class SnapshotTaker:
             except ObjectStoreFailed as failed:
                 log.warning("segments could not be packed: %s", failed)
 
-    def take(self) -> Manifest | None:
+    def take(self) -> SnapshotManifest | None:
         """Store a snapshot, and let go of what it makes superfluous; None when there is nothing
         new, or when this owner was fenced or is closing meanwhile."""
         with self._taking:
             return self._take()
 
-    def _take(self) -> Manifest | None:
+    def _take(self) -> SnapshotManifest | None:
         state = self._shipper.state
         place = f"{SNAPSHOTS}/{state.number:012d}-{self._store.sequence:012d}"
         if self._store.sequence == state.sequence and self._objects.has(f"{place}/{MANIFEST}"):
@@ -242,7 +242,7 @@ class SnapshotTaker:
             )
         return manifest
 
-    def _copied(self, folder: Path, state: ShippingState) -> Manifest:
+    def _copied(self, folder: Path, state: ShippingState) -> SnapshotManifest:
         """Make what is to be stored, in a folder of its own; nothing is left of what fails."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
@@ -252,7 +252,7 @@ class SnapshotTaker:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def _filled(self, folder: Path, state: ShippingState) -> Manifest:
+    def _filled(self, folder: Path, state: ShippingState) -> SnapshotManifest:
         """Fill an empty folder; the manifest lies there last."""
         begun_at = time.time_ns() // 1_000_000
         files: dict[str, Path] = {}
@@ -267,7 +267,7 @@ class SnapshotTaker:
         packed = self._pack(folder / "copy" / DATA_FILE, folder)
         files |= {path.name: path for path in packed.objects}
         shutil.rmtree(folder / "copy")
-        manifest = Manifest(
+        manifest = SnapshotManifest(
             sequence,
             at,
             rows,
@@ -284,7 +284,7 @@ class SnapshotTaker:
         (folder / MANIFEST).write_bytes(content)
         return manifest
 
-    def _unfinished(self, folder: Path) -> Manifest | None:
+    def _unfinished(self, folder: Path) -> SnapshotManifest | None:
         """The snapshot that lies in the folder, if it can still be stored: it is of use, and young,
         and what is left of it is as it was made.
         """
@@ -305,7 +305,7 @@ class SnapshotTaker:
         )
         return manifest if is_whole and remembered(folder / PAGES_KNOWN, content) else None
 
-    def _send(self, folder: Path, place: str, manifest: Manifest) -> None:
+    def _send(self, folder: Path, place: str, manifest: SnapshotManifest) -> None:
         """Store what of a snapshot is not stored yet."""
         for name in [name for name in manifest.sha256 if name not in _sent(folder)]:
             self._upload(folder / name, f"{place}/{name}")

@@ -33,7 +33,7 @@ The rooms, each of which imports those before it:
 
 from storage.store import slot_rows
 from storage.store.bound_table import BoundTable, Key, code_in, placed
-from storage.store.commit_log import Hold, LogGap, Record, ShippingState, decode_record
+from storage.store.commit_log import CommitRecord, Hold, LogGap, ShippingState, decode_record
 from storage.store.directory import (
     DATA_FILE,
     LOCK_FILE,
@@ -88,6 +88,7 @@ __all__ = [
     "SEQUENCE",
     "BoundTable",
     "Changes",
+    "CommitRecord",
     "Committed",
     "Comparison",
     "DeviceFailed",
@@ -106,7 +107,6 @@ __all__ = [
     "Piece",
     "Reader",
     "Rebuild",
-    "Record",
     "ResidentCache",
     "Row",
     "Scope",

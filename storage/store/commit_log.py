@@ -44,7 +44,7 @@ class LogGap(StoreError):
     """The log does not reach back to where it was asked from: copy the state anew."""
 
 
-class Record(msgspec.Struct, array_like=True, frozen=True):
+class CommitRecord(msgspec.Struct, array_like=True, frozen=True):
     """One commit.
 
     epoch     of the owner that made it; 0 when none was taken
@@ -90,7 +90,7 @@ _decode_state = msgspec.msgpack.Decoder(ShippingState).decode
 
 
 _encoder = msgspec.msgpack.Encoder()
-decode_record = msgspec.msgpack.Decoder(Record).decode
+decode_record = msgspec.msgpack.Decoder(CommitRecord).decode
 
 
 class Hold:
@@ -161,7 +161,7 @@ class CommitLog:
 
     def read(
         self, after: int, prefix: bytes = b"", bytes_max: int = LOG_READ_BYTES_MAX
-    ) -> list[Record]:
+    ) -> list[CommitRecord]:
         """The records after that sequence, in order, up to about so many bytes; of each the changes
         of keys with this prefix.
 
@@ -172,7 +172,7 @@ class CommitLog:
         if not prefix:
             return found
         return [
-            Record(
+            CommitRecord(
                 record.epoch,
                 record.sequence,
                 record.at,
@@ -257,7 +257,9 @@ class CommitLog:
     def append(self, transaction: Any, sequence: int, changes: Changes) -> None:
         """Record a commit inside its own LMDB transaction, and trim what nobody holds."""
         self._latest = self.now()
-        raw = _encoder.encode(Record(self.epoch, sequence, self._latest, list(changes.items())))
+        raw = _encoder.encode(
+            CommitRecord(self.epoch, sequence, self._latest, list(changes.items()))
+        )
         if not transaction.put(_key(sequence), raw, append=True, db=self._db):
             raise StoreError(
                 f"{self._environment.directory}: the log holds commits later than {sequence}."

@@ -13,7 +13,7 @@ import zstandard
 
 import storage.replication.snapshots
 from storage.replication import ObjectStoreFailed, RestoreFailed, pages, restore
-from storage.replication.snapshots import PAGES_KNOWN, SCRATCH, Manifest, snapshots
+from storage.replication.snapshots import PAGES_KNOWN, SCRATCH, SnapshotManifest, snapshots
 from storage.store import copy_data, geometry
 from tests.support.log_world import (
     SCOPES,
@@ -47,7 +47,7 @@ def fill(first: Owner) -> None:
     first.store.write(write)
 
 
-def took(first: Owner) -> Manifest:
+def took(first: Owner) -> SnapshotManifest:
     manifest = first.taker.take()
     assert manifest is not None
     return manifest
@@ -63,7 +63,7 @@ def owner(directory: Path, objects: FaultyStore) -> Iterator[Owner]:
         held.close()
 
 
-def stored_bytes(manifest: Manifest) -> int:
+def stored_bytes(manifest: SnapshotManifest) -> int:
     return sum(size for name, size in manifest.sizes.items() if name.startswith("pages-"))
 
 
@@ -253,7 +253,7 @@ def test_a_sending_that_is_broken_off_goes_on_with_what_is_left(
         left.write_bytes(left.read_bytes()[:-1])
     elif ended == "too old":
         manifest = tmp_path / "a" / SCRATCH / "manifest.json"
-        older = msgspec.json.decode(manifest.read_bytes(), type=Manifest)
+        older = msgspec.json.decode(manifest.read_bytes(), type=SnapshotManifest)
         older = msgspec.structs.replace(older, begun_at=older.begun_at - 4_000_000)
         manifest.write_bytes(msgspec.json.encode(older))
     first.put("meanwhile")
