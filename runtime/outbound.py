@@ -91,7 +91,7 @@ RESERVED = _networks(
 )
 
 
-class Refused(Exception):
+class DestinationRefused(Exception):
     """The request must not be made; the message is one sentence for whoever gave the URL."""
 
 
@@ -109,7 +109,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutboundAnswer:
     """What came of a request.
 
     status       the HTTP status, or None without an answer
@@ -197,7 +197,7 @@ class Outbound:
         body: bytes,
         seconds: float,
         account: Hashable = None,
-    ) -> Answer:
+    ) -> OutboundAnswer:
         """One POST request; -> what came of it, whatever that is. seconds: for everything
         together.
         """
@@ -209,7 +209,7 @@ class Outbound:
                 kind, fields = await self._post(url, headers, body, account)
         except TimeoutError:
             kind, fields = "timeout", {"error": f"No complete answer within {seconds:g} seconds."}
-        except Refused as refused:
+        except DestinationRefused as refused:
             kind, fields = "refused", {"error": str(refused)}
         except Unresolved as unresolved:
             kind, fields = "failed", {"error": str(unresolved)}
@@ -226,7 +226,7 @@ class Outbound:
         finally:
             self._under_way -= 1
         self._outcomes[kind] += 1
-        return Answer(kind, round((time.perf_counter() - started) * 1000), **fields)
+        return OutboundAnswer(kind, round((time.perf_counter() - started) * 1000), **fields)
 
     def stats(self) -> dict[str, int]:
         """Requests under way, made, and answered by kind; for metrics."""
@@ -283,11 +283,11 @@ class Outbound:
         when one of them is blocked, Unresolved when there is none.
         """
         if not self.allow_private_networks and _LOOPBACK_NAME.fullmatch(target.host):
-            raise Refused("The host is in a private or reserved network.")
+            raise DestinationRefused("The host is in a private or reserved network.")
         if self._proxy is not None:
             spelt = _address_spelt(target.host)
             if spelt is not None and self._is_blocked(spelt):
-                raise Refused("The host is in a private or reserved network.")
+                raise DestinationRefused("The host is in a private or reserved network.")
             return []
         resolving = (
             self._ask_the_system(target.host, target.port, account)
@@ -298,7 +298,7 @@ class Outbound:
         if not found:
             raise Unresolved("The host name has no address.")
         if any(self._is_blocked(address) for address in found):
-            raise Refused("The host is in a private or reserved network.")
+            raise DestinationRefused("The host is in a private or reserved network.")
         return found
 
     def _is_blocked(self, text: str) -> bool:
@@ -381,7 +381,7 @@ class OutboundOfAccount:
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
-    ) -> Answer:
+    ) -> OutboundAnswer:
         return await self.outbound.post(url, headers, body, seconds, self.account)
 
 
@@ -394,15 +394,15 @@ def parse(url: str) -> Target:
         host = parsed.raw_host.decode("ascii")
         port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
     except (httpx.InvalidURL, ValueError, TypeError):
-        raise Refused("This is no URL.") from None
+        raise DestinationRefused("This is no URL.") from None
     if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(host):
-        raise Refused("The URL must begin with http:// or https:// and name a host.")
+        raise DestinationRefused("The URL must begin with http:// or https:// and name a host.")
     if host.endswith("."):
-        raise Refused("The host must not end in a dot.")
+        raise DestinationRefused("The host must not end in a dot.")
     if parsed.userinfo:
-        raise Refused("The URL must not carry a user name or password.")
+        raise DestinationRefused("The URL must not carry a user name or password.")
     if port not in PORTS and not UNPRIVILEGED_PORT_MIN <= port <= PORT_MAX:
-        raise Refused(f"The port must be 80, 443 or at least {UNPRIVILEGED_PORT_MIN}.")
+        raise DestinationRefused(f"The port must be 80, 443 or at least {UNPRIVILEGED_PORT_MIN}.")
     return Target(str(parsed.copy_with(fragment=None)), host, port)
 
 

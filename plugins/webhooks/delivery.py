@@ -66,7 +66,7 @@ from runtime.api.jobs import Again
 from runtime.api.plugin import Job
 from runtime.api.steps import JobSteps
 from runtime.inference import Models
-from runtime.outbound import Answer, OutboundOfAccount
+from runtime.outbound import OutboundAnswer, OutboundOfAccount
 
 GONE = 410
 USER_AGENT = "Mneme-Webhooks/1"
@@ -121,7 +121,7 @@ def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Attempt | None:
 
 async def attempt(
     steps: JobSteps, loaded: Attempt | None, payload: Mapping[str, Any], models: Models
-) -> Answer | None:
+) -> OutboundAnswer | None:
     """Make the request; -> what came of it."""
     return (
         None
@@ -135,7 +135,7 @@ def settle(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | None:
     row, webhook = _delivery_and_webhook(ctx, payload)
     if row is None or webhook is None or row.status not in UNDER_WAY:
         return None
-    answer: Answer | None = ctx.prepared
+    answer: OutboundAnswer | None = ctx.prepared
     if answer is None and webhook.status == ACTIVE:
         return Again(payload)  # it was enabled while this looked away
     state = state_of(ctx, webhook.ordinal)
@@ -190,7 +190,11 @@ def _skipped(ctx: WriteContext, row: DeliveryRow) -> None:
 
 
 def _attempted(
-    ctx: WriteContext, row: DeliveryRow, webhook: WebhookRow, state: StateRow, answer: Answer
+    ctx: WriteContext,
+    row: DeliveryRow,
+    webhook: WebhookRow,
+    state: StateRow,
+    answer: OutboundAnswer,
 ) -> Again | None:
     error = (
         answer.error
@@ -229,7 +233,7 @@ def _logged(ctx: WriteContext, row: DeliveryRow, attempt: AttemptRow) -> Deliver
 
 
 def _disable_if_hopeless(
-    ctx: WriteContext, webhook: WebhookRow, since: int, answer: Answer, error: str | None
+    ctx: WriteContext, webhook: WebhookRow, since: int, answer: OutboundAnswer, error: str | None
 ) -> None:
     failing_seconds = (ctx.now - since) // 1000
     if answer.status == GONE:

@@ -43,7 +43,7 @@ from runtime.api.operation import Call, Idempotency, Read, Reply, Write
 from runtime.api.pagination import Page, PageQuery, envelope, position
 from runtime.errors import BadRequest, Conflict, ValidationFailed
 from runtime.inference import Models
-from runtime.outbound import OutboundOfAccount, Refused
+from runtime.outbound import DestinationRefused, OutboundOfAccount
 from runtime.settings import Settings
 from runtime.signatures import SECRET_PREFIX
 from runtime.timestamps import iso
@@ -67,7 +67,7 @@ async def check_target(call: Call, outbound: OutboundOfAccount, models: Models) 
     """Refuse a target inside the operator's network."""
     try:
         await outbound.check(call.body.url, limits.WEBHOOK_CHECK_SECONDS_MAX)
-    except Refused as refused:
+    except DestinationRefused as refused:
         raise ValidationFailed.at(("body", "url"), str(refused)) from None
 
 

@@ -129,7 +129,7 @@ def secrets(parsed: argparse.Namespace, settings: Settings) -> int:
     return OK
 
 
-def _summary(manifest: backup.Manifest) -> str:
+def _summary(manifest: backup.BackupManifest) -> str:
     rows = sum(store.rows for store in manifest.stores)
     return (
         f"{rows} rows of {len(manifest.stores)} shards in {len(manifest.files)} files, "

@@ -77,7 +77,7 @@ class CopiedStore(msgspec.Struct):
     rows: int
 
 
-class Manifest(msgspec.Struct):
+class BackupManifest(msgspec.Struct):
     """What a backup holds. sha256: of the manifest itself with this field empty."""
 
     format: int
@@ -100,13 +100,15 @@ class Manifest(msgspec.Struct):
         return sum(file.size for file in self.files)
 
 
-_decode_manifest = msgspec.json.Decoder(Manifest).decode
+_decode_manifest = msgspec.json.Decoder(BackupManifest).decode
 
 
 # --- backup ---------------------------------------------------------------------------------------
 
 
-def back_up(data_dir: Path, target: Path, now_ms: int, map_bytes: int = MAP_BYTES) -> Manifest:
+def back_up(
+    data_dir: Path, target: Path, now_ms: int, map_bytes: int = MAP_BYTES
+) -> BackupManifest:
     """Copy the data directory into `target`, which is missing or empty. Raises BackupError,
     LayoutError, StoreError.
 
@@ -137,7 +139,7 @@ def back_up(data_dir: Path, target: Path, now_ms: int, map_bytes: int = MAP_BYTE
         copy.take(_top(data_dir))  # what the copied rows name and was not there yet
         copied = sorted(copy.files.values(), key=lambda file: file.path)
         version = metadata.version("mneme")
-        manifest = Manifest(
+        manifest = BackupManifest(
             MANIFEST_FORMAT,
             iso(now_ms),
             version,
@@ -286,7 +288,7 @@ def _close(directory: Path) -> None:
 # --- restore --------------------------------------------------------------------------------------
 
 
-def restore(source: Path, data_dir: Path) -> Manifest:
+def restore(source: Path, data_dir: Path) -> BackupManifest:
     """Copy a backup into `data_dir`, which is missing or empty, checking every file and count
     against the manifest.
 
@@ -320,7 +322,7 @@ def restore(source: Path, data_dir: Path) -> Manifest:
     return manifest
 
 
-def load_manifest(source: Path) -> Manifest:
+def load_manifest(source: Path) -> BackupManifest:
     """The manifest of a backup, with its own checksum verified. Raises BackupError."""
     path = source / MANIFEST_FILE
     try:
@@ -356,7 +358,7 @@ def _check_file(path: Path, expected: CopiedFile) -> None:
         raise BackupError(f"{path} is damaged: checksum.")
 
 
-def _check_stores(data_dir: Path, manifest: Manifest) -> None:
+def _check_stores(data_dir: Path, manifest: BackupManifest) -> None:
     """The restored stores are those of the manifest, commit by commit and row by row."""
     for store in manifest.stores:
         directory = shard_directory(data_dir, store.shard)

@@ -28,8 +28,8 @@ from runtime.cli.moving_in import (
     MEMORY_PATH,
     OURS,
     ImportFailed,
+    ImportRecord,
     Ledger,
-    Record,
     Source,
 )
 from runtime.cli.progress import ProgressBar
@@ -167,7 +167,9 @@ def run(
     return report
 
 
-def send(client: Client, record: Record, pause: Callable[[float], None] = time.sleep) -> str | None:
+def send(
+    client: Client, record: ImportRecord, pause: Callable[[float], None] = time.sleep
+) -> str | None:
     """Send one record until it is answered; -> why it was refused, or None. Raises CallFailed when
     the service stays away.
     """
@@ -187,15 +189,15 @@ def send(client: Client, record: Record, pause: Callable[[float], None] = time.s
 
 def _sendable(
     source: Source, ledger: Ledger, shared: dict[str, Any], infer: bool
-) -> Iterator[Record]:
+) -> Iterator[ImportRecord]:
     """The records: a memory with the shared fields it lacks; with `infer`, what can be learned from
     it is stored instead.
     """
     for record in source.records(ledger):
         if record.path == MEMORY_PATH:
             body = {**shared, **record.body}
-            record = Record("/v1/memories", {**body, "infer": True}) if infer else (
-                Record(record.path, body)
+            record = ImportRecord("/v1/memories", {**body, "infer": True}) if infer else (
+                ImportRecord(record.path, body)
             )  # fmt: skip
         yield record
 

@@ -30,7 +30,7 @@ DONE = ("completed", "failed")
 
 
 @dataclass
-class Outcome:
+class IngestedFiles:
     """What became of the files: how many are new, were there before, were passed over as
     unsupported; and those that failed, with why.
     """
@@ -68,7 +68,7 @@ def run(
     wait: bool,
     tags: str = "",
     out: TextIO,
-) -> Outcome:
+) -> IngestedFiles:
     """Upload what is not there yet, and show on `out` how far that is.
 
     Raises CallFailed where the service refuses the credential or cannot be reached at all.
@@ -76,7 +76,7 @@ def run(
     into = collection_id
     if into is None:
         into = client.call("GET", "/v1/collections/default")["id"]
-    outcome = Outcome()
+    outcome = IngestedFiles()
     pending: list[tuple[Path, str]] = []
     bar = ProgressBar(out, len(files), "uploading")
     with ThreadPoolExecutor(at_once, "ingest") as pool:
@@ -153,7 +153,7 @@ def _patiently(call: Callable[[], dict]) -> dict:
 
 
 def _await(
-    client: Client, pending: Sequence[tuple[Path, str]], outcome: Outcome, out: TextIO
+    client: Client, pending: Sequence[tuple[Path, str]], outcome: IngestedFiles, out: TextIO
 ) -> None:
     """Look at each document until it is done."""
     bar = ProgressBar(out, len(pending), "indexing")
@@ -173,7 +173,7 @@ def _document(client: Client, document_id: str) -> dict:
     return _patiently(lambda: client.call("GET", f"/v1/documents/{document_id}"))
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: IngestedFiles) -> str:
     """The lines to print at the end."""
     lines = [f"{path}: {why}" for path, why in outcome.failed]
     lines += [f"{path}: not a supported format, left out" for path in outcome.unsupported]

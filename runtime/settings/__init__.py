@@ -31,25 +31,25 @@ from runtime.settings.installation import (
     AbsolutePath,
     Auth,
     Clock,
-    Cluster,
-    Durability,
+    ClusterSettings,
+    DurabilitySettings,
+    EmbedderSettings,
     Http,
     Jobs,
     Llm,
     Log,
-    Memory,
-    ObjectStore,
+    MemorySettings,
+    ObjectStoreSettings,
     Ocr,
     Plugins,
     PreviousEmbedder,
     Ray,
-    Reranker,
+    RerankerSettings,
     SecretsGiven,
-    Shards,
+    ShardsSettings,
     Storage,
-    Transcriber,
+    TranscriberSettings,
 )
-from runtime.settings.installation import Embedder as EmbedderSettings
 from runtime.settings.places import default_config_file, default_data_dir
 from runtime.settings.section import Section
 from runtime.settings.sources import (
@@ -104,16 +104,16 @@ class Settings(Section, frozen=True):
         default="local", description="What this installation is for; production is strict."
     )
     http: Http = Http()
-    shards: Shards = Shards()
+    shards: ShardsSettings = ShardsSettings()
     ray: Ray = Ray()
-    cluster: Cluster = Cluster()
+    cluster: ClusterSettings = ClusterSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     previous_embedder: PreviousEmbedder = PreviousEmbedder()
     llm: Llm = Llm()
-    transcriber: Transcriber = Transcriber()
+    transcriber: TranscriberSettings = TranscriberSettings()
     ocr: Ocr = Ocr()
-    reranker: Reranker = Reranker()
-    memory: Memory = Memory()
+    reranker: RerankerSettings = RerankerSettings()
+    memory: MemorySettings = MemorySettings()
     limits: Limits = Limits()
     tiers: Tiers = Tiers()
     auth: Auth = Auth()
@@ -122,8 +122,8 @@ class Settings(Section, frozen=True):
     log: Log = Log()
     clock: Clock = Clock()
     storage: Storage = Storage()
-    durability: Durability = Durability()
-    object_store: ObjectStore = ObjectStore()
+    durability: DurabilitySettings = DurabilitySettings()
+    object_store: ObjectStoreSettings = ObjectStoreSettings()
     plugins: Plugins = Plugins()
 
     @model_validator(mode="after")

@@ -106,7 +106,7 @@ class Http(Section, frozen=True):
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-class Shards(Section, frozen=True):
+class ShardsSettings(Section, frozen=True):
     count: int = Field(
         default=0,
         ge=0,
@@ -182,7 +182,7 @@ class Ray(Section, frozen=True):
         return self.gateway_replicas or max(1, (os.cpu_count() or 1) // 2)
 
 
-class Cluster(Section, frozen=True):
+class ClusterSettings(Section, frozen=True):
     name: ClusterName | None = Field(
         default=None,
         description="Name of an installation on the nodes of a Ray cluster; null keeps it on one.",
@@ -207,7 +207,7 @@ class Cluster(Section, frozen=True):
     )
 
 
-class Embedder(Section, frozen=True):
+class EmbedderSettings(Section, frozen=True):
     backend: Literal["minilm", "openai"] = Field(
         default="minilm",
         description="minilm runs a model of this machine, the embedded one; openai calls base_url.",
@@ -258,7 +258,7 @@ class Embedder(Section, frozen=True):
     )
 
 
-class PreviousEmbedder(Embedder, frozen=True):
+class PreviousEmbedder(EmbedderSettings, frozen=True):
     """The embedder that memories were stored with, while another one takes over."""
 
     backend: Literal["none", "lost", "minilm", "openai"] = Field(
@@ -284,7 +284,7 @@ class Llm(Section, frozen=True):
     )
 
 
-class Transcriber(Section, frozen=True):
+class TranscriberSettings(Section, frozen=True):
     base_url: str | None = Field(
         default=None,
         description="Base URL of an OpenAI-compatible transcription endpoint; null runs without.",
@@ -313,7 +313,7 @@ class Ocr(Section, frozen=True):
     )
 
 
-class Reranker(Section, frozen=True):
+class RerankerSettings(Section, frozen=True):
     base_url: str | None = Field(
         default=None,
         description="Base URL of a reranker, POST {base_url}/rerank; null searches without one.",
@@ -328,7 +328,7 @@ class Reranker(Section, frozen=True):
     )
 
 
-class Memory(Section, frozen=True):
+class MemorySettings(Section, frozen=True):
     resident_bytes_max: int = Field(
         default=2 * 1024**3,
         ge=16 * 1024**2,
@@ -472,7 +472,7 @@ class Storage(Section, frozen=True):
     )
 
 
-class Durability(Section, frozen=True):
+class DurabilitySettings(Section, frozen=True):
     mode: Literal["local", "replicated"] = Field(
         default="local",
         description=(
@@ -495,7 +495,7 @@ class Durability(Section, frozen=True):
     )
 
 
-class ObjectStore(Section, frozen=True):
+class ObjectStoreSettings(Section, frozen=True):
     url: str | None = Field(
         default=None,
         pattern=r"^[a-z0-9]+://",

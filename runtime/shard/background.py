@@ -16,7 +16,7 @@ from runtime.shard import auth
 from runtime.shard.admission import Reservation
 from runtime.shard.head import Head, Parts, formed, reading
 from runtime.shard.reads import Reads
-from runtime.shard.writer import Outcome
+from runtime.shard.writer import WriteOutcome
 from storage.store import Reader, Scope, Transaction
 
 T = TypeVar("T")
@@ -66,14 +66,14 @@ class Background:
         if parts.durability is not None:
             parts.durability.check(writes=True)
 
-        def run(transaction: Transaction) -> Outcome:
+        def run(transaction: Transaction) -> WriteOutcome:
             if self.owner(transaction, scope.slot, scope.tenant) is None:
                 # Closed while the job was at it: nothing comes back to life.
-                return Outcome(Reply())
+                return WriteOutcome(Reply())
             ctx = kind(transaction, scope, call, parts.environment, principal)
             work(ctx)
             metering.charge(ctx, call.operation.removeprefix("job:"), ctx.credits)
-            return Outcome(Reply(), ctx.due, ctx.metered)
+            return WriteOutcome(Reply(), ctx.due, ctx.metered)
 
         return await parts.writer.submit(run, label, self._head.ended(Reservation(), scope))
 

@@ -15,7 +15,7 @@ from runtime.shard import idempotency
 from runtime.shard.admission import Reservation
 from runtime.shard.head import Head, Parts, close, key_of
 from runtime.shard.holds import Holds
-from runtime.shard.writer import Outcome
+from runtime.shard.writer import WriteOutcome
 from storage.store import Transaction
 
 
@@ -49,7 +49,7 @@ class Flows:
             self._holds.give_back(call.seed)
             return Reply()  # nothing to write down
 
-        def work(transaction: Transaction) -> Outcome:
+        def work(transaction: Transaction) -> WriteOutcome:
             return self._finish(transaction, operation, call, credits, reservation)
 
         try:
@@ -71,16 +71,16 @@ class Flows:
         call: Call,
         credits: int,
         reservation: Reservation,
-    ) -> Outcome:
+    ) -> WriteOutcome:
         reply = call.reply
         assert reply is not None  # a call of the stage "end" has one
         ctx = self._head.again(transaction, operation, call, reply.outcome, reservation)
         if call.idempotency_key is not None:
             taken_over = not self._holds.may_end(key_of(ctx, call.idempotency_key), call.seed)
             if taken_over or idempotency.replay(ctx, transaction, operation, call) is not None:
-                return Outcome(Reply())
+                return WriteOutcome(Reply())
         ctx.credits = credits
         if operation.finish is not None:
             operation.finish(ctx, call.body)
         close(ctx, operation, call, reply)
-        return Outcome(Reply(), ctx.due, ctx.metered)
+        return WriteOutcome(Reply(), ctx.due, ctx.metered)

@@ -37,7 +37,7 @@ from runtime.shard.admission import Admission, Reservation
 from runtime.shard.durability import Durability
 from runtime.shard.holds import Held, Holds
 from runtime.shard.usage_buffer import UsageBuffer
-from runtime.shard.writer import Ended, Outcome, Writer
+from runtime.shard.writer import Ended, WriteOutcome, Writer
 from storage.store import Reader, Scope, Snapshot, Store, Transaction
 
 
@@ -191,7 +191,7 @@ class Head:
         used.
         """
 
-        def ended(outcome: Outcome | None) -> None:
+        def ended(outcome: WriteOutcome | None) -> None:
             if outcome is not None and reservation.guess is not None:
                 reservation.guess.right()
                 reservation.guess = None

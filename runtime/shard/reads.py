@@ -25,7 +25,7 @@ from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, SLOW_CALLS_MAX
 from runtime.shard.head import Entered, Head, Parts, formed, reading
 from runtime.shard.heavy_reads import HeavyReads
 from runtime.shard.read_pool import ReadPool
-from runtime.shard.writer import Outcome
+from runtime.shard.writer import WriteOutcome
 from storage.store import Snapshot, Transaction
 
 log = logging.getLogger("mneme.shard")
@@ -179,14 +179,14 @@ class Reads:
         announced = [(event, data(), resource_id) for event, data, resource_id in read.announced]
         call, scope, environment = read.call, read.scope, self._parts.environment
 
-        def work(transaction: Transaction) -> Outcome:
+        def work(transaction: Transaction) -> WriteOutcome:
             found = tenants.tenant(transaction, scope.slot, scope.tenant)
             if found is None:
-                return Outcome(Reply())  # the account was erased meanwhile
+                return WriteOutcome(Reply())  # the account was erased meanwhile
             ctx = WriteContext(transaction, scope, call, environment, found[0])
             for event, data, resource_id in announced:
                 ctx.emit(event, data, resource_id)
-            return Outcome(Reply(), ctx.due)
+            return WriteOutcome(Reply(), ctx.due)
 
         task = asyncio.get_running_loop().create_task(
             self._parts.writer.submit(work, f"announce {call.operation}")

@@ -66,7 +66,7 @@ from runtime.shard.head import Parts
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.slot_comparison import ComparedRows
 from runtime.shard.step_numbers import StepNumbers
-from runtime.shard.writer import Outcome
+from runtime.shard.writer import WriteOutcome
 from storage.indexes import build_for_slot, forget_tenants
 from storage.replication import backoff
 from storage.store import (
@@ -572,12 +572,12 @@ class SlotMoves:
         """
         refused: list[MoveRefused] = []
 
-        def run(transaction: Transaction) -> Outcome:
+        def run(transaction: Transaction) -> WriteOutcome:
             try:
                 work(transaction)
             except MoveRefused as why:
                 refused.append(why)
-            return Outcome(Reply())
+            return WriteOutcome(Reply())
 
         await self._writer.submit(run, "slots")
         if refused:

@@ -39,7 +39,7 @@ class StorageFailed(Exception):
 
 
 @dataclass(slots=True)
-class Outcome:
+class WriteOutcome:
     """What a task made: its reply, the jobs it enqueued, and by how much its tenant's usage grew.
 
     sequence  of the commit it is part of
@@ -51,18 +51,18 @@ class Outcome:
     sequence: int = 0
 
 
-Ended = Callable[[Outcome | None], None]
+Ended = Callable[[WriteOutcome | None], None]
 
 
 @dataclass(slots=True)
 class _Waiting:
-    work: Callable[[Transaction], Outcome]
+    work: Callable[[Transaction], WriteOutcome]
     label: str
     request_id: str
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
     ended: Ended | None = None
-    outcome: Outcome | None = None
+    outcome: WriteOutcome | None = None
     fault: BaseException | None = None
 
 
@@ -97,7 +97,7 @@ class Writer:
         return dict(self._stats)
 
     async def submit(
-        self, work: Callable[[Transaction], Outcome], label: str, ended: Ended | None = None
+        self, work: Callable[[Transaction], WriteOutcome], label: str, ended: Ended | None = None
     ) -> Reply:
         """Run `work` in the next group commit. Raises Unavailable when the queue is full,
         StorageFailed on a storage fault.

@@ -21,7 +21,7 @@ from runtime.shard.head import Head, Parts, close, formed
 from runtime.shard.holds import Holds
 from runtime.shard.turns import Turns
 from runtime.shard.usage_buffer import Tenant
-from runtime.shard.writer import Outcome
+from runtime.shard.writer import WriteOutcome
 from storage.store import Transaction
 
 
@@ -61,11 +61,11 @@ class Writes:
                 with remembered_for((scope.slot, scope.tenant)):
                     prepared = await operation.prepare(call, prepared, parts.models)
 
-            def work(transaction: Transaction) -> Outcome:
+            def work(transaction: Transaction) -> WriteOutcome:
                 ctx = self._head.again(transaction, operation, call, prepared)
                 replayed = idempotency.replay(ctx, transaction, operation, call)
                 if replayed is not None:
-                    return Outcome(formed(operation, replayed))
+                    return WriteOutcome(formed(operation, replayed))
                 ctx.credits = reservation.credits
                 try:
                     reply = formed(operation, operation.handler(ctx, call.body))
@@ -73,7 +73,7 @@ class Writes:
                     reservation.judge(refused)
                     raise
                 close(ctx, operation, call, reply)
-                return Outcome(reply, ctx.due, ctx.metered)
+                return WriteOutcome(reply, ctx.due, ctx.metered)
 
             submitted = True
             return await parts.writer.submit(
@@ -92,8 +92,8 @@ class Writes:
         """Run what the usage buffer has for each tenant that is still there, in one transaction."""
         parts, now_ms, seed = self._parts, self._parts.now_ms(), os.urandom(32)
 
-        def run(transaction: Transaction) -> Outcome:
-            outcome = Outcome(Reply())
+        def run(transaction: Transaction) -> WriteOutcome:
+            outcome = WriteOutcome(Reply())
             for (slot, number), record in records.items():
                 found = tenants.tenant(transaction, slot, number)
                 if found is not None:

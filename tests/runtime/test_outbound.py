@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from runtime.limits import OUTBOUND_LOOKUP_THREADS_MAX, OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX
-from runtime.outbound import Answer, Outbound, Refused, own_addresses, parse
+from runtime.outbound import DestinationRefused, Outbound, OutboundAnswer, own_addresses, parse
 from tests.support.certificates import certificate
 from tests.support.filtering_proxy import filtering_proxy
 from tests.support.receivers import receiver
@@ -58,12 +58,12 @@ def is_refused(
 ) -> bool:
     try:
         asyncio.run(outbound.check(url, seconds))
-    except Refused:
+    except DestinationRefused:
         return True
     return False
 
 
-def post(outbound: Outbound, url: str, seconds: float = SECONDS) -> Answer:
+def post(outbound: Outbound, url: str, seconds: float = SECONDS) -> OutboundAnswer:
     return asyncio.run(outbound.post(url, {"X-Test": "1"}, b"{}", seconds))
 
 
@@ -153,7 +153,7 @@ def test_any_spelling_of_loopback_is_loopback(host: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_plain_url_is_refused(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(DestinationRefused):
         parse(url)
 
 
@@ -395,7 +395,7 @@ def test_tls_speaks_with_the_name_and_checks_it(tmp_path: Path) -> None:
         heard.append(whole_request(connection))
         connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
-    def ask(host: str, trust: ssl.SSLContext | None) -> Answer:
+    def ask(host: str, trust: ssl.SSLContext | None) -> OutboundAnswer:
         outbound = Outbound(resolve=named("127.0.0.1"), allow_private_networks=True, tls=trust)
         return post(outbound, f"https://{host}:{port}/")
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from runtime.outbound import Answer, Outbound
+from runtime.outbound import Outbound, OutboundAnswer
 from runtime.signatures import verify
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RecordingReceivers(Outbound):
         body: bytes,
         seconds: float,
         account: Hashable = None,
-    ) -> Answer:
+    ) -> OutboundAnswer:
         if self._world.armed == "embedding":
             self._world.die()
         verify(body, headers, self.secrets[url], self._world.now_ms / 1000)
@@ -52,8 +52,8 @@ class RecordingReceivers(Outbound):
         assert self.heard[url].setdefault(key, body) == body, f"another body under {key}"
         if not self.willing and self._failures[key] < FAILURES_MAX and self._chance.random() < 0.3:
             self._failures[key] += 1
-            return Answer("5xx", 1, 500)
-        return Answer("2xx", 1, 200)
+            return OutboundAnswer("5xx", 1, 500)
+        return OutboundAnswer("2xx", 1, 200)
 
     def events(self, url: str) -> list[dict[str, Any]]:
         """What has been heard, each delivery once."""

@@ -42,7 +42,7 @@ from runtime.inference import Models
 from runtime.installation import Secrets
 from runtime.shard import Shard, job_loop, usage_buffer
 from runtime.shard.job_loop import JobLoop
-from runtime.shard.writer import Outcome, StorageFailed
+from runtime.shard.writer import StorageFailed, WriteOutcome
 from serve_app import Settings
 from storage.store import DATA_FILE, LOCK_FILE, Committed, Identity, Transaction
 from tests.simulation.recording_receivers import RecordingReceivers
@@ -232,10 +232,10 @@ class World(ShardHarness):
         """
         begun, go_on = threading.Event(), threading.Event()
 
-        def plug(transaction: Transaction) -> Outcome:
+        def plug(transaction: Transaction) -> WriteOutcome:
             begun.set()
             go_on.wait()
-            return Outcome(Reply())
+            return WriteOutcome(Reply())
 
         armed, self.armed = self.armed, None
         plugged = asyncio.create_task(self.shard.parts.writer.submit(plug, "plug"))

@@ -25,9 +25,9 @@ from runtime.cli.moving_in.records import (
     MEMORY_PATH,
     OURS,
     ImportFailed,
+    ImportRecord,
     Ledger,
     Places,
-    Record,
 )
 
 __all__ = [
@@ -36,8 +36,8 @@ __all__ = [
     "MEMORY_PATH",
     "OURS",
     "ImportFailed",
+    "ImportRecord",
     "Ledger",
-    "Record",
     "Source",
     "open_source",
 ]
@@ -73,7 +73,7 @@ class Source:
     """
 
     form: str
-    records: Callable[[Ledger], Iterator[Record]]
+    records: Callable[[Ledger], Iterator[ImportRecord]]
 
 
 def open_source(
@@ -94,7 +94,7 @@ def open_source(
     if chosen and shape not in ("chroma", "qdrant", ARCHIVE):
         raise ImportFailed(f"{path} has no collections of which some could be chosen")
 
-    def records(ledger: Ledger) -> Iterator[Record]:
+    def records(ledger: Ledger) -> Iterator[ImportRecord]:
         try:
             yield from _records(path, shape, ledger, given, chosen)
         except (KeyError, TypeError, AttributeError, ValueError) as odd:
@@ -108,7 +108,7 @@ def open_source(
 
 def _records(
     path: Path, shape: str, ledger: Ledger, given: Places, only: tuple[str, ...]
-) -> Iterator[Record]:
+) -> Iterator[ImportRecord]:
     if shape in forms.READERS:
         yield from forms.READERS[shape](ledger, json_files.values(path), given)
     elif shape == ARCHIVE:
@@ -138,7 +138,7 @@ def _records(
 
 def _of_vectors(
     ledger: Ledger, rows: Iterator[dict], given: Places, system: str
-) -> Iterator[Record]:
+) -> Iterator[ImportRecord]:
     """Memories of a vector store's rows, some of which may be mem0's."""
     ordinary = {**given, **_behind(given)}
     for row in rows:

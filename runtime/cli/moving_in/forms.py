@@ -25,15 +25,15 @@ from runtime.cli.moving_in.records import (
     OURS,
     RELATIONSHIP_PATH,
     TAG_CHARS_MAX,
+    ImportRecord,
     Ledger,
     Places,
-    Record,
     memory,
     moment,
 )
 
 OUR_ID = "mem_"
-Reader = Callable[[Ledger, Iterable[Any], Places], Iterator[Record]]
+Reader = Callable[[Ledger, Iterable[Any], Places], Iterator[ImportRecord]]
 
 # What columns and keys are often called where nobody has said what they mean.
 ORDINARY: Places = {
@@ -200,7 +200,7 @@ def _is_of_hindsight(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     for value in values:
         whole: Mapping[str, Any] = {"content": value} if isinstance(value, str) else value
         row = whole.get("record", whole)
@@ -215,7 +215,7 @@ def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Rec
         yield from _one(memory(ledger, row, {**given, **_behind(given, places)}))
 
 
-def _entered(ledger: Ledger, kind: str, row: Mapping[str, Any]) -> Record | None:
+def _entered(ledger: Ledger, kind: str, row: Mapping[str, Any]) -> ImportRecord | None:
     """What somebody entered into the graph, and has not taken back; the rest of the graph is read
     again from the memories.
     """
@@ -226,19 +226,19 @@ def _entered(ledger: Ledger, kind: str, row: Mapping[str, Any]) -> Record | None
     if kind == "relationship":
         body |= {end: row[end]["name"] for end in ("source", "target")}
     ledger.places[kind, kind] += 1
-    return Record(path, body)
+    return ImportRecord(path, body)
 
 
 def rows(
     ledger: Ledger, values: Iterable[Mapping[str, Any]], given: Places, source: str | None = None
-) -> Iterator[Record]:
+) -> Iterator[ImportRecord]:
     """Memories of rows whose fields are called what such fields are often called."""
     places = {**given, **_behind(given, ORDINARY)}
     for row in values:
         yield from _one(memory(ledger, row, places, {"source": source} if source else None))
 
 
-def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     """Memories of mem0's items, or of pages of them with the relations of its graph."""
     places = {**given, **_behind(given, MEM0)}
     for value in values:
@@ -253,7 +253,7 @@ def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Recor
             )
 
 
-def _zep(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+def _zep(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     said, told = ({**given, **_behind(given, places)} for places in (ZEP_SAID, ZEP_FACT))
     fixed = {"source": "zep"}
     for value in values:
@@ -276,7 +276,7 @@ def _zep(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Recor
             yield from _edge(ledger, {**shared, **edge}, told, names)
 
 
-def _node(ledger: Ledger, node: Mapping[str, Any]) -> Iterator[Record]:
+def _node(ledger: Ledger, node: Mapping[str, Any]) -> Iterator[ImportRecord]:
     labels = [label for label in node.get("labels") or () if label != "Entity"]
     yield _entity(ledger, node["name"], labels[0] if labels else None, node.get("attributes"))
     if node.get("summary"):
@@ -290,7 +290,7 @@ def _node(ledger: Ledger, node: Mapping[str, Any]) -> Iterator[Record]:
 
 def _edge(
     ledger: Ledger, edge: Mapping[str, Any], places: Places, names: Mapping[Any, str]
-) -> Iterator[Record]:
+) -> Iterator[ImportRecord]:
     """A fact as a memory, unless it is over, and with both its ends as a claim of the graph, which
     knows when it held.
     """
@@ -307,7 +307,7 @@ def _edge(
     yield from _one(memory(ledger, row, places, {"source": "zep"}))
 
 
-def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     places = {**given, **_behind(given, LETTA)}
     fixed = {"source": "letta"}
     for value in values:
@@ -353,7 +353,7 @@ def _as_message(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | 
     }
 
 
-def hindsight(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+def hindsight(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     """Memories of Hindsight's facts, and an entity of the graph for each that they name; the values
     are rows, pages of them, or the documents of an archive.
     """
@@ -383,7 +383,7 @@ def _named(row: Mapping[str, Any]) -> list[str]:
     return [name for one in each if (name := str(one).strip())]
 
 
-def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Record]:
+def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     for value in values:
         if value["type"] == "entity":
             yield _entity(ledger, value["name"], value.get("entityType"), None)
@@ -391,17 +391,17 @@ def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Recor
                 ledger.places["observations", "content"] += 1
                 tags = [value["name"][:TAG_CHARS_MAX]]
                 content = f"{value['name']}: {observation}"
-                yield Record(MEMORY_PATH, {"content": content, "source": "mcp", "tags": tags})
+                yield ImportRecord(MEMORY_PATH, {"content": content, "source": "mcp", "tags": tags})
         elif value["type"] == "relation":
             ends = {"source": value["from"], "target": value["to"], "type": value["relationType"]}
             ledger.places["relation", "relationship"] += 1
-            yield Record(RELATIONSHIP_PATH, ends)
+            yield ImportRecord(RELATIONSHIP_PATH, ends)
 
 
-def _entity(ledger: Ledger, name: str, kind: str | None, attributes: Any) -> Record:
+def _entity(ledger: Ledger, name: str, kind: str | None, attributes: Any) -> ImportRecord:
     ledger.places["node", "entity"] += 1
     body = {"name": name, "type": kind or "unknown"}
-    return Record(ENTITY_PATH, body | ({"attributes": attributes} if attributes else {}))
+    return ImportRecord(ENTITY_PATH, body | ({"attributes": attributes} if attributes else {}))
 
 
 def _claim(
@@ -411,12 +411,14 @@ def _claim(
     target: str,
     begins: str | None = None,
     ends: str | None = None,
-) -> Iterator[Record]:
+) -> Iterator[ImportRecord]:
     """A relationship; the service makes those of its ends that it does not know."""
     ledger.places["relation", "relationship"] += 1
     held = {name: when for name, when in (("valid_from", begins), ("valid_to", ends)) if when}
     named = kind.lower().replace(" ", "_")[:TAG_CHARS_MAX]
-    yield Record(RELATIONSHIP_PATH, {"source": source, "target": target, "type": named, **held})
+    yield ImportRecord(
+        RELATIONSHIP_PATH, {"source": source, "target": target, "type": named, **held}
+    )
 
 
 def _behind(given: Places, places: Places) -> Places:
@@ -424,7 +426,7 @@ def _behind(given: Places, places: Places) -> Places:
     return {theirs: ours for theirs, ours in places.items() if theirs not in given}
 
 
-def _one(record: Record | None) -> Iterator[Record]:
+def _one(record: ImportRecord | None) -> Iterator[ImportRecord]:
     if record is not None:
         yield record
 

@@ -46,7 +46,7 @@ class ImportFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ImportRecord:
     """One request: where it goes and its body."""
 
     path: str
@@ -93,7 +93,7 @@ def moment(value: Any) -> str | None:
 
 def memory(
     ledger: Ledger, row: Mapping[str, Any], places: Places, fixed: Mapping[str, Any] | None = None
-) -> Record | None:
+) -> ImportRecord | None:
     """The memory that a row becomes, entered in the ledger; None, and a count of it, where it
     has no text or has expired.
 
@@ -128,7 +128,7 @@ def memory(
         return None
     ledger.places.update(went)
     body = {**(fixed or {}), **body, **({"metadata": further} if further else {})}
-    return Record(MEMORY_PATH, body)
+    return ImportRecord(MEMORY_PATH, body)
 
 
 def _keep(further: dict[str, Any], name: str, value: Any) -> None:

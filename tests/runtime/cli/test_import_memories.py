@@ -18,7 +18,7 @@ from runtime.cli.client import CallFailed, Client
 from runtime.cli.export_memories import FORMATS
 from runtime.cli.export_memories import run as export
 from runtime.cli.import_memories import run, send
-from runtime.cli.moving_in import MEMORY_PATH, ImportFailed, Ledger, Record, open_source
+from runtime.cli.moving_in import MEMORY_PATH, ImportFailed, ImportRecord, Ledger, open_source
 from tests.support.in_process import InProcess, in_process
 
 FILES: dict[str, tuple[str, list[str]]] = {
@@ -162,7 +162,7 @@ def test_what_the_service_refuses_is_counted_and_what_passes_is_waited_for(
             return {}
 
     pauses: list[float] = []
-    assert send(Busy(), Record("/v1/memories/raw", {"content": "x"}), pauses.append) is None
+    assert send(Busy(), ImportRecord("/v1/memories/raw", {"content": "x"}), pauses.append) is None
     assert pauses == [0.5, 1.0, 2.0]
 
 

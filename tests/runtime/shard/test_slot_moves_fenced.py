@@ -22,7 +22,7 @@ from runtime.errors import Moved, Unavailable
 from runtime.placement import UNDOING, Placement, PlacementError
 from runtime.shard import slot_comparison, slot_moves
 from runtime.shard.slot_moves import MoveOver, MoveRefused
-from runtime.shard.writer import Outcome
+from runtime.shard.writer import WriteOutcome
 from runtime.tenancy import slot_of_email
 from storage.store import Scope, Transaction
 from tests.support.sharded import Sharded, emails, has_once, sharded, shipping
@@ -470,7 +470,7 @@ def test_a_piece_whose_commit_failed_is_taken_when_it_comes_once_more(tmp_path: 
                 submit = writer.submit
 
                 async def undone(work: Any, label: str, ended: Any = None) -> Reply:
-                    def broken(transaction: Transaction) -> Outcome:
+                    def broken(transaction: Transaction) -> WriteOutcome:
                         outcome = work(transaction)
                         if transaction.dirty:
                             writer.submit = submit

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import serve_app
 from runtime.api import Reply
-from runtime.shard.writer import Outcome, StorageFailed, Writer
+from runtime.shard.writer import StorageFailed, WriteOutcome, Writer
 from storage.store import DeviceFailed, Transaction
 from tests.support.stores import ALICE, BLOBS, blobs, open_store
 
@@ -18,14 +18,14 @@ def test_nothing_that_waits_behind_a_failure_of_the_device_is_written(tmp_path: 
     writer = Writer(store, serve_app.registry(), lambda due: None)
     has_begun, is_followed = threading.Event(), threading.Event()
 
-    def fail(transaction: Transaction) -> Outcome:
+    def fail(transaction: Transaction) -> WriteOutcome:
         has_begun.set()
         is_followed.wait()
         raise DeviceFailed("its device failed")
 
-    def write(transaction: Transaction) -> Outcome:
+    def write(transaction: Transaction) -> WriteOutcome:
         transaction.bind(BLOBS, ALICE).put((1,), b"too late")
-        return Outcome(Reply())
+        return WriteOutcome(Reply())
 
     async def submit() -> tuple[Reply | BaseException, ...]:
         first = asyncio.create_task(writer.submit(fail, "first"))
