@@ -26,7 +26,7 @@ import msgspec
 from plugins.documents.chunking import chunked
 from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX
 from plugins.documents.parsing import formats
-from plugins.documents.parsing.extraction import Answer, Extraction
+from plugins.documents.parsing.extraction import Extraction, ParserReply
 from plugins.documents.parsing.limits import EXTRACTED_CHARS_MAX
 from plugins.documents.settings import DocumentsSettings
 from tests.support.forked_parsers import ROOT, Ended, ForkedParsers
@@ -68,7 +68,7 @@ def outcome(tried: Case, ended: Ended, reasons: set[str]) -> str:
         return f"parser_crashed, signal {-ended.status}"
     if ended.status != 0:
         raise Broken(f"ends with status {ended.status}")
-    answer = msgspec.msgpack.decode(ended.output, type=Answer)
+    answer = msgspec.msgpack.decode(ended.output, type=ParserReply)
     if answer.failure is not None:
         if answer.failure.reason not in reasons:
             raise Broken(f"is refused as {answer.failure.reason}, which no document names")

@@ -180,8 +180,8 @@ class Outbound:
         return OutboundOfAccount(self, account)
 
     async def check(self, url: str, seconds: float, account: Hashable = None) -> None:
-        """Whether a request to this URL would be made now. Raises Refused; a name without an
-        address passes, it may get one.
+        """Raise DestinationRefused where a request to this URL would not be made now; a name
+        without an address passes, it may get one.
         """
         target = parse(url)
         try:
@@ -279,8 +279,8 @@ class Outbound:
         )
 
     async def _judged(self, target: Target, account: Hashable) -> list[str]:
-        """All addresses of the target's host; none where a proxy looks its name up. Raises Refused
-        when one of them is blocked, Unresolved when there is none.
+        """All addresses of the target's host; none where a proxy looks its name up. Raises
+        DestinationRefused when one of them is blocked, Unresolved when there is none.
         """
         if not self.allow_private_networks and _LOOPBACK_NAME.fullmatch(target.host):
             raise DestinationRefused("The host is in a private or reserved network.")
@@ -386,8 +386,8 @@ class OutboundOfAccount:
 
 
 def parse(url: str) -> Target:
-    """The URL's parts. Raises Refused for what is no http(s) URL, or has a user name or a port that
-    may not be asked for.
+    """The URL's parts. Raises DestinationRefused for what is no http(s) URL, or has a user name
+    or a port that may not be asked for.
     """
     try:
         parsed = httpx.URL(url)

@@ -235,7 +235,7 @@ def merged(rounds: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class Answer:
+class ReasonedAnswer:
     """text None: an abstention, and why."""
 
     engine: str
@@ -260,7 +260,7 @@ async def reason(call: Call, steps: Steps, models: Models) -> dict[str, Any]:
     return reply(call, found, answer, model)
 
 
-def extract(call: Call, found: Found) -> Answer:
+def extract(call: Call, found: Found) -> ReasonedAnswer:
     """The best sentence as it stands, unless the search or its confidence advises against, or no
     sentence shows the kind of thing that is asked for.
     """
@@ -270,14 +270,14 @@ def extract(call: Call, found: Found) -> Answer:
         why_not = "low_confidence"
     quotes = [] if why_not else best_quotes(call.body.query, found.hits)
     if not quotes:
-        return Answer("extractive", None, why_not=why_not or "no_answer_found")
+        return ReasonedAnswer("extractive", None, why_not=why_not or "no_answer_found")
     found.steps.append(
         {"kind": "answer", "detail": f"the best of {len(quotes)} sentences was quoted as it stands"}
     )
-    return Answer("extractive", _attributed(quotes[0], found.hits[quotes[0].place]), quotes)
+    return ReasonedAnswer("extractive", _attributed(quotes[0], found.hits[quotes[0].place]), quotes)
 
 
-async def ask(call: Call, found: Found, model: LanguageModel) -> Answer:
+async def ask(call: Call, found: Found, model: LanguageModel) -> ReasonedAnswer:
     """The model's answer, as far as what it cites bears it out. Raises CompletionFailed."""
     question = call.body.query
     block = fenced(found.hits, call.seed, ANSWER_MEMORY_TOKENS_MAX, numbered=True)
@@ -300,7 +300,7 @@ async def ask(call: Call, found: Found, model: LanguageModel) -> Answer:
     written = completion.parsed
     said = (written.answer or "").strip()
     if not said:
-        return Answer("llm", None, why_not="no_answer_found")
+        return ReasonedAnswer("llm", None, why_not="no_answer_found")
     text, quotes = checked(said, written.citations, question, found.hits)
     found.steps.append(
         {
@@ -308,7 +308,7 @@ async def ask(call: Call, found: Found, model: LanguageModel) -> Answer:
             "detail": f"{len(quotes)} of {len(written.citations)} quotations are in their memories",
         }
     )
-    return Answer("llm", text, quotes, None if text else "unsupported")
+    return ReasonedAnswer("llm", text, quotes, None if text else "unsupported")
 
 
 def checked(
@@ -340,7 +340,9 @@ def checked(
     return answer, list(quotes.values())
 
 
-def reply(call: Call, found: Found, answer: Answer, model: LanguageModel | None) -> dict[str, Any]:
+def reply(
+    call: Call, found: Found, answer: ReasonedAnswer, model: LanguageModel | None
+) -> dict[str, Any]:
     envelope = found.envelope
     used = found.usage
     body = {

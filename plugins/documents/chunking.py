@@ -32,7 +32,7 @@ _CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class TextChunk:
     """text[start:end], the page it is on, the heading above its beginning, and from when to when it
     was said (seconds).
     """
@@ -55,12 +55,12 @@ class _Unit:
     block: Block
 
 
-def chunked(extraction: Extraction) -> list[Chunk]:
+def chunked(extraction: Extraction) -> list[TextChunk]:
     """The chunks of a text, in order."""
     text, blocks = extraction.text, extraction.blocks
     if not text.strip():
         return []
-    found: list[Chunk] = []
+    found: list[TextChunk] = []
     heading: str | None = None
     for section in _sections(blocks):
         for block in takewhile(lambda block: block.heading, section):
@@ -145,13 +145,13 @@ def _packed(units: Sequence[_Unit]) -> Iterator[tuple[_Unit, _Unit]]:
         first = following
 
 
-def _chunk(first: _Unit, last: _Unit, heading: str | None) -> Chunk:
-    return Chunk(
+def _chunk(first: _Unit, last: _Unit, heading: str | None) -> TextChunk:
+    return TextChunk(
         first.start, last.end, first.block.page, heading, first.block.begins, last.block.ends
     )
 
 
-def _covering(chunks: list[Chunk], length: int) -> list[Chunk]:
+def _covering(chunks: list[TextChunk], length: int) -> list[TextChunk]:
     """The white space between chunks goes to the one before it, and that before the first to the
     first.
     """
@@ -160,5 +160,5 @@ def _covering(chunks: list[Chunk], length: int) -> list[Chunk]:
         following = chunks[place + 1].start if place + 1 < len(chunks) else length
         start = 0 if place == 0 else chunk.start
         end = max(chunk.end, following)
-        covering.append(Chunk(start, end, chunk.page, chunk.heading, chunk.begins, chunk.ends))
+        covering.append(TextChunk(start, end, chunk.page, chunk.heading, chunk.begins, chunk.ends))
     return covering

@@ -32,10 +32,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX, PARSERS_AT_ONCE_MAX
-from plugins.documents.parsing.extraction import Answer, Extraction, ParseFailed
+from plugins.documents.parsing.extraction import Extraction, ParseFailed, ParserReply
 from storage.blobs import Blob, BlobDamaged, BlobMissing, BlobStore
 
-_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_decode_answer = msgspec.msgpack.Decoder(ParserReply).decode
 
 FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
 _READ_BYTES = 1024 * 1024
@@ -84,7 +84,7 @@ class StoredDocument:
     seconds: float
     confined: bool = False
 
-    async def parse(self, task: str, **further: Any) -> Answer:
+    async def parse(self, task: str, **further: Any) -> ParserReply:
         """The child's answer to a task of plugins/documents/parsing/__main__.py. Raises
         ParseFailed, NoRoom.
         """
@@ -115,7 +115,7 @@ class StoredDocument:
             raise LookupError("the parser read a file and gave nothing")
         return extraction
 
-    def _parse(self, order: Mapping[str, Any], leash: Leash) -> Answer:
+    def _parse(self, order: Mapping[str, Any], leash: Leash) -> ParserReply:
         try:
             with self.blobs.copy(self.owner, self.blob) as file:
                 return parse_file(file, order, self.memory_bytes, self.seconds, leash)
@@ -131,7 +131,7 @@ def parse_file(
     memory_bytes: int,
     seconds: float,
     leash: Leash | None = None,
-) -> Answer:
+) -> ParserReply:
     """Run the child on an open file. Blocks, until somebody pulls the leash. Raises ParseFailed."""
     bounds = {
         "confined": False,
@@ -195,7 +195,7 @@ def _output(child: subprocess.Popen[bytes], deadline: float) -> bytes:
                 )
 
 
-def _answer(output: bytes, status: int) -> Answer:
+def _answer(output: bytes, status: int) -> ParserReply:
     if status == -signal.SIGXCPU:
         raise ParseFailed("timed_out", "Parsing this file takes more time than it may.")
     if status != 0:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plugins.collections import is_dropped, require_collection
-from plugins.documents.chunking import Chunk, chunked
+from plugins.documents.chunking import TextChunk, chunked
 from plugins.documents.extras import extra_of
 from plugins.documents.limits import (
     CHUNKS_MAX,
@@ -113,7 +113,7 @@ class Read:
     """What reading made: a text with its chunks, or work for a model."""
 
     extraction: Extraction
-    chunks: list[Chunk]
+    chunks: list[TextChunk]
     speech: list[list[float]] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
 

@@ -50,7 +50,7 @@ from plugins.collections import (
     member_totals,
     require_collection,
 )
-from plugins.documents.chunking import Chunk
+from plugins.documents.chunking import TextChunk
 from plugins.documents.limits import DOCUMENTS_BESIDE_MAX, TEXT_PIECE_CHARS
 from plugins.documents.models import DocumentChanged
 from plugins.documents.parsing import formats
@@ -413,7 +413,7 @@ def advance(ctx: WriteContext, row: DocumentRow, **changes: Any) -> DocumentRow:
     return put(ctx, row, version=row.version + 1, updated_at=ctx.now, **changes)
 
 
-def put_text(ctx: WriteContext, row: DocumentRow, text: str, chunks: Sequence[Chunk]) -> None:
+def put_text(ctx: WriteContext, row: DocumentRow, text: str, chunks: Sequence[TextChunk]) -> None:
     """Store the extracted text and the ranges of its chunks, in place of what an earlier attempt
     stored. Raises PayloadTooLarge, and stores nothing, where the tier has no room for the text.
     """

@@ -31,7 +31,7 @@ from plugins.ingestion.facts import Extraction, Said
 from plugins.ingestion.language_model import ModelEngine
 from plugins.ingestion.resolution import settle
 from plugins.ingestion.settings import IngestionSettings
-from plugins.ingestion.statements import Count, Outcome, Statement, Target, statements
+from plugins.ingestion.statements import Count, ResolutionOutcome, Statement, Target, statements
 from plugins.ingestion.store import FACTS, facts_of_turn
 from plugins.ingestion.successors import forget_memory as forget_claims
 from plugins.ingestion.texts import Texts
@@ -125,7 +125,7 @@ def finish(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[str, Any]:
     """The handler: store what is new, and forget the input."""
     ctx[INPUTS].delete(payload["key"])
     if ctx.prepared is None:
-        return result_of(Outcome(), Extraction([], "rules"), Count())
+        return result_of(ResolutionOutcome(), Extraction([], "rules"), Count())
     return settled(ctx, ctx.prepared, ctx.call.request_id)
 
 
@@ -135,7 +135,7 @@ def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any
     try:
         collection = require_collection(ctx, conversation.collection_id)
     except CollectionNotFound:
-        return result_of(Outcome(), prepared.found, prepared.count) | {
+        return result_of(ResolutionOutcome(), prepared.found, prepared.count) | {
             "degraded": ["the collection was deleted meanwhile"]
         }
     target = Target(collection, conversation.fields, conversation.occurred_at, job_id)
@@ -146,7 +146,7 @@ def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any
     return result_of(outcome, prepared.found, prepared.count)
 
 
-def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> Outcome:
+def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> ResolutionOutcome:
     """What settling would do. Memories that it would make have no id."""
     said = prepared.conversation.said
     outcome = ctx.rehearse(lambda within: settle(within, prepared.statements, said, target))
@@ -157,7 +157,7 @@ def _rehearsed(ctx: WriteContext, prepared: Prepared, target: Target) -> Outcome
     return outcome
 
 
-def result_of(outcome: Outcome, found: Extraction, count: Count) -> dict[str, Any]:
+def result_of(outcome: ResolutionOutcome, found: Extraction, count: Count) -> dict[str, Any]:
     """Turn an outcome into the result of the job."""
     count.left_out["duplicate"] = outcome.repeated
     result = {

@@ -56,7 +56,7 @@ from plugins.ingestion.classification import (
 from plugins.ingestion.duplicates import DATED
 from plugins.ingestion.facts import ALL, ANY, PREDICATES, Fact, Said
 from plugins.ingestion.sentences import sentences
-from plugins.ingestion.statements import Outcome, Statement, Target
+from plugins.ingestion.statements import ResolutionOutcome, Statement, Target
 from plugins.ingestion.store import (
     FACT,
     FACTS,
@@ -66,7 +66,7 @@ from plugins.ingestion.store import (
     TEXTS,
     TOLD_OF,
     TURN,
-    Evidence,
+    EvidenceRange,
     FactRow,
     facts_of_turn,
 )
@@ -104,7 +104,7 @@ class Settlement:
     statement: Statement
     said: Sequence[Said]
     target: Target
-    outcome: Outcome
+    outcome: ResolutionOutcome
     storing: Storing
     fresh: merging.Fresh
     key: bytes = b""
@@ -171,9 +171,9 @@ class Settlement:
 
 def settle(
     ctx: WriteContext, wanted: Sequence[Statement], said: Sequence[Said], target: Target
-) -> Outcome:
+) -> ResolutionOutcome:
     """Store what is new of these statements, in their order."""
-    outcome, fresh = Outcome(), merging.Fresh()
+    outcome, fresh = ResolutionOutcome(), merging.Fresh()
     with read_at_once(ctx):
         storing = Storing(ctx, "extracted")
         for statement in wanted:
@@ -363,7 +363,7 @@ def _apply(
         fact.predicate,
         fact.object,
         fact.polarity,
-        Evidence(fact.source, fact.start, fact.end, quote),
+        EvidenceRange(fact.source, fact.start, fact.end, quote),
         "" if relationship is None else relationship.id,
         target.job_id,
         fact.valid_from,

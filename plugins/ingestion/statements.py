@@ -84,7 +84,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ResolutionOutcome:
     """What was done, in the words of a job's result."""
 
     events: list[dict[str, Any]] = field(default_factory=list)

@@ -21,7 +21,7 @@ REPLACED, MERGED = b"", b"merged"
 TOLD_OF = ("memory_id", "previous_memory_id", "merged_memory_id")  # of an event of a job's result
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class EvidenceRange(msgspec.Struct, frozen=True):
     """source: index of the message; start, end: code points in it."""
 
     source: int
@@ -39,7 +39,7 @@ class FactRow(msgspec.Struct, frozen=True, omit_defaults=True):
     predicate: str
     object: str
     polarity: str
-    evidence: Evidence
+    evidence: EvidenceRange
     relationship_id: str = ""
     job_id: str = ""
     valid_from: int | None = None

@@ -96,7 +96,7 @@ class Confidence(View):
     )
 
 
-class Evidence(msgspec.Struct):
+class ResolvedDecision(msgspec.Struct):
     """One resolved decision: how similar, how it went (0 to 1), and when."""
 
     similarity: float
@@ -184,17 +184,17 @@ def _advice(count: int, contradicting: int, lower: float, threshold: float) -> t
     )
 
 
-def _outlived(evidence: list[Evidence], since: int) -> bool:
+def _outlived(evidence: list[ResolvedDecision], since: int) -> bool:
     return sum(each.outcome > 0.5 for each in evidence if each.at > since) >= DECISIONS_MIN
 
 
-def _logged(ctx: ReadContext, vector: Embedded | None) -> Iterator[Evidence]:
+def _logged(ctx: ReadContext, vector: Embedded | None) -> Iterator[ResolvedDecision]:
     for ordinal, cosine in nearest(ctx, vector, matching(ctx, None, None), SIMILAR_MIN)[
         : limits.DECISIONS_COMPARED_MAX
     ]:
         row = ctx[LOGGED].row(ordinal)
         if row.outcome is not None:
-            yield Evidence(cosine, WORTH[row.outcome], row.created_at)
+            yield ResolvedDecision(cosine, WORTH[row.outcome], row.created_at)
 
 
 def _records(
@@ -202,7 +202,7 @@ def _records(
     asked: ConfidenceQuery,
     context: dict[str, Any] | None,
     vector: Embedded | None,
-) -> Iterator[Evidence]:
+) -> Iterator[ResolvedDecision]:
     """The newest records with an outcome, as far as they are similar."""
     found = records_of(ctx, asked.policy_key, number=None, user_id=asked.user_id, resolved=True)
     rows = newest(ctx, found, limits.DECISIONS_COMPARED_MAX)
@@ -226,7 +226,7 @@ def _records(
             similarity = UNCOMPARED if asked.policy_key is not None else 0.0
         if similarity >= SIMILAR_MIN:
             low, high = row.bounds
-            yield Evidence(similarity, (row.outcome - low) / (high - low), row.created_at)
+            yield ResolvedDecision(similarity, (row.outcome - low) / (high - low), row.created_at)
 
 
 OPERATIONS = (

@@ -26,7 +26,7 @@ from plugins.mcp.tools import (
     RESOURCES,
     BoundTool,
     NoSuchThing,
-    Request,
+    ToolRequest,
     collections_page,
     reading,
 )
@@ -67,7 +67,7 @@ class Handlers:
         self._tools = {tool.name: BoundTool(tool, operation) for tool, operation in client.tools}
         self.schemas = {name: tool.input_schema() for name, tool in self._tools.items()}
 
-    async def _ask(self, context: Context, request: Request) -> Answer:
+    async def _ask(self, context: Context, request: ToolRequest) -> Answer:
         """The API's answer to whoever sent the message."""
         if context.request is None:
             raise LookupError("a message came without the request that carried it")
@@ -81,7 +81,7 @@ class Handlers:
             scope[self._refused] = answer
         return answer
 
-    async def _read(self, context: Context, request: Request) -> Any:
+    async def _read(self, context: Context, request: ToolRequest) -> Any:
         answer = await self._ask(context, request)
         if answer.status >= 400:
             raise MCPError(

@@ -32,7 +32,7 @@ class NoSuchThing(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ToolRequest:
     """A request to the public API. path: percent-encoded."""
 
     method: str
@@ -79,7 +79,7 @@ class BoundTool:
             properties[name] = {**properties[name], "default": value}
         return {"type": "object", "properties": properties, "required": required}
 
-    def request(self, arguments: Json) -> Request:
+    def request(self, arguments: Json) -> ToolRequest:
         """The call as a request. Arguments that are no fields of the tool are left out. Raises
         NoSuchThing.
         """
@@ -96,11 +96,11 @@ class BoundTool:
             **{name: arguments[name] for name in self.tool.fields if name in arguments},
         }
         if self.operation.body is not None:
-            return Request(self.operation.method, path, json=sent, headers=self.tool.headers)
+            return ToolRequest(self.operation.method, path, json=sent, headers=self.tool.headers)
         query = urlencode(
             [(name, _text(value)) for name, value in sent.items() if value is not None]
         )
-        return Request(self.operation.method, path, query, headers=self.tool.headers)
+        return ToolRequest(self.operation.method, path, query, headers=self.tool.headers)
 
 
 def _plain(schema: Json, definitions: Json) -> Json:
@@ -168,17 +168,17 @@ RESOURCES = {
 }
 
 
-def collections_page(cursor: str | None) -> Request:
+def collections_page(cursor: str | None) -> ToolRequest:
     """The request for a page of collections."""
-    return Request("GET", "/v1/collections", urlencode({"cursor": cursor}) if cursor else "")
+    return ToolRequest("GET", "/v1/collections", urlencode({"cursor": cursor}) if cursor else "")
 
 
-def reading(uri: str) -> Request:
+def reading(uri: str) -> ToolRequest:
     """The request that reads a resource. Raises NoSuchThing."""
     for template, (_, _, path) in RESOURCES.items():
         found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/?#]+)", template), uri)
         if found is not None:
             named = {name: quote(value, safe="%") for name, value in found.groupdict().items()}
             path, _, query = path.format(**named).partition("?")
-            return Request("GET", path, query)
+            return ToolRequest("GET", path, query)
     raise NoSuchThing("There is no resource with this address.")

@@ -26,7 +26,7 @@ from plugins.mem0.operations import (
     update,
     update_many,
 )
-from plugins.mem0.request import PASSED_ON, Handler, Refused, Request
+from plugins.mem0.request import PASSED_ON, CallRefused, Handler, Mem0Request
 from plugins.mem0.settings import Mem0Settings
 from runtime.api.mount import REQUEST, Application, InProcessClient, Receive, Scope, Send
 from runtime.errors import ApiError, BadRequest
@@ -96,7 +96,7 @@ class Compatibility:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         parts = {name: unquote(part) for name, part in match.groupdict().items()}
         try:
-            request = Request(self._client, scope, raw.rstrip("/"), parts, query)
+            request = Mem0Request(self._client, scope, raw.rstrip("/"), parts, query)
             try:
                 if scope["method"] in ("POST", "PUT") or handler is delete_many:
                     request.body = _object(await self._client.body(scope, receive))
@@ -107,7 +107,7 @@ class Compatibility:
                 )  # a stranger is told so before anybody learns how to mend a request
                 raise
             await _send(send, request.status, body, {})
-        except Refused as refused:
+        except CallRefused as refused:
             await _send(send, refused.status, _with_detail(refused.body), refused.headers)
         except ApiError as error:
             fields = {

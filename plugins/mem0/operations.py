@@ -8,7 +8,7 @@ from urllib.parse import quote
 from plugins.mem0 import shapes
 from plugins.mem0.filters import NAMES
 from plugins.mem0.limits import HISTORY_PAGES_MAX
-from plugins.mem0.request import Request
+from plugins.mem0.request import Mem0Request
 from plugins.memories import BATCH_ITEMS_MAX, DELETE_ALL_CONFIRMATION
 from runtime.errors import BadRequest, NotFound
 from runtime.limits import PAGE_ITEMS_MAX
@@ -18,7 +18,7 @@ KINDS = ("user", "agent", "app", "run")
 EVENT_MARK = "."  # between the ids of an event's memories
 
 
-async def ping(request: Request) -> dict[str, Any]:
+async def ping(request: Mem0Request) -> dict[str, Any]:
     account = await request.ask("GET", "/v1/auth/me")
     return {
         "status": "ok",
@@ -28,7 +28,7 @@ async def ping(request: Request) -> dict[str, Any]:
     }
 
 
-async def add(request: Request) -> dict[str, Any]:
+async def add(request: Mem0Request) -> dict[str, Any]:
     if "messages" not in request.body:
         return await request.ask("POST", "/v1/memories", request.body)
     made = await request.ask("POST", "/v1/memories", shapes.new_memory(request.body))
@@ -39,7 +39,7 @@ async def add(request: Request) -> dict[str, Any]:
     }
 
 
-async def add_later(request: Request) -> dict[str, Any]:
+async def add_later(request: Mem0Request) -> dict[str, Any]:
     if "messages" not in request.body:
         raise BadRequest("An add needs messages.", param="messages")
     asked = shapes.new_memory(request.body)
@@ -52,7 +52,7 @@ async def add_later(request: Request) -> dict[str, Any]:
     }
 
 
-async def event(request: Request) -> dict[str, Any]:
+async def event(request: Mem0Request) -> dict[str, Any]:
     event_id = request.parts["id"]
     if event_id.startswith("job_"):
         return shapes.event_of_job(
@@ -79,7 +79,7 @@ async def event(request: Request) -> dict[str, Any]:
     return shapes.event(event_id, status, results, created_at=found[-1]["created_at"])
 
 
-async def search(request: Request) -> Any:
+async def search(request: Mem0Request) -> Any:
     path, asked = shapes.search(request.body)
     hits = (await request.ask("POST", path, asked))["results"]
     results = shapes.picked(map(shapes.memory, hits), request.body.get("fields"))
@@ -87,7 +87,7 @@ async def search(request: Request) -> Any:
     return results if bare else {"results": results}
 
 
-async def listed(request: Request) -> Any:
+async def listed(request: Mem0Request) -> Any:
     asked = {**request.body, **request.query}
     page, size = shapes.page_of(asked)
     wanted = {"filters": shapes.conditions(asked), "limit": size, "offset": (page - 1) * size}
@@ -102,17 +102,17 @@ async def listed(request: Request) -> Any:
     return shapes.paged(results, found["total_count"], request.path + "/", page, size)
 
 
-async def get(request: Request) -> dict[str, Any]:
+async def get(request: Mem0Request) -> dict[str, Any]:
     ours = await request.ask("GET", _address(request.parts["id"]))
     return {**ours, **shapes.memory(ours)}
 
 
-async def update(request: Request) -> dict[str, Any]:
+async def update(request: Mem0Request) -> dict[str, Any]:
     ours = await request.ask("PATCH", _address(request.parts["id"]), shapes.changes(request.body))
     return {**ours, **shapes.memory(ours)}
 
 
-async def delete(request: Request) -> dict[str, Any]:
+async def delete(request: Mem0Request) -> dict[str, Any]:
     if request.query.get("delete_linked", "").lower() == "true":
         raise BadRequest(
             "Superseded memories are not deleted along; delete each by its id.",
@@ -122,7 +122,7 @@ async def delete(request: Request) -> dict[str, Any]:
     return {**deleted, "message": "Memory deleted successfully!"}
 
 
-async def history(request: Request) -> list[dict[str, Any]]:
+async def history(request: Mem0Request) -> list[dict[str, Any]]:
     address = _address(request.parts["id"])
     owner = await request.ask("GET", address)
     versions: list[shapes.Fields] = []
@@ -139,7 +139,7 @@ async def history(request: Request) -> list[dict[str, Any]]:
 # --- many at once ---------------------------------------------------------------------------------
 
 
-async def delete_named(request: Request) -> dict[str, str]:
+async def delete_named(request: Mem0Request) -> dict[str, str]:
     asked = {name: value for name, value in request.query.items() if name not in OF_CALLER}
     if strange := [name for name in asked if name not in NAMES]:
         raise BadRequest(
@@ -157,7 +157,7 @@ async def delete_named(request: Request) -> dict[str, str]:
     return {"message": "Memories deleted successfully!"}
 
 
-async def entities(request: Request) -> dict[str, Any]:
+async def entities(request: Mem0Request) -> dict[str, Any]:
     page, size = shapes.page_of(request.query)
     found = await request.ask(
         "GET", "/v1/memories/scopes", query={"limit": size, "offset": (page - 1) * size}
@@ -176,7 +176,7 @@ async def entities(request: Request) -> dict[str, Any]:
     return shapes.paged(results, found["total_count"], request.path + "/", page, size)
 
 
-async def delete_entity(request: Request) -> dict[str, str]:
+async def delete_entity(request: Mem0Request) -> dict[str, str]:
     kind, name = request.parts["kind"], request.parts["name"]
     if kind not in KINDS:
         raise BadRequest(f"An entity is one of {', '.join(KINDS)}.", param="entity_type")
@@ -188,7 +188,7 @@ async def delete_entity(request: Request) -> dict[str, str]:
     return {"message": "Entity deleted successfully!"}
 
 
-async def update_many(request: Request) -> dict[str, str]:
+async def update_many(request: Mem0Request) -> dict[str, str]:
     wanted = _batch(request)
     asked = [(_address(one["memory_id"]), shapes.changes(one)) for one in wanted]
     for address, body in asked:
@@ -196,7 +196,7 @@ async def update_many(request: Request) -> dict[str, str]:
     return {"message": f"Successfully updated {len(asked)} memories"}
 
 
-async def delete_many(request: Request) -> dict[str, Any]:
+async def delete_many(request: Mem0Request) -> dict[str, Any]:
     gone = await request.ask(
         "POST", "/v1/memories/bulk-delete", {"ids": [one["memory_id"] for one in _batch(request)]}
     )
@@ -206,7 +206,7 @@ async def delete_many(request: Request) -> dict[str, Any]:
     }
 
 
-def _batch(request: Request) -> list[dict[str, Any]]:
+def _batch(request: Mem0Request) -> list[dict[str, Any]]:
     wanted = request.body.get("memories")
     if not isinstance(wanted, list) or not 1 <= len(wanted) <= BATCH_ITEMS_MAX:
         raise BadRequest(f"A batch has 1 to {BATCH_ITEMS_MAX} memories.", param="memories")

@@ -13,7 +13,7 @@ from runtime.api.mount import InProcessClient, Scope
 PASSED_ON = ("retry-after", "www-authenticate", "x-should-retry", "x-ratelimit-limit")
 
 
-class Refused(Exception):
+class CallRefused(Exception):
     """Our own API refused."""
 
     def __init__(self, status: int, body: Any, headers: Mapping[str, str]):
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Request:
+class Mem0Request:
     """One request of theirs, with the parts of its path, its query and its body (an object).
 
     status  that of our last answer
@@ -46,7 +46,7 @@ class Request:
         query: Mapping[str, Any] | None = None,
         prefer: str = "",
     ) -> Any:
-        """The body of a success of ours. Raises Refused."""
+        """The body of a success of ours. Raises CallRefused."""
         sent = dict(self.scope["headers"])
         headers = [(b"prefer", prefer.encode())] if prefer else []
         key = sent.get(b"idempotency-key")
@@ -72,9 +72,9 @@ class Request:
             headers=headers,
         )
         if answer.status >= 400:
-            raise Refused(answer.status, answer.json(), answer.headers)
+            raise CallRefused(answer.status, answer.json(), answer.headers)
         self.status = answer.status
         return answer.json()
 
 
-Handler = Callable[[Request], Awaitable[Any]]
+Handler = Callable[[Mem0Request], Awaitable[Any]]

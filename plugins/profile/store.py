@@ -100,7 +100,7 @@ class Evidence(msgspec.Struct):
     holds: bool
 
 
-class FactRow(msgspec.Struct):
+class ProfileFactRow(msgspec.Struct):
     id: str
     key: str
     value: str
@@ -129,8 +129,8 @@ class DialogueRow(msgspec.Struct):
 PROFILES: Table[ProfileRow] = Table(
     "profiles", key=("user",), row=ProfileRow, doc="what callers set of an end user"
 )
-PROFILE_FACTS: Table[FactRow] = Table(
-    "profile_facts", key=("user", "fact"), row=FactRow, doc="derived facts with evidence"
+PROFILE_FACTS: Table[ProfileFactRow] = Table(
+    "profile_facts", key=("user", "fact"), row=ProfileFactRow, doc="derived facts with evidence"
 )
 PROFILE_SOURCES: Table[bytes] = Table(
     "profile_sources",
@@ -231,7 +231,7 @@ def memories_of(ctx: ReadContext, user_id: str | None) -> BitMap:
     )
 
 
-_Kept = tuple[FactRow, list[Evidence]]
+_Kept = tuple[ProfileFactRow, list[Evidence]]
 
 
 def _current(ctx: ReadContext, user: bytes) -> tuple[list[_Kept], list[_Kept]]:
@@ -278,7 +278,7 @@ def _last(evidence: list[Evidence]) -> Evidence:
     return max(evidence, key=_order)
 
 
-def _view(fact: FactRow, evidence: list[Evidence]) -> dict[str, Any]:
+def _view(fact: ProfileFactRow, evidence: list[Evidence]) -> dict[str, Any]:
     doubt = (1 - max(one.confidence for one in evidence)) * DOUBT_KEPT ** (len(evidence) - 1)
     return {
         "id": fact.id,
@@ -355,7 +355,9 @@ def learn(ctx: WriteContext, row: MemoryRow) -> None:
         if fact is None:
             if not observation.holds or ctx[PROFILE_FACTS].count(user) >= FACTS_PER_PROFILE_MAX:
                 continue
-            fact = FactRow(ctx.new_id("fct"), observation.key, observation.value, [], ctx.now)
+            fact = ProfileFactRow(
+                ctx.new_id("fct"), observation.key, observation.value, [], ctx.now
+            )
         word = Evidence(
             row.id, row.ordinal, row.occurred_at, observation.confidence, observation.holds
         )
@@ -491,7 +493,7 @@ def _dialogues(ctx: ReadContext, after: Key | None) -> Iterator[tuple[str, dict[
 
 
 def _sources(
-    ctx: ReadContext, key: tuple[Any, ...], fact: FactRow
+    ctx: ReadContext, key: tuple[Any, ...], fact: ProfileFactRow
 ) -> Iterator[tuple[tuple[Any, ...], bytes]]:
     return (((word.memory_id, *key), b"") for word in fact.evidence)
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from . import formats as f
-from .extraction import Answer, Failure, ParseFailed
+from .extraction import Failure, ParseFailed, ParserReply
 from .sandbox import confine, missing
 
 # media type -> module and function (file, filename) -> Extraction
@@ -45,15 +45,15 @@ def main() -> None:
         confine(order["memory_bytes"], order["seconds"])
         answer = work(file)
     except ParseFailed as failed:
-        answer = Answer(Failure(failed.reason, failed.message))
+        answer = ParserReply(Failure(failed.reason, failed.message))
     except MemoryError:
-        answer = Answer(
+        answer = ParserReply(
             Failure("too_large_to_parse", "Parsing this file takes more memory than it may.")
         )
     except RecursionError:
-        answer = Answer(Failure("damaged", "The file is nested too deeply."))
+        answer = ParserReply(Failure("damaged", "The file is nested too deeply."))
     except Exception as error:  # whatever a library raises on a broken file
-        answer = Answer(
+        answer = ParserReply(
             Failure(
                 "damaged",
                 "The file cannot be read; it is damaged or not what it seems "
@@ -72,18 +72,18 @@ def _work(order: dict[str, Any]) -> Any:
     if task == "read":
         module, _, function = READERS[media_type].partition(":")
         read = getattr(importlib.import_module(f"{__package__}.{module}"), function)
-        return lambda file: Answer(extraction=read(file, order["filename"]))
+        return lambda file: ParserReply(extraction=read(file, order["filename"]))
     if task == "show":
         from . import pictures
 
-        return lambda file: Answer(value=pictures.show(file, media_type, order["pages"]))
+        return lambda file: ParserReply(value=pictures.show(file, media_type, order["pages"]))
     from . import audio
 
-    def hear(file: BinaryIO) -> Answer:
+    def hear(file: BinaryIO) -> ParserReply:
         if task == "cut":
-            return Answer(value=audio.cut(file, order["begins"], order["ends"]))
+            return ParserReply(value=audio.cut(file, order["begins"], order["ends"]))
         heard = audio.hear(file)
-        return Answer(extraction=heard.subtitles, value=heard.outline())
+        return ParserReply(extraction=heard.subtitles, value=heard.outline())
 
     return hear
 

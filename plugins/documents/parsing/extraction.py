@@ -64,7 +64,7 @@ class Failure(msgspec.Struct):
     message: str
 
 
-class Answer(msgspec.Struct, omit_defaults=True):
+class ParserReply(msgspec.Struct, omit_defaults=True):
     """What the confined process writes to its parent: a failure, or what its task makes."""
 
     failure: Failure | None = None

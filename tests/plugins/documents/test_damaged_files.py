@@ -11,7 +11,7 @@ import pytest
 
 from loadtests.parsers import SECONDS_MAX, Broken, Case, case, check, documented, outcome, sniff
 from plugins.documents.limits import PARSER_OUTPUT_BYTES_MAX
-from plugins.documents.parsing.extraction import Answer, Block, Extraction, Failure
+from plugins.documents.parsing.extraction import Block, Extraction, Failure, ParserReply
 from plugins.documents.settings import DocumentsSettings
 from tests.support import ROOT
 from tests.support.forked_parsers import Ended, ForkedParsers
@@ -62,8 +62,8 @@ def test_the_guide_lists_the_reasons_that_there_are() -> None:
         Ended(b"", -24, SECONDS_MAX + 0.1, 0),
         Ended(bytes(PARSER_OUTPUT_BYTES_MAX + 1), 0, 1.0, 0),
         Ended(b"", 1, 1.0, 0),
-        Ended(msgspec.msgpack.encode(Answer(Failure("odd", "Odd."))), 0, 1.0, 0),
-        Ended(msgspec.msgpack.encode(Answer(extraction=Extraction("a\x00"))), 0, 1.0, 0),
+        Ended(msgspec.msgpack.encode(ParserReply(Failure("odd", "Odd."))), 0, 1.0, 0),
+        Ended(msgspec.msgpack.encode(ParserReply(extraction=Extraction("a\x00"))), 0, 1.0, 0),
     ],
 )
 def test_what_may_not_be_is_told(ended: Ended, corpus: list[Sample]) -> None:
