@@ -235,7 +235,7 @@ class BoundBitmaps:
             yield place, _union(raw for _, raw in chunks)
 
     def assign(self, field: str, stored: StoredValue, ordinals: BitMap) -> None:
-        """From now on exactly these ordinals carry the value, which is given as `each` gives it."""
+        """Have exactly these ordinals carry the value, which is given as `each` gives it."""
         self._table.delete_prefix(self._checked(field), stored)
         for chunk, members in itertools.groupby(
             ordinals, key=lambda ordinal: ordinal >> CHUNK_BITS
@@ -284,7 +284,7 @@ def _prefix_digests(secret: bytes, field: str, text: str) -> list[StoredValue]:
 def _digest_value(
     index: BitmapIndex, rows: BoundTable[bytes], key: tuple[Any, ...], secret: bytes
 ) -> None:
-    """From version 1, in which every text stood in its key, to version 2."""
+    """Bring a row of version 1, in which every text stood in its key, to version 2."""
     # Long texts were kept shortened, which is how they are digested too.
     name, value, chunk = key
     if isinstance(value, str) and name not in index.plain:

@@ -88,8 +88,8 @@ class ResidentIndex(Index, Generic[State]):
             store.residents.drop((self.name, scope))
 
     def _load(self, store: OpenStore, scope: Scope) -> State:
-        """From the rows of a snapshot, and then from what was applied since before it was taken. No
-        commit waits meanwhile.
+        """Load from the rows of a snapshot, and then from what was applied since before it was
+        taken. No commit waits meanwhile.
         """
         key, held = (id(store), scope), self._empty()
         missed: list[Any] = []

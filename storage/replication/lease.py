@@ -110,7 +110,7 @@ class Lease:
 
     @property
     def unconfirmed_seconds(self) -> float:
-        """Since it was last heard that the shard is the owner's."""
+        """Seconds since it was last heard that the shard is the owner's."""
         return max(0.0, uptime() - self._confirmed_at)
 
     def renew(self) -> bool:

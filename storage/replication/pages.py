@@ -140,7 +140,7 @@ def blank_free_pages(data_file: Path) -> None:
 
 
 def _whole(stream: zstandard.ZstdDecompressionReader, size: int) -> bytes:
-    """So many bytes; none at the end. Raises StoreDamaged where it ends between."""
+    """Read so many bytes; none at the end. Raises StoreDamaged where it ends between."""
     found = b""
     while len(found) < size and (more := stream.read(size - len(found))):
         found += more

@@ -76,7 +76,7 @@ _decode_segment = msgspec.msgpack.Decoder(Segment).decode
 
 
 def segment_name(tail: int, number: int) -> str:
-    """tail: the epoch of the segment before; 0 for the first."""
+    """Name the segment. tail: the epoch of the segment before; 0 for the first."""
     return f"{SEGMENTS}/{tail:012d}/{number:012d}"
 
 

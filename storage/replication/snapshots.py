@@ -151,8 +151,8 @@ class SnapshotTaker:
 
     @property
     def age_seconds(self) -> float:
-        """Since a snapshot had all that the store has; since this process began, until there is
-        one.
+        """Seconds since a snapshot had all that the store has; since this process began, until
+        there is one.
         """
         return time.monotonic() - self._newest_at
 
@@ -160,7 +160,7 @@ class SnapshotTaker:
         self._thread.start()
 
     def close(self) -> None:
-        """End; a snapshot that is under way is left unpublished."""
+        """Stop; a snapshot that is under way is left unpublished."""
         self._closing.set()
         self._shipper.snapshot_due.set()
         if self._thread.is_alive():

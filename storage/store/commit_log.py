@@ -135,7 +135,7 @@ class CommitLog:
         return max(time.time_ns() // 1_000_000, self._latest)
 
     def not_before(self, at: int) -> None:
-        """No further commit has an earlier time: what it follows from happened then, by another's
+        """Give no further commit an earlier time: what it follows from happened then, by another's
         clock.
         """
         self._latest = max(self._latest, at)
@@ -289,8 +289,8 @@ class CommitLog:
             )
 
     def _opened(self, create: bool = False) -> bool:
-        """Whether there is a log database, made if asked to. One that never recorded anything has
-        none.
+        """Open the log database, made if asked to; -> whether there is one. One that never recorded
+        anything has none.
         """
         if self._db is None:
             self._db = self._environment.open_database(_LOG, create=create)

@@ -150,7 +150,7 @@ class DirectoryLock:
 
 
 def check_data_file(path: Path) -> None:
-    """Raises StoreDamaged unless both meta pages are LMDB's and every page the newer one counts
+    """Raise StoreDamaged unless both meta pages are LMDB's and every page the newer one counts
     lies inside the file or is free.
     """
     size = path.stat().st_size
@@ -191,7 +191,7 @@ def geometry(path: Path) -> Geometry:
 
 
 def _newest_meta(file: BinaryIO) -> _Meta:
-    """Raises ValueError."""
+    """The newer of both meta pages. Raises ValueError."""
     page_bytes = _read_meta(file.read(_META_AT + _META_BYTES)[_META_AT:]).page_bytes
     metas = []
     for number in (0, 1):

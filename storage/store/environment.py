@@ -240,7 +240,7 @@ class Environment:
             inner.abort()
 
     def check_sound(self) -> None:
-        """Raises DeviceFailed when a write failed on its last step, so that nobody knows whether it
+        """Raise DeviceFailed when a write failed on its last step, so that nobody knows whether it
         was stored.
         """
         try:

@@ -121,7 +121,8 @@ class Keyring:
         readonly: bool = False,
         earlier_keys: Sequence[bytes] = (),
     ) -> Keyring:
-        """readonly: for a process beside the owner, which gives no scope a key and seals nothing.
+        """Open the ring of a directory. readonly: for a process beside the owner, which gives no
+        scope a key and seals nothing.
 
         earlier_keys  what data keys may still be wrapped by; with `service_key` they are wrapped
                       anew

@@ -154,7 +154,7 @@ class StoredTable(msgspec.Struct):
 
 
 def check_identity(directory: Path, stored: Identity, expected: Identity) -> None:
-    """Raises StoreTooNew or StoreMismatch unless the store in `directory` is the one expected, of
+    """Raise StoreTooNew or StoreMismatch unless the store in `directory` is the one expected, of
     its format or an older one.
     """
     if stored.format_version > expected.format_version:

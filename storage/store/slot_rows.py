@@ -85,7 +85,7 @@ class Comparison:
         self._seen: set[tuple[bytes, str]] = set()  # tables of the slot that is being compared
 
     def begin(self, slot: int) -> None:
-        """All spans of the slot are compared from here on, as they are from now on."""
+        """Compare all spans of the slot from here on, as they are from now on."""
         start = slot.to_bytes(2, "big")
         self.doubts = {span for span in self.doubts if not span.scope.startswith(start)}
 
@@ -98,8 +98,8 @@ class Comparison:
                 ends.append(span.until)
 
     def end(self, reader: Reader, tables: Mapping[bytes, Table], slot: int) -> None:
-        """All spans of the slot at the other store were learned: what is here besides is in
-        doubt.
+        """End, once all spans of the slot at the other store were learned: what is here besides is
+        in doubt.
         """
         low = slot.to_bytes(2, "big")
         here = (

@@ -150,7 +150,7 @@ def check_upgraded(
     identity: Identity,
     format_version: int,
 ) -> None:
-    """Raises StoreOlder unless the store is what is declared; a table that is not there yet has
+    """Raise StoreOlder unless the store is what is declared; a table that is not there yet has
     no rows.
     """
     for table, _ in changed:

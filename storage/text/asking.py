@@ -133,5 +133,5 @@ def _korean_stem(word: str) -> str:
 
 
 def _pairs(run: str) -> list[str]:
-    """Two neighbours each; a lone character as it is."""
+    """Pair neighbours; a lone character as it is."""
     return [run[at : at + 2] for at in range(len(run) - 1)] or ([run] if run else [])

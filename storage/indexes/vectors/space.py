@@ -180,8 +180,8 @@ class Space:
     def _through_graph(
         self, queries: Vectors, k: int, allowed: BitMap | None
     ) -> list[Found] | None:
-        """None when an exact scan is due: no graph or too little of one, few candidates, or a
-        filter that leaves too few neighbours.
+        """Search the graph; None when an exact scan is due: no graph or too little of one, few
+        candidates, or a filter that leaves too few neighbours.
         """
         with self._lock:
             graph = self.graph
