@@ -51,7 +51,7 @@ class Extra:
         return self.needed is not None and self.is_missing and self.needed(settings)
 
     def require(self) -> None:
-        """Raises NotInstalled where it is missing."""
+        """Raise NotInstalled where it is missing."""
         if self.is_missing:
             raise NotInstalled(
                 f"This service is installed without what {self.purpose} needs. Whoever runs it "

@@ -49,7 +49,7 @@ class LatencyRow(msgspec.Struct, array_like=True):
         self.server_errors += other.server_errors
 
     def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
-        """Within how many milliseconds these shares of the requests were answered: evenly spread
+        """Milliseconds within which these shares of the requests were answered: evenly spread
         inside each bucket, and the last bound for what took longer. 0 without requests.
         """
         return [self._quantile_ms(share) for share in shares]

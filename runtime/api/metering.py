@@ -157,7 +157,7 @@ def operation_id(call: Call) -> bytes:
 
 
 def made_at(charge_id: bytes) -> int:
-    """When the operation id was made, Unix milliseconds."""
+    """The time at which the operation id was made, Unix milliseconds."""
     return int.from_bytes(charge_id[:6], "big")
 
 
@@ -254,7 +254,7 @@ def _count(
 
 
 def _open_period(ctx: WriteContext, period: int) -> int:
-    """This month, or the first after it that is not closed; tells the plugins when it is new."""
+    """Open this month, or the first after it that is not closed; tells the plugins when it is new."""
     periods = ctx[USAGE_PERIODS]
     row = periods.get(period)
     while row is not None and row.closed:
@@ -410,7 +410,7 @@ def _fold(ctx: WriteContext) -> None:
 
 
 def _thin_out(ctx: WriteContext) -> None:
-    """Once an hour: put a few old hours into their day, and forget a few old days and shares."""
+    """Put, once an hour, a few old hours into their day, and forget a few old days and shares."""
     rollups, shares, few = ctx[USAGE_ROLLUPS], ctx[USAGE_SHARES], EXPIRED_ROWS_SWEPT_PER_WRITE
     for (_, hour), spent in rollups.scan(
         "hour", before=("hour", ctx.now - USAGE_HOURS_KEPT_SECONDS * 1000), limit=few

@@ -314,7 +314,7 @@ class Operation:
         return self.credits_for(body) if self.reserves is None else self.reserves(body, settings)
 
     def require_extra(self, body: Any) -> None:
-        """Raises NotInstalled where a call with this body needs packages that are not there."""
+        """Raise NotInstalled where a call with this body needs packages that are not there."""
         extra = self.extra(body) if callable(self.extra) else self.extra
         if extra is not None:
             extra.require()

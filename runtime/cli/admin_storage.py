@@ -55,7 +55,7 @@ def restore(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _restore_from_log(parsed: argparse.Namespace, settings: Settings) -> int:
-    """From the object store of the settings; say how far each shard got."""
+    """Restore from the object store of the settings; say how far each shard got."""
 
     def report(shard: int, found: Restored) -> None:
         print(

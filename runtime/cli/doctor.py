@@ -207,7 +207,7 @@ def processor(settings: Settings) -> Finding:
 
 
 def data_directory(settings: Settings) -> Finding:
-    """It, or the nearest directory above it, can be written and has room."""
+    """Check that it, or the nearest directory above it, can be written and has room."""
     existing = settings.data_dir
     while not existing.exists():
         existing = existing.parent
@@ -362,7 +362,9 @@ def _certificate(certificate: Path, key: Path) -> Finding:
 
 
 def service_secrets(settings: Settings) -> Finding:
-    """In production they are given, so that whoever has the disk has not the keys as well."""
+    """Check that in production they are given, so that whoever has the disk has not the keys as
+    well.
+    """
     kept = [name for name in SECRET_NAMES if getattr(settings.secrets, name) is None]
     if not kept:
         return Finding("ok", "secrets: all are given")
@@ -403,7 +405,9 @@ def store_format(settings: Settings) -> Finding:
 
 
 def object_store(settings: Settings) -> Finding:
-    """It refuses to overwrite where that is asked: what tells two owners of a shard apart."""
+    """Check that it refuses to overwrite where that is asked: what tells two owners of a shard
+    apart.
+    """
     url = settings.object_store.url
     if url is None or url.startswith("file:"):
         return Finding("ok", f"object store: {url or 'none'}")
@@ -431,7 +435,7 @@ def object_store(settings: Settings) -> Finding:
 
 
 def ownership(settings: Settings) -> Finding:
-    """Nobody else has taken over the shards of the data directory."""
+    """Check that nobody else has taken over the shards of the data directory."""
     if settings.object_store.url is None or not (settings.data_dir / LAYOUT_FILE).exists():
         return Finding(
             "ok", "ownership: no object store, or no store yet, so nobody else can own what is here"

@@ -25,7 +25,7 @@ def chosen(settings: Settings) -> tuple[Registry, list[Finding]]:
 
 
 def examine(settings: Settings, registry: Registry) -> Iterator[Finding]:
-    """registry: of all that the service has."""
+    """Examine what the plugins need. registry: of all that the service has."""
     has = {plugin.name for plugin in registry.plugins}
     for each in installed():
         yield _of(each, each.name in has)

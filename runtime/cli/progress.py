@@ -18,7 +18,7 @@ class ProgressBar:
         self._label = label and f"{label} "
 
     def show(self, done: int) -> None:
-        """So much is done of the total."""
+        """Show that so much is done of the total."""
         share = done / self._total if self._total else 1.0
         line = f"{self._label}{done:,} of {self._total:,} ({share:.0%})"
         if self._out.isatty():

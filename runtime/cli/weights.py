@@ -77,7 +77,7 @@ def _commands() -> list[list[str]]:
 
 
 def offered(settings: Settings, asked: bool) -> None:
-    """Before a start: weights that are missing are fetched where `asked`, or where somebody at the
+    """Fetch, before a start, weights that are missing, where `asked`, or where somebody at the
     terminal agrees. Raises WeightsMissing.
     """
     if not needed(settings):

@@ -89,7 +89,7 @@ class ShardActor:
         return self._shard
 
     def _check_home(self) -> None:
-        """Raises CannotOpen when the shard has got another place: there, not here, it is to be
+        """Raise CannotOpen when the shard has got another place: there, not here, it is to be
         taken over.
         """
         home = PlacementTable.of(self._settings).load().shards[self._number].node

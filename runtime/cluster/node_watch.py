@@ -77,9 +77,9 @@ class Restoration:
     behind_seconds_max: float | None = None
 
     def ended(self, status: dict[str, Any], replicated: bool, has_bound: bool) -> None:
-        """It answers at its new place. behind_seconds_max: what was acknowledged in so many seconds
-        may be missing. Whoever had it may have acknowledged until its lease was over, silent or
-        not; without bound where it does so without a lease.
+        """Note that it answers at its new place. behind_seconds_max: what was acknowledged in so
+        many seconds may be missing. Whoever had it may have acknowledged until its lease was over,
+        silent or not; without bound where it does so without a lease.
         """
         restored = status.get("restored")
         self.ended_at = time.time()

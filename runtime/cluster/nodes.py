@@ -113,12 +113,14 @@ async def inspected(
 
 
 def release_there(opener: str) -> str:
-    """Runs on the node. Ray ships plain functions only, and none that remembers its answers."""
+    """Tell the release of the node it runs on. Ray ships plain functions only, and none that
+    remembers its answers.
+    """
     return release_of(opener)
 
 
 def look_around(settings: Settings, node: str, others: Container[str]) -> Inspection:
-    """Runs on the node."""
+    """Look at the node it runs on."""
     for name in SECRET_NAMES:
         given = getattr(settings.secrets, name)
         found = os.environ.get(f"{VARIABLE_PREFIX}SECRETS__{name.upper()}")

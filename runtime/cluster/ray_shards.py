@@ -209,13 +209,13 @@ class RayShards:
             raise Unavailable("The supervisor does not answer. Retry in a moment.") from lost
 
     async def status(self) -> list[dict[str, Any]]:
-        """By shard number: its figures, or {"shard", "open": False, "error"}."""
+        """Ask each shard, by number: its figures, or {"shard", "open": False, "error"}."""
         return list(
             await asyncio.gather(*(shard.status() for _, shard in sorted(self._shards.items())))
         )
 
     async def drain(self) -> None:
-        """Nothing: the shards are drained by whoever started them, a gateway only uses them."""
+        """Do nothing: the shards are drained by whoever started them, a gateway only uses them."""
 
     async def close(self) -> None:
         """Nothing, for the same reason."""

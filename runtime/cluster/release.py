@@ -60,7 +60,7 @@ def schema_digest(registry: Registry) -> str:
 
 
 def check_release(own: str, other: str, whose: str) -> None:
-    """Raises OtherRelease unless both are the same."""
+    """Raise OtherRelease unless both are the same."""
     if own != other:
         raise OtherRelease(
             f"{whose} is of release {other or 'unknown'}, and who asks is of "

@@ -72,7 +72,7 @@ class SupervisorActor:
             return self._watch
 
     def _make_layout(self) -> None:
-        """Raises LayoutError, ObjectStoreFailed."""
+        """Make the layout that nodes share. Raises LayoutError, ObjectStoreFailed."""
         shards = self._settings.shards.count or max(nodes.count(), nodes.resources() // 2)
         make_shared_layout(shared_objects(self._settings), str(self._settings.cluster.name), shards)
         if self._settings.shards.count:

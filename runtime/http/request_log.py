@@ -48,7 +48,7 @@ class RequestLog:
 
     @classmethod
     def of(cls, settings: Settings, gateway: str) -> RequestLog | None:
-        """That of a gateway of this name; None where the settings want none."""
+        """Make the log of a gateway of this name; None where the settings want none."""
         if not settings.log.requests or settings.log.level not in ("debug", "info"):
             return None
         directory = settings.data_dir / "logs"

@@ -195,7 +195,7 @@ class _Form:
         self._parser = MultipartParser(boundary, callbacks)
 
     def feed(self, chunk: bytes) -> None:
-        """Raises BadRequest, ValidationFailed."""
+        """Take a piece of the form in. Raises BadRequest, ValidationFailed."""
         try:
             self._parser.write(chunk)
         except MultipartParseError:

@@ -132,7 +132,7 @@ def parse_json(
 
 
 def check_values(raw: bytes, most: int = JSON_ITEMS_MAX) -> None:
-    """Raises BadRequest for JSON of more values than that, before anybody parses it. Each value but
+    """Raise BadRequest for JSON of more values than that, before anybody parses it. Each value but
     the first follows a comma, a brace or a bracket, which may stand in a string as well.
     """
     if _separators(raw) <= most:

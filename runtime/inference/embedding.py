@@ -138,7 +138,7 @@ class _Pace:
         self._count, self._at = 0.0, 0.0
 
     def add(self, count: int, now: float) -> None:
-        """now: seconds of a clock that runs evenly."""
+        """Remember an embedding. now: seconds of a clock that runs evenly."""
         self._count, self._at = self._left(now) + count, now
 
     def per_second(self, now: float) -> float:

@@ -59,7 +59,7 @@ class Usage:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Usage:
-        """From the `usage` of a completion or of a stream's last event."""
+        """Read the `usage` of a completion or of a stream's last event."""
         said = answer.get("usage")
         if not isinstance(said, Mapping):
             return cls()

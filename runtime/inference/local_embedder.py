@@ -315,7 +315,7 @@ def _take(queue: deque[_Request], texts_max: int) -> list[tuple[_Request, range]
 
 
 def _tell(requests: Sequence[_Request], deliver: Callable[[_Request], None]) -> None:
-    """From the worker: resolve the waiting futures, in one call per event loop; a caller that gave
+    """Resolve, from the worker, the waiting futures, in one call per event loop; a caller that gave
     up is passed over.
     """
     by_loop: dict[asyncio.AbstractEventLoop, list[_Request]] = {}

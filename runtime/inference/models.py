@@ -106,9 +106,10 @@ class Embedder(Protocol):
         ...
 
     def yield_to_reads(self, reads_wait: bool) -> None:
-        """Told, from any thread, whether reads that are ready wait for their turn: what is embedded
-        meanwhile would only wait beside them, so a model of this machine may rather gather texts
-        for a fuller run."""
+        """Take note, from any thread, whether reads that are ready wait for their turn: what is
+        embedded meanwhile would only wait beside them, so a model of this machine may rather gather
+        texts for a fuller run.
+        """
         ...
 
     def stats(self) -> dict[str, float]:

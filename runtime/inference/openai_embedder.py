@@ -89,7 +89,7 @@ class OpenAiEmbedder(BoundedEmbedder):
         return self._width
 
     def yield_to_reads(self, reads_wait: bool) -> None:
-        """It takes none of this machine's time."""
+        """Ignore it: an endpoint takes none of this machine's time."""
 
     async def close(self) -> None:
         self._closed = True

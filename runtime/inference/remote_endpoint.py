@@ -158,7 +158,7 @@ class RemoteEndpoint:
 
 
 def backoff_seconds(attempt: int) -> float:
-    """After so many attempts, from 1."""
+    """The wait after so many attempts, from 1."""
     full = min(
         limits.REMOTE_BACKOFF_SECONDS_MIN * 2 ** (attempt - 1), limits.REMOTE_BACKOFF_SECONDS_MAX
     )

@@ -41,7 +41,7 @@ class Tile(ABC):
         self._builder, self._pointers, self._sizes = builder, pointers, sizes
 
     def write(self, count: Any) -> None:
-        """count: the number of rows, known only when the code runs."""
+        """Write the tile. count: the number of rows, known only when the code runs."""
         builder = self._builder
         done = builder.append_basic_block("done")
         chosen = builder.switch(count, done)

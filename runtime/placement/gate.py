@@ -97,7 +97,7 @@ class SlotGate:
         )
 
     def check(self, slot: int, *, admitted: bool = False) -> None:
-        """Raises Moved unless the slot is open here."""
+        """Raise Moved unless the slot is open here."""
         if self._states[slot] != _OPEN:
             raise Moved(self.version, admitted=admitted)
 

@@ -168,7 +168,7 @@ class Placement:
     # --- changes: each gives the next version, or raises PlacementError ---------------------------
 
     def planned(self, moves: Iterable[Move]) -> Placement:
-        """These moves are to be made, in their order."""
+        """Plan these moves, in their order."""
         busy = {slot for move in self.moves for slot in move.slots}
         for move in moves:
             if (
@@ -236,15 +236,15 @@ class Placement:
         )
 
     def hopeless(self, attempt: Attempt) -> Placement:
-        """What was given up is not to be tried again."""
+        """Have what was given up not be tried again."""
         move = self._in_state(attempt, UNDOING)
         return self._next(
             moves=self._with(msgspec.structs.replace(move, attempts=MOVE_ATTEMPTS_MAX))
         )
 
     def resized(self, count: int) -> Placement:
-        """So many shards: further ones without any slot, or without the last ones, which must be
-        empty.
+        """Have so many shards: further ones without any slot, or without the last ones, which must
+        be empty.
         """
         if count >= len(self.shards):
             return self._next(shards=(*self.shards, *(Place(),) * (count - len(self.shards))))
@@ -255,7 +255,7 @@ class Placement:
         return self._next(shards=self.shards[:count])
 
     def placed(self, places: Mapping[int, Place]) -> Placement:
-        """Shards by number, known ones and those that follow, live where this says."""
+        """Have shards, by number, known ones and those that follow, live where this says."""
         shards = [
             *self.shards,
             *(Place() for _ in range(len(self.shards), max(places, default=-1) + 1)),
@@ -265,7 +265,7 @@ class Placement:
         return self._next(shards=tuple(shards))
 
     def undrained(self, shards: Container[int]) -> Placement:
-        """These shards may own slots again, and keep those that were only planned to leave them."""
+        """Let these shards own slots again, and keep those that were only planned to leave them."""
         places = tuple(
             Place(place.node) if number in shards else place
             for number, place in enumerate(self.shards)
@@ -278,8 +278,8 @@ class Placement:
     def rehoused(
         self, lost: Container[str], nodes: Iterable[str], holders: Mapping[int, str]
     ) -> Placement:
-        """Shards whose node is in `lost` live elsewhere: where their directory turned up, else on
-        the node with the fewest shards.
+        """Have shards whose node is in `lost` live elsewhere: where their directory turned up, else
+        on the node with the fewest shards.
 
         nodes    those that can take shards; without any the placement stays as it is
         holders  shard -> the node that has a directory of it

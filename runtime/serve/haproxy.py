@@ -191,7 +191,9 @@ def _bind(door: FrontDoor) -> str:
 
 
 def _patience(door: FrontDoor) -> list[str]:
-    """In the front end, where they count whatever Serve writes among its defaults."""
+    """Lines of time-outs for the front end, where they count whatever Serve writes among its
+    defaults.
+    """
     return [
         f"timeout http-request {door.head_seconds}s",
         f"timeout client {door.client_seconds}s",

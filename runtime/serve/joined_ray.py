@@ -124,7 +124,7 @@ class JoinedRay:
         self.port = options.port
 
     def broken(self) -> str | None:
-        """Nothing to watch: the loss of the cluster ends this process through Ray."""
+        """Watch nothing: the loss of the cluster ends this process through Ray."""
         return None
 
     def _remove(self) -> bool:

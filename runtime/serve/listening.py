@@ -83,7 +83,7 @@ def usable_port(settings: Settings) -> int:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raises StartError where the port is taken, or not ours to open."""
+    """Raise StartError where the port is taken, or not ours to open."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -70,7 +70,7 @@ def run_on_ray(
 
 
 def check_several_nodes(settings: Settings) -> None:
-    """Raises StartError, SecretsError where several nodes could not have what they have in
+    """Raise StartError, SecretsError where several nodes could not have what they have in
     common.
     """
     if settings.ray.address is None:

@@ -47,7 +47,7 @@ class Signals:
             raise StopRequested
 
     def started(self) -> None:
-        """From now on a signal is answered by wait(), or by a server that takes the signals
+        """Have a signal answered by wait(), or by a server that takes the signals
         itself.
         """
         self._starting = False

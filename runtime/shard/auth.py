@@ -64,7 +64,7 @@ class _KeyOwner:
     expires_at: int | None
 
     def at(self, now_ms: int) -> tuple[Principal, Scope]:
-        """Raises Unauthenticated where the key has expired."""
+        """Raise Unauthenticated where the key has expired."""
         if self.expires_at is not None and self.expires_at <= now_ms:
             raise Unauthenticated("This API key has expired.")
         return self.principal, self.scope
@@ -105,7 +105,7 @@ class KeysInUse:
 
 
 def authorise(principal: Principal, operation: Operation, body: Any = None) -> None:
-    """Raises PermissionDenied unless the principal's scopes cover the operation. Internal
+    """Raise PermissionDenied unless the principal's scopes cover the operation. Internal
     operations are for no tenant.
 
     body  None while it could not be read; what it asks for is then never done

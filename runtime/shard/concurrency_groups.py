@@ -52,7 +52,9 @@ class _Waiting:
         return removed
 
     def oldest(self) -> int:
-        """When the first of some account was due that has waited longest. Not for none."""
+        """The time at which the first of some account was due that has waited longest. Not for
+        none.
+        """
         return min(own[0].run_at for own in self._of_account.values())
 
 
@@ -137,7 +139,7 @@ class ConcurrencyGroups:
         return len(self._own.waiting) + sum(len(group.waiting) for group in self._groups.values())
 
     def oldest(self) -> int | None:
-        """When the longest waiting of them was due."""
+        """The time at which the longest waiting of them was due."""
         return min(
             (
                 group.waiting.oldest()

@@ -168,7 +168,7 @@ class Durability:
     # --- what the shard asks ----------------------------------------------------------------------
 
     def check(self, writes: bool) -> None:
-        """Raises StorageFailed when this shard is another owner's by now, Unavailable when it may
+        """Raise StorageFailed when this shard is another owner's by now, Unavailable when it may
         be, or when a write could not be acknowledged anyway.
         """
         self._check_lease("nothing was done")
@@ -308,7 +308,7 @@ class Durability:
                 self._forget(future)
 
     def _forget(self, given_up: asyncio.Future[None]) -> None:
-        """Nobody waits for it any more; while the object store is away, who asks again would else
+        """Forget a wait that is over; while the object store is away, who asks again would else
         leave one behind each time.
         """
         with self._changing:

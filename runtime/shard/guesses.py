@@ -46,11 +46,11 @@ class Guess:
         self._guesses, self._key = guesses, key
 
     def right(self) -> None:
-        """It was no guess: forget the failures before it."""
+        """Take it for no guess: forget the failures before it."""
         self._guesses.forget(self._key)
 
     def take_back(self) -> None:
-        """Nobody can tell whether it was: count it not."""
+        """Count it not: nobody can tell whether it was a guess."""
         self._guesses.uncount(self._key)
 
 

@@ -267,7 +267,7 @@ def writing(operation: Operation) -> type[OperatorWriteContext]:
 
 
 def key_of(ctx: ReadContext, key: str) -> Held:
-    """Under which a caller's Idempotency-Key is held."""
+    """The key under which a caller's Idempotency-Key is held."""
     return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, key)
 
 

@@ -79,7 +79,7 @@ class JobLoop:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, due: list[Due]) -> None:
-        """Jobs that a commit made or put back."""
+        """Take up jobs that a commit made or put back."""
         soon = self._parts.now_ms() + JOBS_WAITING_SECONDS * 1000
         for item in due:
             item = item._replace(trace=self._trace(item) if item.run_at <= soon else "")
@@ -90,7 +90,9 @@ class JobLoop:
         self._wake.set()
 
     def _trace(self, due: Due) -> str:
-        """Under what a job runs: what made it, or what it ran under when it put itself back."""
+        """The span under which a job runs: what made it, or what it ran under when it put itself
+        back.
+        """
         return due.trace or self._traces.get(due.job_id, "")
 
     async def hold(self, slots: Collection[int]) -> None:

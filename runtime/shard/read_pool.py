@@ -187,7 +187,7 @@ class ReadPool:
         contexts: list[OperatorReadContext],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """Each as soon as it is done."""
+        """Answer each as soon as it is done."""
         answered = 0
         try:
             if operation.batch is not None:

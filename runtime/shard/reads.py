@@ -87,7 +87,7 @@ class Reads:
     async def prepared(
         self, operation: Read, loaded: OperatorReadContext
     ) -> tuple[Reply, ReadContext]:
-        """Everything about such a read that comes after `load`; -> also the context its handler was
+        """Do everything of such a read that comes after `load`; -> also the context its handler was
         given.
         """
         parts, call, made = self._parts, loaded.call, list[OperatorReadContext]()

@@ -358,8 +358,8 @@ class SlotMoves:
         return deleted[0]
 
     async def _shred(self, attempt: Attempt, slot: int) -> None:
-        """In the writer's thread, like what brings keys here, so that it is over or refused when
-        those of another attempt come.
+        """Shred keys in the writer's thread, like what brings keys here, so that it is over or
+        refused when those of another attempt come.
         """
         keyring = self._store.keys
         if keyring is None:
@@ -421,8 +421,8 @@ class SlotMoves:
             await self._in_turn(work)
 
     async def _adopt(self, attempt: Attempt, keys: Mapping[bytes, bytes]) -> None:
-        """In the writer's thread, a few at a time. Where the attempt comes to nothing, `erase`
-        shreds them.
+        """Adopt keys in the writer's thread, a few at a time. Where the attempt comes to nothing,
+        `erase` shreds them.
         """
         keyring = self._store.keys
         if keyring is None:

@@ -40,6 +40,6 @@ class StepNumbers:
             raise
 
     def forget(self, attempts: Collection[Attempt]) -> None:
-        """These are over."""
+        """Forget these, which are over."""
         for attempt in attempts:
             self._last.pop(attempt, None)

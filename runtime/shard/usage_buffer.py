@@ -138,7 +138,7 @@ class UsageBuffer:
             )
 
     def check_room(self) -> None:
-        """Raises Unavailable when so much is unwritten that nothing more may be charged; the disk
+        """Raise Unavailable when so much is unwritten that nothing more may be charged; the disk
         must be in trouble.
         """
         if self._charged >= USAGE_UNWRITTEN_EVENTS_MAX:

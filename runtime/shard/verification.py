@@ -226,7 +226,7 @@ def _is_being_erased(reader: Reader, environment: Environment, account: Account)
 
 
 def _addresses(ctx: SlotReadContext) -> Iterator[Finding]:
-    """Each account is found by its e-mail address, and each address leads to an account."""
+    """Check that each account is found by its e-mail address, and each address leads to an account."""
     owed = {}
     for (number,), row in ctx[tenants.TENANTS].scan():
         if row.closed_at is None:  # an account that is being erased has no address any more
@@ -258,7 +258,7 @@ def _keys_of_nobody(ctx: SlotReadContext) -> Iterator[Finding]:
 
 
 def _due(ctx: SlotReadContext) -> Iterator[Finding]:
-    """Each entry of the slot's due list is an unfinished job at that time."""
+    """Check that each entry of the slot's due list is an unfinished job at that time."""
     for key, _ in ctx[jobs.JOBS_DUE].scan():
         run_at, number, job_id = key
         account = ctx[tenants.TENANTS].get(number) if number else None

@@ -124,7 +124,7 @@ class Writer:
             self._waiting -= 1
 
     def check(self) -> None:
-        """Raises StorageFailed once the storage has failed, whoever's write met that."""
+        """Raise StorageFailed once the storage has failed, whoever's write met that."""
         if self._failed is not None:
             raise StorageFailed(self._failed)
 

@@ -106,7 +106,7 @@ class Collector:
         return why
 
     def _posted(self, content: bytes, seconds: float) -> httpcore.Response:
-        """seconds: how long connecting, sending and waiting may take, each."""
+        """Post a message. seconds: how long connecting, sending and waiting may take, each."""
         bounds = dict.fromkeys(("connect", "write", "read", "pool"), seconds)
         return self._client.request(
             "POST",

@@ -215,7 +215,9 @@ def _under(
 
 
 def _parsed(traceparent: str) -> Parent | None:
-    """None where it is not one, as the standard has it: a trace of one's own begins then."""
+    """Read a traceparent; None where it is not one, as the standard has it: a trace of one's own
+    begins then.
+    """
     read = _TRACEPARENT.fullmatch(traceparent)
     if read is None:
         return None

@@ -105,7 +105,7 @@ class CompiledMiniLm:
 
     @classmethod
     def open(cls, path: Path, threads: int) -> CompiledMiniLm:
-        """path: a sound file as above."""
+        """Map the weights. path: a sound file as above."""
         _forward.compiled()  # now, and not while the first text waits
         return cls(
             np.memmap(path, MODEL, mode="r", offset=HEADER_BYTES, shape=(1,)).view(np.ndarray),

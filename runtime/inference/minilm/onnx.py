@@ -40,7 +40,7 @@ class GraphMiniLm:
     def load(
         cls, directory: Path, source: Path, threads: int, *, weight_bits: int | None = None
     ) -> GraphMiniLm:
-        """From the file in `directory`, made of the weights in `source` where it is missing or
+        """Load the file in `directory`, made of the weights in `source` where it is missing or
         damaged. Raises ModelUnusable.
         """
         bits = weight_bits or weight_bits_here()

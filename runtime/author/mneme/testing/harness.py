@@ -86,13 +86,13 @@ class WordEmbedder:
         return True
 
     def yield_to_reads(self, reads_wait: bool) -> None:
-        """It takes no time."""
+        """Ignore it: this one takes no time."""
 
     def stats(self) -> dict[str, float]:
         return {}
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing: it holds nothing."""
 
 
 class Harness:
