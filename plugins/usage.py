@@ -213,7 +213,7 @@ class Audit(View):
 
 
 async def aside(call: Call, loaded: None, models: Any) -> None:
-    """Nothing to prepare: an operation that prepares runs beside the event loop, and this one walks
+    """Prepare nothing: an operation that prepares runs beside the event loop, and this one walks
     over many rows.
     """
 
@@ -522,7 +522,7 @@ OPERATIONS = (
 
 
 def adds_up(ctx: ReadContext) -> Iterator[Finding]:
-    """Every way to count the credits of a month gives the same."""
+    """Check that every way to count the credits of a month gives the same."""
     for (period,), _ in ctx[metering.USAGE_PERIODS].scan():
         counted = metering.audit(ctx, period)
         if not counted.pop("consistent"):

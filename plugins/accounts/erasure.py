@@ -165,7 +165,7 @@ def read_erasure(ctx: SlotReadContext, body: ReceiptText) -> Erasure:
 
 
 def _retained(ctx: SlotReadContext, erased: Mapping[str, int]) -> dict[str, str]:
-    """By place: why something of the account may still be there, in this installation."""
+    """Say, by place, why something of the account may still be there, in this installation."""
     found, settings = dict(RETAINED), ctx.settings
     if settings.object_store.url is not None:
         found["object store"] = IN_OBJECT_STORE

@@ -73,7 +73,7 @@ def is_sent(settings: Settings) -> bool:
 
 
 def check_sent(settings: Settings) -> None:
-    """Raises Unavailable where the service sends no mail."""
+    """Raise Unavailable where the service sends no mail."""
     if not is_sent(settings):
         raise Unavailable(
             "This service sends no mail (mail.host is not set). Ask its operator for help.",
@@ -121,7 +121,7 @@ def state_of(purpose: str, account: tenants.TenantRow) -> bytes:
 
 
 async def send(steps: Any, letter: Letter | None, payload: Any, models: Any) -> None:
-    """Raises UpstreamFailed where the server may take it later."""
+    """Send it. Raises UpstreamFailed where the server may take it later."""
     if letter is None:
         return
     if letter.settings.host is None:

@@ -52,8 +52,8 @@ def fenced(
     notes: Iterable[Mapping[str, Any]] = (),
     numbered: bool = False,
 ) -> Block:
-    """Notes first, then memories (hits of a search) in order, as many as fit; one that does not fit
-    is passed over.
+    """Write notes first, then memories (hits of a search) in order, as many as fit; one that does
+    not fit is passed over.
 
     seed      the call's; the fence's number derives from it
     numbered  give each memory its place from 1, for citations

@@ -400,7 +400,7 @@ def _line_view(line: LineRow) -> dict[str, Any]:
 
 
 def _states(ctx: ReadContext) -> Iterator[Finding]:
-    """Each document has a state, and nothing else has one."""
+    """Check that each document has a state, and nothing else has one."""
     documents, states = set(ctx[INVOICES].keys()), set(ctx[INVOICE_STATES].keys())
     for (ordinal,) in sorted(documents ^ states):
         yield Finding(

@@ -148,7 +148,7 @@ class RetainedRecords(View):
 
 
 def list_retained(ctx: OperatorReadContext, body: RetainedOf) -> RetainedRecords:
-    """By slot, then documents before postings, by account; a page at a time."""
+    """List by slot, then documents before postings, by account; a page at a time."""
     found: list[dict[str, Any]] = []
     for slot, within in ctx.slots():
         for place, record in _of_slot(slot, within, body.after or (0, 0, -1, 0)):

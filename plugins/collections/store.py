@@ -196,7 +196,7 @@ def member_totals(ctx: ReadContext) -> tuple[int, int]:
 def adjust_count(
     ctx: WriteContext, collection_id: str, memories: int = 0, documents: int = 0
 ) -> None:
-    """Members came (> 0) or went (< 0): keep the counts, and announce the change.
+    """Keep the counts as members come (> 0) or go (< 0), and announce the change.
 
     A change is announced at once when none was within the last second, else together with others at
     that second's end. Does nothing for a collection that is gone.
@@ -232,7 +232,7 @@ def figures(ctx: ReadContext) -> dict[str, int]:
 
 
 def check_collections(ctx: ReadContext) -> None:
-    """Raises PermissionDenied where the tier has no room for one more collection."""
+    """Raise PermissionDenied where the tier has no room for one more collection."""
     check_room(ctx.settings, ctx.principal.tier, "collections", figures(ctx)["collections"])
 
 

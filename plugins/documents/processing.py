@@ -126,7 +126,7 @@ class Busy:
 
 
 def load(ctx: ReadContext, payload: Payload) -> Step | None:
-    """None when there is nothing left to work on."""
+    """Load the document; None when there is nothing left to work on."""
     row = find_row(ctx, payload)
     if row is None:
         return None

@@ -298,7 +298,7 @@ def matching(ctx: ReadContext, asked: Any) -> BitMap:
 
 
 def file_gone_at(ctx: ReadContext, row: DocumentRow) -> int | None:
-    """When the file of a failed document was removed; None where it is kept."""
+    """The time at which the file of a failed document was removed; None where it is kept."""
     at = ctx[DOCUMENT_FILES_GONE].get(row.ordinal) if row.status == FAILED else None
     return None if at is None else int.from_bytes(at, "big")
 
@@ -324,7 +324,7 @@ def slice_of(ctx: ReadContext, row: DocumentRow, start: int, end: int) -> str:
 
 
 def chunk_id(ctx: ReadContext, row: DocumentRow, index: int) -> str:
-    """Always the same for the same document and index."""
+    """Make the chunk's id, always the same for the same document and index."""
     random = hashlib.blake2b(
         f"{row.id}/{index}".encode(), key=ctx.scope.key, digest_size=10
     ).digest()
@@ -526,7 +526,7 @@ def _count_bytes(ctx: WriteContext, more: int) -> None:
 
 
 def _check_room(ctx: WriteContext, size: int, what: str) -> None:
-    """Raises PayloadTooLarge where the tier has no room for so many more bytes. what: they are."""
+    """Raise PayloadTooLarge where the tier has no room for so many more bytes. what: they are."""
     tier = ctx.settings.tiers.terms(ctx.principal.tier)
     if 0 <= tier["file_bytes"] < stored_bytes(ctx) + size:
         raise PayloadTooLarge(

@@ -75,7 +75,7 @@ def remove_failed_file(ctx: WriteContext, payload: Mapping[str, Any]) -> dict[st
 
 
 def look_for_orphans(ctx: WriteContext) -> None:
-    """Now and then, have a job look for files that no document needs: of uploads whose end nobody
+    """Have, now and then, a job look for files that no document needs: of uploads whose end nobody
     learnt.
     """
     last = ctx[DOCUMENT_SWEEP].get()

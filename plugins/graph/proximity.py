@@ -63,7 +63,7 @@ def neighbourhood(
     depth: int,
     allowed: BitMap,
 ) -> Neighbourhood:
-    """Up to `depth` hops around the entities: over these claims, and over these memories.
+    """Walk up to `depth` hops around the entities: over these claims, and over these memories.
 
     It ends early at GRAPH_NODES_MAX nodes, and after GRAPH_SEARCH_MS_MAX milliseconds.
     """

@@ -97,7 +97,7 @@ def asked_for_counted(ctx: WriteContext, count: int) -> None:
 
 
 def asked_for_changed(ctx: WriteContext, by: int) -> None:
-    """So many more entities were made through the API; noted where they were counted."""
+    """Count so many more entities that were made through the API; noted where they were counted."""
     count = asked_for(ctx)
     if count is not None:
         asked_for_counted(ctx, count + by)

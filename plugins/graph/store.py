@@ -102,7 +102,7 @@ def named(ctx: ReadContext, name: str) -> list[EntityRow]:
 
 
 def find_entity(ctx: ReadContext, name_or_id: str) -> EntityRow | None:
-    """By id, else by name or alias. Raises PermissionDenied for another account's id."""
+    """Find it by id, else by name or alias. Raises PermissionDenied for another account's id."""
     tag = id_tag("ent", name_or_id)
     if tag is not None:
         if tag != ctx.principal.tag:
@@ -122,7 +122,7 @@ def get_entity(ctx: ReadContext, name_or_id: str) -> EntityRow:
 
 
 def get_relationship(ctx: ReadContext, relationship_id: str) -> RelationshipRow:
-    """By id. NotFound, or PermissionDenied for another account's."""
+    """Get it by id. Raises NotFound, or PermissionDenied for another account's."""
     missing = NotFound("There is no relationship with this id.")
     raw = ctx[GRAPH_IDS].get(ctx.check_id("rel", relationship_id, missing))
     row = None if raw is None else ctx[RELATIONSHIPS].get(int.from_bytes(raw, "big"))
@@ -504,7 +504,9 @@ def begin_claim(
 def invalidate_claim(
     ctx: WriteContext, row: RelationshipRow, memory_id: str | None = None
 ) -> RelationshipRow:
-    """We were wrong: from now on it is not known, and an earlier known_at still sees it."""
+    """Retract it, we were wrong: from now on it is not known, and an earlier known_at still sees
+    it.
+    """
     if row.invalidated_at is not None:
         return row
     graph_stats.claim_went(ctx, row.source, row.target, row.type)

@@ -33,7 +33,7 @@ def _enqueue(ctx: WriteContext) -> None:
 
 @contextmanager
 def read_at_once(ctx: WriteContext) -> Iterator[None]:
-    """Within it no new memory wakes the job; what is unread at its end does."""
+    """Have no new memory wake the job within; what is unread at its end does."""
     state = reading(ctx)
     if state.waits:
         yield

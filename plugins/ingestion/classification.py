@@ -236,12 +236,12 @@ def _is_of_scope(ctx: ReadContext, row: RelationshipRow, target: Target) -> bool
 
 
 def event_time(fact: Fact, target: Target) -> int:
-    """From when the fact holds: the moment it names, else that of the conversation."""
+    """The time from which the fact holds: the moment it names, else that of the conversation."""
     return target.at if fact.valid_from is None else fact.valid_from
 
 
 def began(ctx: ReadContext, row: RelationshipRow) -> int:
-    """When a claim began, or else when it was told."""
+    """The time at which a claim began, or else was told."""
     if row.begins is not None:
         return row.begins
     memory = None if row.source_memory_id is None else find_row(ctx, row.source_memory_id)

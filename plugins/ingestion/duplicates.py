@@ -299,7 +299,7 @@ def merge(
 
 
 def undo(ctx: WriteContext, row: MemoryRow) -> None:
-    """Before a merged memory is restored: the claims that it shared become its own, where their
+    """Make, before a merged memory is restored, the claims that it shared its own, where their
     values differ.
     """
     if not ctx[SUCCESSORS].delete(row.superseded_by_id or "", row.id):

@@ -219,7 +219,7 @@ def find_record(ctx: ReadContext, decision_id: str) -> tuple[int, DecisionRecord
 
 
 def find_policy(ctx: ReadContext, policy_key: str) -> PolicyRow | None:
-    """None before the first decision under it."""
+    """The policy of this name; None before the first decision under it."""
     return ctx[POLICIES].get(digest(ctx, "policy", policy_key))
 
 

@@ -338,7 +338,7 @@ def logged_weights(rows: Sequence[DecisionRecord]) -> Weights:
 
 
 def action_weights(rows: Sequence[DecisionRecord], action: str) -> Weights:
-    """Always this action."""
+    """Weights of always this action."""
     places = [row.actions.index(action) if action in row.actions else -1 for row in rows]
     return _weights(rows, places)
 
@@ -366,8 +366,8 @@ def recommended_weights(rows: Sequence[DecisionRecord]) -> Weights:
 
 
 def _weights(rows: Sequence[DecisionRecord], places: Sequence[int]) -> Weights:
-    """places: of the policy's action among each decision's candidates, −1 where it is none of
-    them.
+    """Weigh each decision. places: of the policy's action among each decision's candidates, −1
+    where it is none of them.
     """
     values, chances, unsupported = np.zeros(len(rows)), np.full(len(rows), np.nan), 0
     for i, (row, place) in enumerate(zip(rows, places, strict=True)):

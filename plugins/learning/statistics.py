@@ -231,7 +231,7 @@ class Weighted:
 
     @classmethod
     def of(cls, weights: ArrayLike, rewards: ArrayLike, cap: float) -> Weighted:
-        """From aligned weights (0 where another action was taken) and rewards."""
+        """Sum up aligned weights (0 where another action was taken) and rewards."""
         w, r = np.asarray(weights, float), np.asarray(rewards, float)
         low = np.minimum(w, cap)
         chosen = w > 0
@@ -317,7 +317,9 @@ def worst_case(
 def paired_difference(
     rewards: ArrayLike, target: ArrayLike, baseline: ArrayLike, low: float, high: float
 ) -> Numbers:
-    """D_i of the module's docstring. target, baseline: weights; the logged policy's are all 1."""
+    """The differences D_i of the module's docstring. target, baseline: weights; the logged policy's
+    are all 1.
+    """
     r, w, v = (np.asarray(values, float) for values in (rewards, target, baseline))
     return w * (r - low) + v * (high - r) - (high - low)
 

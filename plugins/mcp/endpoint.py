@@ -67,7 +67,7 @@ def _load(client: InProcessClient) -> Application:
 
 
 def _check_origin(headers: Mapping[bytes, bytes], origins: frozenset[str]) -> None:
-    """origins: that may besides the service's own."""
+    """Refuse strange origins. origins: that may besides the service's own."""
     origin = headers.get(b"origin", b"").decode("latin-1")
     if (
         origin

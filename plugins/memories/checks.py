@@ -214,8 +214,8 @@ def _unword(space: str, ordinal: int) -> Any:
 
 
 def features(ctx: ReadContext) -> Iterator[Finding]:
-    """Each memory has the features of its row and, once searchable, of its text; and the neighbours
-    it has in its session.
+    """Check that each memory has the features of its row and, once searchable, of its text; and the
+    neighbours it has in its session.
     """
     records, neighbours = ctx.index(MEMORY_FEATURES), _neighbours(ctx)
     read = {
@@ -358,7 +358,7 @@ def _drop_again(number: int, ctx: WriteContext) -> None:
 
 
 def alarm(ctx: ReadContext) -> Iterator[Finding]:
-    """While memories have an end, a job watches the alarm."""
+    """Check that while memories have an end a job watches the alarm."""
     first = ctx[MEMORY_EXPIRY].first()
     raw = ctx[MEMORY_ALARM].get()
     at = None if raw is None else int.from_bytes(raw, "big")

@@ -307,7 +307,9 @@ def _collection_of(ctx: ReadContext, collection_id: str | None) -> CollectionRow
 def _batch_reply(
     items: Sequence[BatchItem], rows: dict[str, MemoryRow], job_id: str | None
 ) -> Reply:
-    """rows: the memories that exist, by id; one that was deleted since counts as indexed."""
+    """Answer a batch. rows: the memories that exist, by id; one that was deleted since counts as
+    indexed.
+    """
     results, errors = [], []
     for index, item in enumerate(items):
         entry: dict[str, Any] = {"index": index, "id": item.memory_id, "memory_id": item.memory_id}

@@ -202,7 +202,9 @@ def _words(pieces: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
 def analysed(
     texts: Sequence[Text], embeddings: Sequence[Sequence[Embedding]], space: str
 ) -> list[Indexed]:
-    """embeddings: of each text the one of its beginning, then those of its further passages."""
+    """Analyse texts. embeddings: of each text the one of its beginning, then those of its further
+    passages.
+    """
     found = []
     for (speaker, content), (first, *further) in zip(texts, embeddings, strict=True):
         own = analyze(content)

@@ -121,7 +121,7 @@ def _version(number: int, version: Any) -> dict[str, Any]:
 
 
 def check_match(ctx: ReadContext, row: MemoryRow) -> None:
-    """Raises PreconditionFailed when an If-Match header names other versions than the current
+    """Raise PreconditionFailed when an If-Match header names other versions than the current
     one.
     """
     header = ctx.call.if_match

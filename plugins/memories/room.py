@@ -80,7 +80,7 @@ def text_bytes(ctx: ReadContext) -> int:
 
 
 def check_drafts(ctx: ReadContext, drafts: Sequence[Draft], stored: int) -> None:
-    """Raises PermissionDenied where the tier has no room for these memories. stored: how many of
+    """Raise PermissionDenied where the tier has no room for these memories. stored: how many of
     this transaction their collections do not count yet.
     """
     # Counted only where the last ordinal does not show already that there is room.
@@ -95,14 +95,14 @@ def check_drafts(ctx: ReadContext, drafts: Sequence[Draft], stored: int) -> None
 
 
 def check_version(ctx: ReadContext, row: MemoryRow) -> None:
-    """Raises PermissionDenied where the tier has no room for one more version of this memory, which
+    """Raise PermissionDenied where the tier has no room for one more version of this memory, which
     keeps the one before it.
     """
     check_bytes(ctx, stored_bytes(row))
 
 
 def check_bytes(ctx: ReadContext, more: int) -> None:
-    """Raises PermissionDenied where the tier has no room for so many more bytes of texts."""
+    """Raise PermissionDenied where the tier has no room for so many more bytes of texts."""
     tier = ctx.principal.tier
     if more > 0 and records_limit(ctx.settings, tier, KIND) is not None:
         check_room(ctx.settings, tier, KIND, text_bytes(ctx), more)

@@ -117,7 +117,7 @@ def find_rows_at(ctx: ReadContext, ordinals: Iterable[int]) -> list[MemoryRow]:
 
 
 def is_readable(ctx: ReadContext, row: MemoryRow) -> bool:
-    """Neither expired nor hidden."""
+    """Whether it is neither expired nor hidden."""
     if row.expires_at is not None and row.expires_at <= ctx.now:
         return False
     hidden = ctx[MEMORIES_HIDDEN]
@@ -254,7 +254,7 @@ class Storing:
         self._sessions: dict[int, int | None] = {}
 
     def check_room(self, drafts: Sequence[Draft]) -> None:
-        """Raises PermissionDenied where the tier has no room for these as well."""
+        """Raise PermissionDenied where the tier has no room for these as well."""
         room.check_drafts(self._ctx, drafts, len(self._rows))
 
     def store(self, draft: Draft) -> MemoryRow:

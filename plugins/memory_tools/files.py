@@ -222,7 +222,7 @@ class Tree:
         raise _missing(path)
 
     def check_free(self, path: str, message: str) -> None:
-        """Raises Conflict, with this message where something is there already."""
+        """Raise Conflict, with this message where something is there already."""
         if path == ROOT or self.at(path) or self.below(path):
             raise Conflict(message)
         for directory in directories_of(path):

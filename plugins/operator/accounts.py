@@ -36,7 +36,7 @@ class Accounts(View):
 
 
 def list_accounts(ctx: OperatorReadContext, body: AccountsOf) -> Accounts:
-    """By slot and number; a page at a time."""
+    """List accounts by slot and number; a page at a time."""
     first_slot, number = body.after or (0, 0)
     found: list[ListedAccount] = []
     for slot, within in ctx.slots():

@@ -277,7 +277,7 @@ async def think(
 
 
 def recite(question: str, found: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Without a model: the facts of the profile that the question is about, and the best
+    """Answer without a model: the facts of the profile that the question is about, and the best
     sentence.
     """
     terms = frozenset(query_terms(question))

@@ -178,7 +178,7 @@ def figures(ctx: ReadContext) -> dict[str, int]:
 
 
 def check_profiles(ctx: ReadContext) -> None:
-    """Raises PermissionDenied where the tier has no room for one more profile."""
+    """Raise PermissionDenied where the tier has no room for one more profile."""
     tier = ctx.principal.tier
     if records_limit(ctx.settings, tier, "profiles") is not None:  # they are counted one by one
         check_room(ctx.settings, tier, "profiles", ctx[PROFILES].count())
@@ -260,7 +260,7 @@ def _current(ctx: ReadContext, user: bytes) -> tuple[list[_Kept], list[_Kept]]:
 
 
 def _latest_first(facts: list[_Kept]) -> list[_Kept]:
-    """By when they were last said; what was said at once has an order of its own."""
+    """Order by when they were last said; what was said at once has an order of its own."""
     by_name = sorted(facts, key=lambda item: (item[0].key, item[0].value))
     return sorted(by_name, key=lambda item: _order(_last(item[1])), reverse=True)
 
@@ -270,7 +270,7 @@ def is_functional(key: str) -> bool:
 
 
 def _order(one: Evidence) -> tuple[int, int]:
-    """By when it happened; at the same moment by arrival."""
+    """Order by when it happened; at the same moment by arrival."""
     return one.at, one.ordinal
 
 

@@ -213,7 +213,7 @@ def nearness(stretches: Sequence[Stretch], occurred_at: np.ndarray) -> np.ndarra
 
 
 def _near(after: np.ndarray, length: int) -> np.ndarray:
-    """after: days since the first day of a stretch of `length` days."""
+    """(n,) 0 to 1, how near each is. after: days since the first day of a stretch of `length`."""
     if length >= LONG_DAYS:
         return np.where((after >= 0) & (after < length), YEAR, 0).astype(np.float32)
     if length <= SHORT_DAYS:
@@ -249,7 +249,7 @@ def _placed(stretch: Stretch, days: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _read(kind: str, match: re.Match[str], reference: date) -> Stretch | None:
-    """None where the words only look like a time, or the calendar has no such day."""
+    """Read a time; None where the words only look like a time, or the calendar has no such day."""
     try:
         return _READERS[kind](match, reference)
     except (ValueError, OverflowError):
@@ -389,8 +389,8 @@ _RELATIVE = frozenset(["ago", "past", "period", "weekday", "near"])
 
 
 def _joined(one: Stretch, other: Stretch) -> Stretch | None:
-    """From the beginning of the one to the end of the other; "from May to July 2023" takes its year
-    from the second.
+    """Join: from the beginning of the one to the end of the other; "from May to July 2023" takes
+    its year from the second.
     """
     if one.yearly and not other.yearly:
         one = Stretch(_day(other.last.year, one.first.month, one.first.day), one.last)

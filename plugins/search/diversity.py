@@ -40,7 +40,7 @@ class Arrangement:
         return cls(np.arange(len(scores)), scores, normalized)
 
     def reranked(self, judged: Sequence[float]) -> Arrangement:
-        """By a judgement of each result, best first; equal ones keep their order."""
+        """Order by a judgement of each result, best first; equal ones keep their order."""
         places = np.argsort(-np.asarray(judged), kind="stable")
         return Arrangement(
             self.order[places],

@@ -68,7 +68,9 @@ def erase(ctx: WriteContext) -> dict[str, int]:
 
 
 def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Nothing: whoever trained the adjustments exports them, with the version they belong to."""
+    """Export nothing: whoever trained the adjustments exports them, with the version they belong
+    to.
+    """
     yield from ()
 
 

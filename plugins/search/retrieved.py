@@ -22,7 +22,7 @@ log = logging.getLogger("mneme.search")
 
 
 def require_channel(ctx: ReadContext, body: SearchBody) -> None:
-    """Raises ValidationFailed where a search is of a type that there is not."""
+    """Raise ValidationFailed where a search is of a type that there is not."""
     known = [*CHANNELS, *(retriever.name for retriever in ctx.registry.retrievers)]
     if body.search_type not in known:
         choices = ", ".join(map(repr, known[:-1]))

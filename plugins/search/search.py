@@ -496,7 +496,9 @@ def hydrate(
 
 @lru_cache(SPEAKERS_READ_MAX)
 def _terms_of_speaker(account: bytes, name: str | None) -> tuple[str, ...]:
-    """account: its key, since nobody may tell by the time it takes which names others have."""
+    """Terms of a speaker's name. account: its key, since nobody may tell by the time it takes which
+    names others have.
+    """
     return () if name is None else tuple(analyze(name))
 
 

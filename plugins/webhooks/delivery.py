@@ -185,7 +185,7 @@ def _delivery_and_webhook(
 
 
 def _skipped(ctx: WriteContext, row: DeliveryRow) -> None:
-    """No attempt was made, since the webhook is disabled."""
+    """Note that no attempt was made, since the webhook is disabled."""
     finish(ctx, row, SKIPPED)
 
 

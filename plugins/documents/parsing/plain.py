@@ -27,7 +27,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 def decoded(raw: bytes) -> str:
-    """Raises ParseFailed for what is no text."""
+    """Raise ParseFailed for what is no text."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),

@@ -92,7 +92,9 @@ def missing() -> list[str]:
 
 
 def confine(memory_bytes: int, seconds: int) -> None:
-    """No way back. seconds: of processor time. What is `missing` is left out. Raises OSError."""
+    """Confine this process, with no way back. seconds: of processor time. What is `missing` is left
+    out. Raises OSError.
+    """
     _end_with_parent()
     for kind, limit in (
         (resource.RLIMIT_AS, memory_bytes),
@@ -156,7 +158,7 @@ def _code() -> list[str]:
 
 
 def _close_file_system(code: Iterable[str]) -> None:
-    """Nothing can be opened from now on but these directories and the system's libraries, to be
+    """Let nothing be opened from now on but these directories and the system's libraries, to be
     read.
     """
     libc, version = _libc(), _landlock_version()

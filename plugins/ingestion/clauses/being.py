@@ -83,7 +83,7 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
 def name_of(
     tree: Tree, whose: int, name: str, place: int, speaker: str, talk: Talk
 ) -> Iterator[tuple[Subject, Claim]]:
-    """That "my dog", "my sister" has this name."""
+    """Claim that "my dog", "my sister" has this name."""
     lemma, owner = tree.tokens[whose].lemma, owner_of(tree, whose, speaker, talk)
     if owner is None:
         return

@@ -72,7 +72,7 @@ class Talk:
     mentions: list[_Mention] = field(default_factory=list)
 
     def note(self, subject: Subject, gender: str | None, place: int) -> None:
-        """That somebody was spoken of; the latest mention counts."""
+        """Note that somebody was spoken of; the latest mention counts."""
         known = next((each for each in self.mentions if each.subject.name == subject.name), None)
         if known is not None:
             self.mentions.remove(known)
