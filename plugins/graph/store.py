@@ -504,9 +504,7 @@ def begin_claim(
 def invalidate_claim(
     ctx: WriteContext, row: RelationshipRow, memory_id: str | None = None
 ) -> RelationshipRow:
-    """Retract it, we were wrong: from now on it is not known, and an earlier known_at still sees
-    it.
-    """
+    """Retract it: from now on it is not known, and an earlier known_at still sees it."""
     if row.invalidated_at is not None:
         return row
     graph_stats.claim_went(ctx, row.source, row.target, row.type)

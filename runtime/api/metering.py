@@ -254,7 +254,7 @@ def _count(
 
 
 def _open_period(ctx: WriteContext, period: int) -> int:
-    """Open this month, or the first after it that is not closed; tells the plugins when it is new."""
+    """Open this month, or the first after it that is not closed; tell the plugins of a new one."""
     periods = ctx[USAGE_PERIODS]
     row = periods.get(period)
     while row is not None and row.closed:

@@ -167,7 +167,7 @@ def ray_environment(
 
 
 def _name(process: psutil.Process) -> str | None:
-    """The process's name; None where it has ended meanwhile, of which there is nothing left to ask."""
+    """The process's name; None where it has ended meanwhile, and nothing is left to ask."""
     try:
         return process.name()
     except psutil.NoSuchProcess:

@@ -226,7 +226,7 @@ def _is_being_erased(reader: Reader, environment: Environment, account: Account)
 
 
 def _addresses(ctx: SlotReadContext) -> Iterator[Finding]:
-    """Check that each account is found by its e-mail address, and each address leads to an account."""
+    """Check that an e-mail address leads to each account, and each address to an account."""
     owed = {}
     for (number,), row in ctx[tenants.TENANTS].scan():
         if row.closed_at is None:  # an account that is being erased has no address any more

@@ -91,7 +91,7 @@ def _lines(page: pypdfium2.PdfPage) -> list[_Line]:
 
 
 def _scale(text_page: pypdfium2.PdfTextPage, index: int) -> float:
-    """The factor by which the page stretches the letters: some programs write everything at size 1."""
+    """The factor by which the page stretches letters: some programs write everything at size 1."""
     matrix = pdfium.FS_MATRIX()
     if not pdfium.FPDFText_GetMatrix(text_page.raw, index, matrix):
         return 1.0
