@@ -27,7 +27,7 @@ from runtime.api.metering import (
     RollupRow,
 )
 from runtime.api.operation import Body, Call, Query, Read, View
-from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.api.plugin import Job, Plugin
 from runtime.api.slot_context import OperatorReadContext
 from runtime.api.tiers import credits_limit
@@ -460,12 +460,7 @@ OPERATIONS = (
         fresh_usage=True,
         summary="Usage by hour, day or month",
         description="Oldest first. Hours are kept for two months and days for two years.",
-        example_reply={
-            "items": [{"period_start": _START, "requests": 655, "credits": 412}],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page({"period_start": _START, "requests": 655, "credits": 412}),
     ),
     Read(
         name="usage.latency",

@@ -43,7 +43,7 @@ from runtime.api import erasures, jobs, tenants
 from runtime.api.context import Installed, ReadContext, WriteContext
 from runtime.api.jobs import Again
 from runtime.api.operation import Body, Idempotency, Query, Read, View, Write
-from runtime.api.pagination import Page, PageQuery, envelope, newest_first
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.errors import BadRequest, NotFound
@@ -351,23 +351,18 @@ OPERATIONS = (
         response=Page[CleanupReceipt],
         summary="List the cleanups after deletions, with a receipt for each store",
         description="Those of the last week.",
-        example_reply={
-            "items": [
-                {
-                    "job_id": "job_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j",
-                    "cause": "collections.cleanup",
-                    "status": "completed",
-                    "created_at": "2026-05-08T13:56:00.000Z",
-                    "finished_at": "2026-05-08T13:56:00.900Z",
-                    "receipts": [
-                        {"store": "memories", "outcome": "erased", "count": 12, "reason": None}
-                    ],
-                }
-            ],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(
+            {
+                "job_id": "job_06a1kz0d2k4t6e8q0g2x4z6b8d0f3h5j",
+                "cause": "collections.cleanup",
+                "status": "completed",
+                "created_at": "2026-05-08T13:56:00.000Z",
+                "finished_at": "2026-05-08T13:56:00.900Z",
+                "receipts": [
+                    {"store": "memories", "outcome": "erased", "count": 12, "reason": None}
+                ],
+            }
+        ),
     ),
 )
 

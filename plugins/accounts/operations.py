@@ -43,7 +43,7 @@ from runtime import ids
 from runtime.api import access_tokens, erasures, metering, tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Before, Call, Idempotency, Read, Reply, Write
-from runtime.api.pagination import Page, PageQuery
+from runtime.api.pagination import Page, PageQuery, example_page
 from runtime.api.slot_context import OperatorWriteContext, SlotReadContext, SlotWriteContext
 from runtime.api.tiers import credits_limit
 from runtime.errors import (
@@ -368,18 +368,13 @@ OPERATIONS = (
         fresh_usage=True,
         summary="List the API keys",
         description="Newest first, with what each was used for up to this request.",
-        example_reply={
-            "items": [
-                {
-                    **_KEY_EXAMPLE,
-                    "last_used_at": "2026-05-08T14:02:11.000Z",
-                    "usage": {"requests": 42, "credits": 17},
-                }
-            ],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(
+            {
+                **_KEY_EXAMPLE,
+                "last_used_at": "2026-05-08T14:02:11.000Z",
+                "usage": {"requests": 42, "credits": 17},
+            }
+        ),
     ),
     Write(
         name="auth.api_keys.delete",

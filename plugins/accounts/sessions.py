@@ -26,7 +26,7 @@ from runtime.api import access_tokens, tenants
 from runtime.api.access_tokens import SESSION_PREFIX, SESSIONS, SessionRow
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Idempotency, Read, Reply, View, Write
-from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.errors import NotFound, PermissionDenied
 from runtime.inference import Models
 from runtime.timestamps import iso
@@ -211,12 +211,7 @@ OPERATIONS = (
             "Those that registration and login began and that have not ended, the newest first. A "
             "token of a release before sessions were listed is not among them."
         ),
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Write(
         name="auth.sessions.delete",

@@ -29,7 +29,7 @@ from runtime.api import metering, tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from runtime.api.operation import Call, Idempotency, Principal, Read, Reply, Signed, Write
-from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.api.slot_context import (
     OperatorReadContext,
     OperatorWriteContext,
@@ -270,7 +270,7 @@ FOR_CUSTOMERS = (
         scope="public",
         summary="List the tiers",
         description="All of them, the lowest first, on one page.",
-        example_reply={"items": [_PRO], "next_cursor": None, "has_more": False, "total_count": 1},
+        example_reply=example_page(_PRO),
     ),
     Read(
         name="billing.subscription",
@@ -324,12 +324,7 @@ FOR_CUSTOMERS = (
         query=PageQuery,
         response=Page[Invoice],
         summary="List invoices and credit notes",
-        example_reply={
-            "items": [_INVOICE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_INVOICE),
     ),
     Read(
         name="billing.invoices.get",

@@ -44,7 +44,7 @@ from plugins.collections.store import (
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from runtime.api.operation import Idempotency, Read, Reply, Write
-from runtime.api.pagination import Page, envelope, newest_first
+from runtime.api.pagination import Page, envelope, example_page, newest_first
 from runtime.errors import BadRequest, PermissionDenied
 from runtime.timestamps import iso
 from storage.indexes import PREFIX_CHARS_MAX
@@ -250,12 +250,7 @@ OPERATIONS = (
         response=Page[Collection],
         summary="List collections",
         description="Newest first, the default collection included.",
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Read(
         name="collections.get_default",

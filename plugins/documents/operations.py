@@ -53,7 +53,7 @@ from plugins.documents.sweeping import look_for_orphans
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Idempotency, Read, Reply, StoredFile, Upload, Write
-from runtime.api.pagination import Page, PageQuery, envelope, newest_first, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first, position
 from runtime.errors import NotFound
 from runtime.limits import RETRY_AFTER_SECONDS
 from storage.blobs import Blob
@@ -266,12 +266,7 @@ OPERATIONS = (
         query=DocumentQuery,
         response=Page[Document],
         summary="List documents",
-        example_reply={
-            "items": [EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(EXAMPLE),
     ),
     Read(
         name="documents.get",
@@ -291,12 +286,7 @@ OPERATIONS = (
         response=Page[Chunk],
         summary="List the chunks of a document",
         description="In the order of the text.",
-        example_reply={
-            "items": [EXAMPLE_CHUNK],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(EXAMPLE_CHUNK),
     ),
     Read(
         name="documents.text",

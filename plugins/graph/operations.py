@@ -33,7 +33,7 @@ from plugins.graph.models import (
     TimelineQuery,
 )
 from runtime.api.operation import Idempotency, Read, Write
-from runtime.api.pagination import Page
+from runtime.api.pagination import Page, example_page
 
 DEEP = 2
 
@@ -41,10 +41,6 @@ DEEP = 2
 def deep_query(body: Any) -> str | None:
     """The feature a question needs: more than two hops are gated."""
     return "graph_query" if body is not None and body.depth > DEEP else None
-
-
-def _page(item: dict[str, Any]) -> dict[str, Any]:
-    return {"items": [item], "next_cursor": None, "has_more": False, "total_count": 1}
 
 
 OPERATIONS = (
@@ -58,7 +54,7 @@ OPERATIONS = (
         response=Page[Entity],
         summary="List entities",
         description="Newest first.",
-        example_reply=_page(ENTITY_EXAMPLE),
+        example_reply=example_page(ENTITY_EXAMPLE),
     ),
     Read(
         name="graph.entities.get",
@@ -215,7 +211,7 @@ OPERATIONS = (
         response=Page[Relationship],
         summary="List an entity's relationships in time",
         description="Ascending by valid_from, those that always held first.",
-        example_reply=_page(RELATIONSHIP_EXAMPLE),
+        example_reply=example_page(RELATIONSHIP_EXAMPLE),
     ),
     Read(
         name="graph.contradictions",
@@ -231,7 +227,7 @@ OPERATIONS = (
             "Functional claims of one subject whose intervals overlap with different targets, with "
             "both sides' evidence."
         ),
-        example_reply=_page(CONTRADICTION_EXAMPLE),
+        example_reply=example_page(CONTRADICTION_EXAMPLE),
     ),
     Read(
         name="graph.stats",

@@ -35,7 +35,7 @@ from plugins.memories import (
 )
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Idempotency, Read, View, Write
-from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.errors import BadRequest, Conflict
 from runtime.limits import PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX
 from runtime.timestamps import DAY_MS, iso
@@ -269,19 +269,14 @@ OPERATIONS = (
         description=(
             "Merged by ingestion or on request, by id; the history of each says when and why."
         ),
-        example_reply={
-            "items": [
-                {
-                    **EXAMPLE,
-                    "id": _OTHER,
-                    "conflict_status": "superseded",
-                    "superseded_by_id": EXAMPLE["id"],
-                }
-            ],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(
+            {
+                **EXAMPLE,
+                "id": _OTHER,
+                "conflict_status": "superseded",
+                "superseded_by_id": EXAMPLE["id"],
+            }
+        ),
     ),
     Write(
         name="memories.restore",

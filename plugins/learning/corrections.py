@@ -65,7 +65,7 @@ from plugins.memories import (
 from plugins.search import SearchSettings
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Call, Idempotency, Query, Read, Reply, View, Write
-from runtime.api.pagination import Page, PageQuery, envelope, newest_first
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first
 from runtime.errors import Conflict, NotFound
 from runtime.inference import Models
 from runtime.timestamps import iso
@@ -501,12 +501,7 @@ OPERATIONS = (
         query=CorrectionQuery,
         response=Page[Correction],
         summary="List corrections",
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Read(
         name="corrections.relevant",

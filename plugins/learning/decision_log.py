@@ -48,7 +48,7 @@ from runtime.api.operation import (
     Write,
     not_blank,
 )
-from runtime.api.pagination import Page, PageQuery, envelope, newest_first
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first
 from runtime.errors import NotFound
 from runtime.inference import Models
 from runtime.limits import DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX
@@ -366,12 +366,7 @@ OPERATIONS = (
         query=LoggedQuery,
         response=Page[LoggedDecision],
         summary="List logged decisions",
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Read(
         name="decisions.similar",

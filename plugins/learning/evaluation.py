@@ -78,7 +78,7 @@ from plugins.learning.statistics import (
 )
 from runtime.api.context import ReadContext
 from runtime.api.operation import Read
-from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.timestamps import iso
 
 CENSORED_SHARE_MAX = 0.5  # of the decisions; with more missing, the others say little of them
@@ -489,18 +489,11 @@ OPERATIONS = (
         stability="beta",
         summary="List the policies decisions were made under",
         description="Newest first. A policy begins with its first decision.",
-        example_reply={
-            "items": [
-                {
+        example_reply=example_page({
                     "policy_key": _KEY, "policy_version": 40, "decisions": 50, "outcomes": 40,
                     "created_at": "2026-05-08T13:56:00.000Z",
                     "last_decision_at": "2026-05-12T09:30:00.000Z",
-                }
-            ],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+                }),
     ),
     Read(
         name="learning.insights",

@@ -51,7 +51,7 @@ from plugins.memories.times import within_times
 from runtime.api import jobs
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Idempotency, Read, Reply, Write
-from runtime.api.pagination import Page, PageQuery, envelope, newest_first, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first, position
 from runtime.errors import (
     BadRequest,
     NotFound,
@@ -291,12 +291,7 @@ OPERATIONS = (
         response=Page[Memory],
         summary="List memories",
         description="Newest first, without superseded ones unless asked for.",
-        example_reply={
-            "items": [EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(EXAMPLE),
     ),
     Read(
         name="memories.get",
@@ -317,23 +312,18 @@ OPERATIONS = (
         response=Page[Version],
         summary="List a memory's versions",
         description="Oldest first, the current one last.",
-        example_reply={
-            "items": [
-                {
-                    "version": 1,
-                    "event": "ADD",
-                    "content": EXAMPLE["content"],
-                    "importance": 0.5,
-                    "metadata": {"channel": "chat"},
-                    "at": "2026-05-08T13:56:00.000Z",
-                    "actor": "key_06a1kz0c9j3s5d7p9f1w3y5a7c9e2g4h",
-                    "reason": None,
-                }
-            ],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(
+            {
+                "version": 1,
+                "event": "ADD",
+                "content": EXAMPLE["content"],
+                "importance": 0.5,
+                "metadata": {"channel": "chat"},
+                "at": "2026-05-08T13:56:00.000Z",
+                "actor": "key_06a1kz0c9j3s5d7p9f1w3y5a7c9e2g4h",
+                "reason": None,
+            }
+        ),
     ),
     Write(
         name="memories.update",
@@ -437,12 +427,7 @@ OPERATIONS = (
         query=JobQuery,
         response=Page[MemoryJob],
         summary="List indexing and ingestion jobs",
-        example_reply={
-            "items": [_JOB_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_JOB_EXAMPLE),
     ),
     Read(
         name="memories.jobs.get",

@@ -38,7 +38,7 @@ from plugins.webhooks.store import (
 )
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Body, Idempotency, Read, Reply, View, Write
-from runtime.api.pagination import Page, PageQuery, envelope, newest_first
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, newest_first
 from runtime.errors import Conflict, NotFound, PermissionDenied
 from runtime.limits import ID_CHARS_MAX, RETRY_AFTER_SECONDS
 from runtime.timestamps import Timestamp, iso
@@ -367,12 +367,7 @@ OPERATIONS = (
             "Deliveries that failed five times, of all webhooks, newest first. They are kept for "
             "30 days."
         ),
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Write(
         name="webhooks.dead_letters.replay",
@@ -406,12 +401,7 @@ OPERATIONS = (
         summary="List the deliveries of a webhook",
         description="Newest first. Delivered ones are kept for a week, failed and skipped ones "
         "for 30 days.",
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Read(
         name="webhooks.deliveries.get",

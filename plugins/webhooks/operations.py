@@ -40,7 +40,7 @@ from plugins.webhooks.store import (
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.exporting import Exported, sections
 from runtime.api.operation import Call, Idempotency, Read, Reply, Write
-from runtime.api.pagination import Page, PageQuery, envelope, position
+from runtime.api.pagination import Page, PageQuery, envelope, example_page, position
 from runtime.errors import BadRequest, Conflict, ValidationFailed
 from runtime.inference import Models
 from runtime.outbound import DestinationRefused, OutboundOfAccount
@@ -249,12 +249,7 @@ OPERATIONS = (
         query=PageQuery,
         response=Page[Webhook],
         summary="List webhooks",
-        example_reply={
-            "items": [_EXAMPLE],
-            "next_cursor": None,
-            "has_more": False,
-            "total_count": 1,
-        },
+        example_reply=example_page(_EXAMPLE),
     ),
     Read(
         name="webhooks.get",

@@ -85,6 +85,11 @@ def envelope(
     }
 
 
+def example_page(item: Any) -> dict[str, Any]:
+    """A list of this one item, for `example_reply`."""
+    return {"items": [item], "next_cursor": None, "has_more": False, "total_count": 1}
+
+
 def newest_first(ctx: ReadContext, ordinals: Any) -> tuple[list[int], tuple | None]:
     """A BitMap of matching ordinals -> (this page's ordinals, descending; the position after
     them).
