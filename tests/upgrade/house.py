@@ -5,6 +5,7 @@ what a user sees of it.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import serve_app
 from runtime.inference import Models
 from runtime.installation import Layout, Secrets, shard_directory
 from runtime.shard import Shard, verification
+from runtime.timestamps import parse
 from serve_app import Settings
 from tests.support.embedding import WordEmbedder
 from tests.support.shard_harness import CHEAP, ShardHarness
@@ -21,16 +23,28 @@ EMAIL, PASSWORD = "ada@example.com", "correct horse"
 QUESTIONS = ("violin", "harbour", "copper meadow")
 
 
+def seen_at(data_dir: Path) -> int:
+    """Unix seconds at which a kept store was seen, and two minutes; now for a new one."""
+    path = data_dir / "seen.json"
+    if not path.exists():
+        return int(time.time())
+    times = [parse(memory["created_at"]) for memory in json.loads(path.read_bytes())["memories"]]
+    return max(times) // 1000 + 120
+
+
 class UpgradeHarness(ShardHarness):
-    """A ShardHarness on a data directory that lasts."""
+    """A ShardHarness on a data directory that lasts. Time goes on there from when what lies in it
+    was seen, so that nothing grows old between the releases that a test compares.
+    """
 
     def __init__(self, data_dir: Path):
         self.data_dir = data_dir
-        self.settings = Settings.load(CHEAP)
+        offset = seen_at(data_dir) - int(time.time())
+        self.settings = Settings.load(CHEAP, {"clock.offset_seconds": offset})
         self.registry = serve_app.registry()
         self.layout = Layout.load_or_create(data_dir, 1)
         self.secrets = Secrets.load(data_dir / "secrets", create=not self.layout.complete)
-        self.now_ms = int(time.time() * 1000) - 60_000
+        self.now_ms = int((time.time() + offset) * 1000) - 60_000
         self._seeds = 0
         self._models = Models(WordEmbedder())
         self._runner = asyncio.Runner()

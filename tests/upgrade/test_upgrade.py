@@ -56,6 +56,7 @@ def test_a_kept_store_opens_and_says_what_it_said(version: int, tmp_path: Path) 
     seen = unpacked(version, tmp_path)
     for _ in range(2):
         house = UpgradeHarness(tmp_path)
+        house.settle()
         said, wrong = house.seen(), house.findings()
         house.close()
         assert (shown_then(said, seen), wrong) == (seen, [])
