@@ -25,6 +25,7 @@ Polarity = Literal["holds", "ended", "denied"]
 PREDICATES: dict[str, str] = {
     "lives_in": "place", "stays_in": "place", "born_in": "place", "comes_from": "place",
     "born_on": "date", "named": "name", "age": "number", "works_at": "organization",
+    "works_in": "place",
     "works_as": "occupation", "studies_at": "organization", "studies": "subject",
     "speaks": "language", "learns": "skill",
     "plays": "activity", "likes": "thing", "dislikes": "thing", "prefers": "thing",

@@ -28,7 +28,7 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 _KEYS_OF: dict[Section, str] = {
     "who": "named age comes_from born_in speaks is feels knows grew_up_in",
     "where": "lives_in stays_in located_in",
-    "work": "works_at works_as studies_at studies learns doing",
+    "work": "works_at works_as works_in studies_at studies learns doing",
     "people": """married_to engaged_to partner_of sister brother mother father daughter son friend
         colleague boss neighbor grandmother grandfather aunt uncle cousin roommate niece nephew
         granddaughter grandson child tutor coach physio tailor advisor dentist doctor landlord

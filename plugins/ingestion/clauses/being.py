@@ -152,6 +152,7 @@ def being(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         ):
             yield Claim("works_as", head, thing_of(tree, head, frozenset({"nmod"})), polarity)
             yield from workplace(tree, head, polarity)
+            yield from work_town(tree, head, polarity)
         elif not is_person and token.tag == "PROPN" and tree.kind(head) == "place":
             yield Claim(WHERE, head, thing, polarity)
         else:
@@ -164,6 +165,7 @@ def _lasts(tree: Tree, place: int) -> bool:
 
 
 _AMOUNT = ASIDES | {*SUBJECT, "cop", "aux", "mark", "advmod", "case", "obl", "obl:unmarked", "nmod"}
+_TOWN = frozenset({"nmod", "appos"})
 _FRAME = frozenset({*SUBJECT, "cop", "aux", "aux:pass", "mark", "expl", "advmod", "case"})
 
 
@@ -171,10 +173,26 @@ def workplace(tree: Tree, head: int, polarity: Polarity) -> Iterator[Claim]:
     """Where somebody who "is a nurse at St James's" works."""
     for place in tree.of(head, "nmod", "obl"):
         case = tree.first(place, "case")
-        if case is not None and tree.tokens[case].lemma in ("at", "for") and (
-            tree.tokens[place].tag == "PROPN" and not tree.is_time(place)
-        ):  # fmt: skip
+        if case is None or tree.tokens[case].lemma not in ("at", "for") or tree.is_time(place):
+            continue
+        if tree.tokens[place].tag == "PROPN":
             yield Claim("works_at", place, tree.name(place), polarity)
+        elif any(tree.tokens[each].tag == "PROPN"
+                 for each in tree.of(place, "compound", "nmod:poss")):  # fmt: skip
+            yield Claim("works_at", place, thing_of(tree, place, _TOWN), polarity)
+
+
+def work_town(tree: Tree, head: int, polarity: Polarity) -> Iterator[Claim]:
+    """Where somebody works of whom the town is said: "as a nurse in Dublin"."""
+    beside = tree.of(head, "nmod", "obl")
+    if tree.tokens[head].relation in ("obl", "xcomp"):  # it may hang on the verb as well
+        beside += tree.of(tree.tokens[head].head, "obl")
+    for place in (*beside, *(inner for each in beside for inner in tree.of(each, "nmod"))):
+        case = tree.first(place, "case")
+        if case is not None and tree.tokens[case].lemma in ("in", "near", "outside") and (
+            tree.tokens[place].tag == "PROPN" and tree.kind(place) == "place"
+        ):  # fmt: skip
+            yield Claim("works_in", place, tree.name(place), polarity)
 
 
 def _is_state(tree: Tree, head: int) -> bool:

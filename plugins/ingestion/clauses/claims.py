@@ -39,15 +39,21 @@ def read_facts(
     for sentence in reading.sentences:
         if not sentence.tokens:
             continue
-        tree, found = Tree(text, sentence), []
+        tree, related, found = Tree(text, sentence), [], []
         talk.sentence += 1
         for place, owner, relation, name in note_people(tree, speaker, talk):
-            found += _related(tree, place, owner, relation, name, source)
+            related += _related(tree, place, owner, relation, name, source)
         for clause in clauses(tree):
             subject = subject_of(tree, clause, speaker, talk)
             if subject is not None:
                 found += _facts(tree, clause, subject, speaker, source, talk)
-        yield found
+        over = {_claimed(fact) for fact in found if fact.polarity == "ended"}
+        yield [*(fact for fact in related if _claimed(fact) not in over), *found]
+
+
+def _claimed(fact: Fact) -> tuple[str, str, str]:
+    """What "our cat Milo died" says is over, and "our cat Milo" by itself would say holds."""
+    return fact.subject, fact.predicate, fact.object
 
 
 def _related(
@@ -91,6 +97,8 @@ def _facts(
         ):
             polarity = "denied"  # "Pro has no limit"
         holds = polarity == "holds"
+        if claim.predicate == "plans" and not clause.planned:
+            at = resolve(told, talk.at, ENGLISH.code, ahead=True)
         dated = claim.changes or since or clause.begins or claim.predicate in _DATED
         yield Fact(
             about.name, claim.predicate[:PREDICATE_CHARS_MAX].rstrip("_"), thing,

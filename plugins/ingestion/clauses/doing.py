@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from plugins.ingestion.clauses.being import workplace
+from plugins.ingestion.clauses.being import work_town, workplace
 from plugins.ingestion.clauses.clauses import SUPPOSING, Clause
 from plugins.ingestion.clauses.people import RELATIVES, Subject, called, thing_of
 from plugins.ingestion.clauses.phrases import (
@@ -43,6 +43,8 @@ _LIGHT = word_set(
     """know mean see understand agree care try wait go come look be do have get sound matter happen
     thank apologize hurry work help joke kid think start rock deserve count"""
 )
+# Verbs in progress of what a time that is named is to bring.
+_COMING = word_set("fly travel visit head leave arrive return host throw meet start see")
 # Verbs of how something strikes somebody.
 _SEEMING = word_set("look sound seem feel taste smell appear remain matter")
 _THANKING = word_set("appreciate realize mean remember forget know see hear guess")
@@ -100,6 +102,12 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     for claim in works:  # "got a job at Spotify"
         yield replace(claim, changes=name != "have")
         return
+    if name in _COMING and is_to_come(tree, clause) and any(
+        tree.is_time(each) for each in tree.of(verb, "obl", "obl:unmarked", "advmod")
+    ):  # fmt: skip
+        # "we're flying to Rome in June"
+        yield Claim("plans", verb, whole(tree, verb), polarity, relates=False)
+        return
     lasting = [(each, LASTING[key]) for each, key in keys if key in LASTING]
     is_past = clause.past and not clause.ended and not clause.begins
     if lasting and not is_past and not clause.ability:
@@ -156,6 +164,7 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
     if predicate == "works_as":
         yield Claim(predicate, place, thing_of(tree, place, frozenset({"nmod"})), polarity)
         yield from workplace(tree, place, polarity)
+        yield from work_town(tree, place, polarity)
         return
     if predicate == "likes" and polarity == "denied":
         predicate, polarity = "dislikes", "holds"
@@ -167,8 +176,18 @@ def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iter
             yield _pet(tree, each, polarity)
         elif predicate == "has" and relation is not None and named is not None:
             yield Claim(relation, each, tree.name(named), polarity)
+        elif predicate == "has" and relation is not None and (names := _names(tree, each)):
+            for name in names:  # "two kids, Tom and Lily"
+                yield Claim(relation, name, tree.name(name), polarity)
         else:
             yield Claim(predicate, each, thing_of(tree, each), polarity)
+
+
+def _names(tree: Tree, place: int) -> list[int]:
+    """The names that a number of people are told by."""
+    named = tree.first(place, "appos")
+    names = [] if named is None else [named, *tree.of(named, "conj")]
+    return names if all(tree.tokens[each].tag == "PROPN" for each in names) else []
 
 
 def _pet(tree: Tree, place: int, polarity: Polarity, *, changes: bool = False) -> Claim:

@@ -7,9 +7,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plugins.ingestion.clauses.clauses import Clause
-from plugins.ingestion.clauses.people import Subject, Talk, meant, thing_of
+from plugins.ingestion.clauses.people import (
+    RELATIVES,
+    Subject,
+    Talk,
+    called,
+    is_named_animal,
+    meant,
+    owner_of,
+    thing_of,
+)
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim, is_perfect, verb_name, whole
-from plugins.ingestion.clauses.predicates import MUCH, WHEN
+from plugins.ingestion.clauses.predicates import ANIMALS, MUCH, WHEN
 from plugins.ingestion.clauses.tree import ASIDES, Tree
 from plugins.ingestion.facts import ALL, ANY
 from storage.text import word_set
@@ -27,6 +36,7 @@ _OVER = word_set("over off gone finished done dead kaput cancelled canceled defu
 _MOVING = word_set("move shift push postpone reschedule delay bump change")
 _SETTING = word_set("raise increase bump lower reduce cut set change drop lift put")
 _DYING = frozenset({"die", "pass away", "pass on"})
+_PARTED = frozenset({"has_pet", "married_to", "engaged_to", "partner_of"})  # by a death
 _BURYING = frozenset({"bury", "put down", "put to sleep", "cremate"})
 
 
@@ -107,7 +117,22 @@ def _dead(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
         return
     if place is None or tree.tokens[place].tag not in NOMINAL:
         return
-    yield Subject(speaker), Claim("has_pet", place, tree.name(place), "ended", also=("*", ANY))
+    yield from _parted(tree, place, speaker, talk)
     about = meant(tree, place, speaker, talk)
     if about is not None:
         yield about, Claim("lives", clause.verb, tree.word(clause.verb), "ended", also=(ALL,))
+
+
+def _parted(tree: Tree, place: int, speaker: str, talk: Talk) -> Iterator[tuple[Subject, Claim]]:
+    """Who has whom no more: "our cat Milo", "my husband Sean", somebody's "Rex"."""
+    kind, named = place, called(tree, place)
+    if is_named_animal(tree, place):
+        kind, named = place - 1, place
+    lemma, owner = tree.tokens[kind].lemma.casefold(), owner_of(tree, place, speaker, talk)
+    relation = "has_pet" if lemma in ANIMALS else RELATIVES.get(lemma)
+    if named is not None and owner is not None and relation in _PARTED:
+        name = tree.name(named, without=kind)
+        yield Subject(owner), Claim(relation, named, name, "ended", lemma, also=("*",))
+    elif relation in (None, "has_pet"):
+        name = tree.name(place)
+        yield Subject(speaker), Claim("has_pet", place, name, "ended", also=("*", ANY))

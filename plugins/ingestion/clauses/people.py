@@ -134,7 +134,7 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         tree.kind(place) == "person"
     ):  # fmt: skip
         return Subject(tree.name(place, without=before))
-    if _is_named_animal(tree, place):
+    if is_named_animal(tree, place):
         return Subject(tree.word(place), kind="animal")
     if token.tag == "PROPN" or (token.tag in ("NUM", "SYM", "X") and len(word) > 1):
         return Subject(tree.name(place), kind=tree.kind(place) or "")
@@ -160,7 +160,7 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
 
 
-def _is_named_animal(tree: Tree, place: int) -> bool:
+def is_named_animal(tree: Tree, place: int) -> bool:
     """Whether it is the name in "my cat Biscuit"."""
     kind = "" if place == 0 else tree.tokens[place - 1].lemma.casefold()
     return kind in ANIMALS and tree.tokens[place].tag in ("NOUN", "PROPN") and (
@@ -205,7 +205,7 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
         if relation is None and token.tag == "NOUN" and token.lemma in ANIMALS:
             named = called(tree, place)
             owner = owner_of(tree, place, speaker, talk)
-            if owner is None and named is not None and _is_named_animal(tree, named):
+            if owner is None and named is not None and is_named_animal(tree, named):
                 owner = owner_of(tree, named, speaker, talk)
             if named is not None and owner is not None:
                 found.append((named, owner, "has_pet", tree.name(named, without=place)))
