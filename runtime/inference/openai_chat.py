@@ -24,6 +24,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
+import aiohttp
 import httpx2
 import openai
 import orjson
@@ -307,6 +308,9 @@ def _classified():
             f"it reported an error in its stream: {_clipped(reported.message)}"
         ) from reported
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as broken:
+        raise _transient("its connection failed") from broken
+    except aiohttp.ClientError as broken:
+        # What the transport has no name for: a head that is none, a body that cannot be unpacked.
         raise _transient("its connection failed") from broken
     except (json.JSONDecodeError, UnicodeDecodeError) as nonsense:
         raise CompletionFailed("its stream is not JSON") from nonsense

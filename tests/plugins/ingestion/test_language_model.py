@@ -122,6 +122,29 @@ def nested(exchange: Any) -> None:
     exchange.send(b"[" * 100_000)
 
 
+def two_lengths(exchange: Any) -> None:
+    exchange.handler.send_response(200)
+    for length in ("13", "4000"):
+        exchange.handler.send_header("Content-Length", length)
+    exchange.handler.end_headers()
+    exchange.handler.wfile.write(b'{"choices": [')
+    exchange.drop()
+
+
+def cut_short(exchange: Any) -> None:
+    exchange.handler.send_response(200)
+    exchange.handler.send_header("Content-Length", "4000")
+    exchange.handler.end_headers()
+    exchange.handler.wfile.write(b'{"choices": [')
+    exchange.drop()
+
+
+def no_http(exchange: Any) -> None:
+    exchange.handler.wfile.write(b"\x00\x01 this is no HTTP at all\r\n\r\n")
+    exchange.drop()
+
+
+_CALL = {"id": "c1", "type": "function", "function": {"name": "store", "arguments": "{}"}}
 MISBEHAVIOUR: dict[str, Act] = {
     "says no": refuses(400, "I cannot."),
     "does not know the key": refuses(401),
@@ -138,6 +161,20 @@ MISBEHAVIOUR: dict[str, Act] = {
     "streams though nobody asked": breaks_off(3, "end"),
     "nests without end": nested,
     "claims far too much": says(facts(*[FOUND] * 500)),
+    "declines": lambda exchange: exchange.json(
+        completion({"content": None, "refusal": "I'm sorry, I can't help with that."})
+    ),
+    "calls a tool instead": says(tool_calls=[_CALL]),
+    "sends the reader elsewhere": refuses(302, Location="http://127.0.0.1:9/v1/chat/completions"),
+    "answers no UTF-8": sends(b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'),
+    "answers with a list": sends(b"[]"),
+    "answers with nothing at all": sends(b""),
+    "packs what is no gzip": lambda exchange: exchange.send(b"facts", Content_Encoding="gzip"),
+    "promises more than it sends": cut_short,
+    "says twice how much it sends": two_lengths,
+    "speaks no HTTP": no_http,
+    "answers numbers for words": says(facts({**FOUND, "quote": 7, "object": None})),
+    "answers a number that is none": says('{"facts": [{"message": NaN}]}'),
 }
 
 
