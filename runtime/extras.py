@@ -81,6 +81,13 @@ RAY_DASHBOARD = Extra(
 # Of the commands alone: no service asks for it.
 PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")
 
+# Whose absence nobody is told of: names in these languages are not looked for then.
+LANGUAGES = Extra(
+    "languages",
+    ("jieba", "fugashi", "unidic_lite", "kiwipiepy"),
+    "finding names in Chinese, Japanese and Korean texts",
+)
+
 
 @cache
 def _is_there(module: str) -> bool:

@@ -21,7 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import serve_app
-from runtime.extras import CLUSTER, PARQUET, RAY_DASHBOARD
+from runtime.extras import CLUSTER, LANGUAGES, PARQUET, RAY_DASHBOARD
 from runtime.tracing import EXTRA as TRACING
 from tests.support import ROOT, corpus, sounds
 from tests.support.environments import PROJECT, WEIGHTS, CoreEnvironment
@@ -256,7 +256,7 @@ def test_an_extra_is_what_pyproject_says_it_is() -> None:
             if any(str(file).startswith((f"{place}/", f"{place}.")) for file in _files(name))
         ]
 
-    for extra in (*DECLARED, PARQUET):
+    for extra in (*DECLARED, LANGUAGES, PARQUET):
         named = {Requirement(text).name for text in EXTRAS[extra.name]}
         owners = {owner for module in extra.modules for owner in owners_of(module)}
         assert owners == named, extra.name
@@ -272,7 +272,7 @@ def test_core_has_nothing_that_only_an_extra_needs(environment: CoreEnvironment)
     OpenTelemetry's SDK, from those of Ray Serve.
     """
     names = sorted(
-        {module for extra in (*DECLARED, PARQUET) for module in extra.modules}
+        {module for extra in (*DECLARED, LANGUAGES, PARQUET) for module in extra.modules}
         - {"httpx2", "opentelemetry.sdk"}
     )
     script = (

@@ -104,7 +104,19 @@ def mentioned_by(
     if owner is not None and speaker not in (None, NAMELESS):
         speaks = any("Person=1" in token.features for token in tokens)
         themselves = [Mention(speaker, "person")] if speaks else []
-    return Mentioned(themselves + mentions_of(text, reading, owner), bool(tokens))
+    found = mentions_of(text, reading, owner) if tokens else _named_abroad(text)
+    return Mentioned(themselves + found, bool(tokens))
+
+
+def _named_abroad(text: str) -> list[Mention]:
+    """The entities of a text in a language of which names alone are read, each once."""
+    found: dict[str, Mention] = {}
+    for name in language.names(text):
+        called = text[name.start : name.end].strip(_WHITE_MARKS)
+        if len(called) <= ENTITY_NAME_CHARS_MAX and len(found) < MENTIONS_PER_MEMORY_MAX:
+            kind = name.kind or UNKNOWN_TYPE
+            found.setdefault(called.casefold(), Mention(called, kind))
+    return list(found.values())
 
 
 def mentions_of(text: str, reading: language.Reading, speaker: str | None) -> list[Mention]:
