@@ -75,18 +75,19 @@ def _history(record: dict[str, Any]) -> History:
         strict=True,
     )
     sessions = {
-        session: (_at(begun), [(turn["role"], turn["content"]) for turn in turns])
+        session: (read_time(begun), [(turn["role"], turn["content"]) for turn in turns])
         for session, begun, turns in named
     }
     has_answer = any(
         turn.get("has_answer") for turns in record["haystack_sessions"] for turn in turns
     )
     answerable = has_answer and not record["question_id"].endswith("_abs")
-    asked = _at(record["question_date"])
+    asked = read_time(record["question_date"])
     return History(record["question_id"], record["question"], asked, sessions, answerable)
 
 
-def _at(text: str) -> datetime:
+def read_time(text: str) -> datetime:
+    """Of the file's form: 2023/05/20 (Sat) 02:21."""
     return datetime.strptime(_DAY_OF_WEEK.sub("", text), "%Y/%m/%d %H:%M").replace(tzinfo=UTC)
 
 

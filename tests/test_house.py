@@ -83,6 +83,7 @@ PLUGINS_MAY_IMPORT = (
 # Load tests of one part of a package, which they reach.
 MEASURES_AN_INSIDE = {
     "loadtests/calibrate.py": ("plugins.search.judging",),
+    "loadtests/checkpoints.py": ("runtime.cli.bench",),
     "loadtests/embedder.py": ("runtime.inference.minilm",),
     "loadtests/extraction.py": ("plugins.ingestion", "runtime.inference.openai_chat"),
     "loadtests/floor.py": ("runtime.cluster.batching",),
