@@ -28,8 +28,9 @@ class Label:
 
 
 class LoopStalls:
-    """counts, seconds: of the long steps so far, by operation.
+    """Times the steps of an event loop's coroutines and counts the long ones.
 
+    counts, seconds: of the long steps so far, by operation
     noted  called with (operation, seconds) of each, where somebody counts them elsewhere
     """
 

@@ -69,7 +69,10 @@ MARKS = {"ok": "✓", "advice": "!", "wrong": "✗"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """verdict: "ok", "advice" or "wrong". remedy: what to do, empty when there is nothing to do."""
+    """What was found of one thing.
+
+    verdict: "ok", "advice" or "wrong". remedy: what to do, empty when there is nothing to do.
+    """
 
     verdict: str
     what: str

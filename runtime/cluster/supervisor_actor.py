@@ -28,8 +28,8 @@ log = logging.getLogger("mneme.supervisor")
 
 
 class SupervisorActor:
-    """opener: of the shards, see actors.ShardActor. It raises where the object store's address
-    cannot be used.
+    """The one actor that conducts moves and watches nodes. opener: of the shards, see
+    actors.ShardActor. It raises where the object store's address cannot be used.
     """
 
     def __init__(self, settings: Settings, opener: str):

@@ -93,7 +93,9 @@ _decode_written = msgspec.json.Decoder(Written).decode
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """owners: the shard of each slot, by slot; shards: where each shard lives, by number.
+    """Which shard owns each slot, which slots are moving, and where the shards live.
+
+    owners: the shard of each slot, by slot; shards: where each shard lives, by number.
 
     at  from when on it counts, Unix milliseconds. Commits that follow from a version are not
         earlier, those that it follows from not later, whatever the clocks of their machines say: so

@@ -32,7 +32,8 @@ log = logging.getLogger("mneme.shard")
 
 
 class Reads:
-    """
+    """Answers the reads of a shard.
+
     slow        reads with slow work, and heavy ones, that are under way
     announcing  writes of events that reads announced
     """

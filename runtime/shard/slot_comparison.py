@@ -18,7 +18,8 @@ from storage.store import Comparison, Digest, Hold, KeyShredded, Span, Store, Ta
 
 
 class ComparedRows:
-    """
+    """The rows of slots on one side of a move, with what changes while they are compared.
+
     tables, codes  the declared tables by name, and by their code in this store's keys
     hold           keeps the log from where it is followed; at the target only since the first rows
                    were compared

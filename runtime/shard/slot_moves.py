@@ -114,7 +114,8 @@ class _Leaving:
 
 
 class SlotMoves:
-    """
+    """A shard's half of moves, in steps.
+
     settle  () -> awaitable; writes down what the shard has in memory
     asked   calls by slot since the process began
     """

@@ -36,7 +36,10 @@ _UNNAMED = "unknown_service"  # the SDK's name for a service without one, or the
 
 
 class OtlpRecorder:
-    """process: a name that tells this process from the service's others, such as `shard-0`."""
+    """Gathers the spans of a process and sends them to the collector.
+
+    process: a name that tells this process from the service's others, such as `shard-0`.
+    """
 
     def __init__(self, process: str):
         resource = Resource.create(

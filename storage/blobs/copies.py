@@ -37,7 +37,8 @@ PUT, GONE = "put", "gone"
 
 
 class BlobCopies:
-    """
+    """Copies of blobs in object storage.
+
     at_once  a blob is not finished before its copy is stored; else whoever sweeps stores it
     shared   other machines write, read and remove the blobs too
     """

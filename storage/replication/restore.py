@@ -108,9 +108,9 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Restored:
-    """sequence: the last commit; at: when it was made (Unix milliseconds), or when the snapshot
-    was; segments: how many were read; alone_at: since when no former owner answers (Unix
-    milliseconds), 0 without a take-over.
+    """How far a store was restored. sequence: the last commit; at: when it was made (Unix
+    milliseconds), or when the snapshot was; segments: how many were read; alone_at: since when no
+    former owner answers (Unix milliseconds), 0 without a take-over.
     """
 
     sequence: int

@@ -36,7 +36,9 @@ class SegmentDamaged(StoreError):
 
 
 class Segment(msgspec.Struct, array_like=True, frozen=True):
-    """number     1, 2, 3 …
+    """Some commits of a log as one object.
+
+    number     1, 2, 3 …
     epoch      of the owner that stored it
     previous   hash of the segment before it
     continues  whether its history goes on where that one ended; else it begins at a snapshot that

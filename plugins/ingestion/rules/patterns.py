@@ -16,7 +16,8 @@ import regex as re
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """
+    """A pattern of clauses, and the claim that one makes.
+
     predicate  "" when the group `rel` says it
     text       of the pattern, which is compiled when it is first needed: a start need not wait for
                all of them
@@ -49,7 +50,8 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """
+    """What the engine needs to read a language.
+
     small_words   by which the language is recognised
     cut           where one clause ends and the next begins
     unsure        clauses that wonder, wish or suppose
