@@ -76,6 +76,7 @@ FILENAME_CHARS_MAX = 255
 REPLAY_WINDOW_SECONDS = 24 * 3600
 
 # --- tiers: requests a minute, credits a month, bytes of files and texts, records (-1: unlimited) -
+# The one place of the runtime that names what plugins keep: a tier is one offer, in one table.
 TIERS: dict[str, dict] = {
     "free": {
         "display_name": "Free",
