@@ -84,6 +84,7 @@ PLUGINS_MAY_IMPORT = (
 MEASURES_AN_INSIDE = {
     "loadtests/calibrate.py": ("plugins.search.judging",),
     "loadtests/checkpoints.py": ("runtime.cli.bench",),
+    "loadtests/claims.py": ("plugins.ingestion",),
     "loadtests/embedder.py": ("runtime.inference.minilm",),
     "loadtests/extraction.py": ("plugins.ingestion", "runtime.inference.openai_chat"),
     "loadtests/floor.py": ("runtime.cluster.batching",),

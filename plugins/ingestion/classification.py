@@ -37,6 +37,8 @@ OUTLASTING = RELATIVES | {
     *("likes", "dislikes", "prefers", "favorite", "knows", "speaks", "born_in", "born_on", "named"),
     *("comes_from", "is", "habit", "grew_up_in", "fears", "allergic_to", "has_condition"),
 }
+# One more of these takes the place of no other: who plays a game now plays the drums all the same.
+BESIDE = frozenset(["plays", "learns"])
 # Of each of these somebody is one at a time.
 EXCLUSIVE = (
     word_set("single bachelor engaged married divorced widowed husband wife"),
@@ -108,7 +110,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
     others = [row for row in standing if row not in same]
     if not is_functional(kind):
         held = [row for row in others if row.valid_to is None]
-        others = held if fact.instead and kind not in OUTLASTING and len(held) == 1 else []
+        replaces = fact.instead and kind not in OUTLASTING | BESIDE
+        others = held if replaces and len(held) == 1 else []
         if kind == "is":
             others += _excluded(ctx, held, fact)
     opposite = OPPOSITES.get(kind)

@@ -228,6 +228,10 @@ def state(tree: Tree, clause: Clause, polarity: Polarity) -> Iterator[Claim]:
         return
     times = [each for each in tree.of(head, "obl", "nmod") if tree.is_time(each)]
     when = {each for place in times for each in tree.phrase(place, ())}
-    told = tree.phrase(head, ASIDES | _FRAME | {"obl:unmarked"})
+    # "lactose intolerant" is one thing, "two days late" is not
+    before = [each for each in tree.of(head, "obl:unmarked", "nmod:unmarked", "compound")
+              if each < head and tree.tokens[each].tag in ("NOUN", "PROPN")
+              and not tree.is_time(each)]  # fmt: skip
+    told = sorted({*tree.phrase(head, ASIDES | _FRAME | {"obl:unmarked"}), *before})
     thing = tree.text_of([each for each in told if each not in when])
     yield Claim("is", head, thing, polarity, relates=_lasts(tree, head))

@@ -12,6 +12,7 @@ from plugins.ingestion.clauses.people import Subject, Talk, note_people, subject
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim
 from plugins.ingestion.clauses.predicates import WHEN
 from plugins.ingestion.clauses.tree import Tree
+from plugins.ingestion.clauses.worth import relates
 from plugins.ingestion.facts import Fact
 from plugins.ingestion.rules.dates import resolve
 from plugins.ingestion.rules.english import ENGLISH
@@ -107,7 +108,7 @@ def _facts(
             valid_to=at if polarity == "ended" else None,
             subject_type=about.kind, relative=about.relative, owner=about.owner,
             detail=claim.detail, confidence=round(certainty, 3), also=claim.also,
-            relates=claim.relates, instead=holds and clause.instead,
+            relates=relates(tree, claim), instead=holds and clause.instead,
         )  # fmt: skip
 
 

@@ -89,6 +89,8 @@ def _clause(tree: Tree, head: int) -> Clause | None:
     subject, link = (None, ()) if found is None else found
     if link and tree.has(head, "VerbForm=Inf") and not tree.of(head, "aux"):
         return None  # "you can show it and get …", "talk soon, have fun!"
+    if link and _is_participle(tree, head) and not _is_participle(tree, tree.tokens[link[-1]].head):
+        return None  # "the hall was loud, and playing there"
     verb, ended, planned, begins, passive = head, False, False, False, False
     inner = tree.first(head, "xcomp")
     if inner is not None and not is_copular and tree.tokens[inner].tag in ("VERB", "ADJ", "NOUN"):
@@ -108,8 +110,12 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         elif token.lemma == "get" and tree.tokens[inner].lemma == "rid":
             verb = inner
     auxiliaries = {tree.tokens[each].lemma for each in tree.of(head, "aux")}
+    if link and not auxiliaries and not tree.has(head, "Tense=Past"):  # "we can meet and have fun"
+        auxiliaries |= {tree.tokens[each].lemma for each in tree.of(token.head, "aux")} & {"can"}
     near = (*tree.children[head], *tree.children[verb])
     words = {tree.tokens[each].lemma for each in near}
+    if ended and words & NOT:
+        return None  # "I can't stop writing", "she never quit smoking"
     no_more = _holds_no_more(tree, head)
     finite = tree.of(head, "cop", "aux", "aux:pass") or [head]
     return Clause(
@@ -127,6 +133,11 @@ def _clause(tree: Tree, head: int) -> Clause | None:
         begins=begins,
         instead=bool(words & INSTEAD),
     )
+
+
+def _is_participle(tree: Tree, place: int) -> bool:
+    """ "playing", without a form of "be" of its own."""
+    return tree.has(place, "VerbForm=Ger") and not tree.of(place, "aux")
 
 
 def _holds_no_more(tree: Tree, head: int) -> bool:

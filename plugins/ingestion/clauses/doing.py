@@ -41,7 +41,9 @@ from storage.text import word_set
 # Verbs that tell nothing of a habit where they stand alone.
 _LIGHT = word_set(
     """know mean see understand agree care try wait go come look be do have get sound matter happen
-    thank apologize hurry work help joke kid think start rock deserve count"""
+    thank apologize hurry work help joke kid think start rock deserve count will would can could
+    shall should may might must promise admit practice bond hope vow
+    need want"""
 )
 # Verbs in progress of what a time that is named is to bring.
 _COMING = word_set("fly travel visit head leave arrive return host throw meet start see")
@@ -49,7 +51,10 @@ _COMING = word_set("fly travel visit head leave arrive return host throw meet st
 _SEEMING = word_set("look sound seem feel taste smell appear remain matter")
 _THANKING = word_set("appreciate realize mean remember forget know see hear guess")
 # Verbs that relate to nothing by themselves: what is "made", a difference or a cake, tells more.
-_VAGUE = word_set("do make give find need bring keep put hit push say miss feel let")
+_VAGUE = word_set(
+    """do make give find need bring keep put hit push say miss feel let lend think believe
+    decide focus rely depend discuss talk chat hear sit stand lie lean look bond share face hang"""
+)
 
 
 def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
@@ -84,7 +89,10 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         yield from _changed(tree, clause, subject, changing, polarity)
         return
     become = tree.first(verb, "xcomp")
-    if name in BECOMING and become is not None and tree.tokens[become].tag in ("ADJ", "NOUN"):
+    if name in BECOMING and become is not None and tree.tokens[become].tag in ("ADJ", "NOUN") and (
+        tree.first(verb, "obj") is None  # "gets the job done"
+        and not tree.of(become, "mark")  # "got to volunteer"
+    ):  # fmt: skip
         kind = "works_as" if is_work(tree.tokens[become].lemma) else "is"
         yield Claim(kind, become, thing_of(tree, become), polarity, changes=True)
         return
@@ -143,6 +151,9 @@ def _other(
         predicate = "_".join([*name.split(), *([preposition] if preposition else [])])
         for each in listed(tree, place):
             relates = name not in _VAGUE and tree.tokens[each].tag != "NUM"
+            relates &= not preposition or (
+                predicate not in ("go_for", "come_for") and _is_towards(tree, verb)
+            )
             yield Claim(predicate, each, thing_of(tree, each), polarity, relates=relates)
     elif name == "learn" and (inner := tree.first(verb, "xcomp")) is not None and (
         tree.first(inner, "obj") is not None
@@ -155,9 +166,23 @@ def _other(
         else:
             yield Claim("does", verb, whole(tree, verb), polarity, relates=False)
     elif tree.first(verb, "ccomp", "obj") is None and not places and name not in SUPPOSING | _LIGHT:
-        is_habit = subject.kind == "person" and not tree.has(verb, "VerbForm=Ger")
+        is_habit = (
+            subject.kind == "person"
+            and tree.tokens[verb].tag == "VERB"
+            and not tree.has(verb, "VerbForm=Ger")
+        )
         predicate = "habit" if is_habit else name.replace(" ", "_")
         yield Claim(predicate, verb, whole(tree, verb), polarity, relates=is_habit)
+
+
+def _is_towards(tree: Tree, verb: int) -> bool:
+    """Whether what follows a preposition is all that the verb is about, as it is not in "take them
+    on trips", "go there for her", "go crazy for it".
+    """
+    return tree.first(verb, "obj", "iobj", "xcomp") is None and not any(
+        tree.tokens[each].tag == "PRON" for each in tree.of(verb, "obl")
+    ) and not any(tree.tokens[each].tag == "ADJ" or tree.tokens[each].lemma == "there"
+                  for each in tree.of(verb, "advmod"))  # fmt: skip
 
 
 def _lasting(tree: Tree, place: int, predicate: str, polarity: Polarity) -> Iterator[Claim]:
@@ -218,7 +243,7 @@ def _changed(
     if tree.tokens[place].lemma.casefold() in ANIMALS and predicate in ("owns", "has_pet"):
         yield _pet(tree, place, polarity, changes=True)
         return
-    if predicate == "has_pet":
+    if predicate == "has_pet" or (predicate == "owns" and _is_for_others(tree, clause.verb)):
         yield from happened(tree, clause)
         return
     yield Claim(predicate, place, thing_of(tree, place), polarity, changes=True)
@@ -227,6 +252,17 @@ def _changed(
             case = tree.first(origin, "case")
             if case is not None and tree.tokens[case].lemma == "from":
                 yield Claim("lives_in", origin, thing_of(tree, origin), "ended")
+
+
+def _is_for_others(tree: Tree, verb: int) -> bool:
+    """ "bought a console for my partner"."""
+    for place in tree.of(verb, "obl"):
+        case = tree.first(place, "case")
+        if case is not None and tree.tokens[case].lemma == "for" and (
+            tree.tokens[place].lemma in RELATIVES or tree.kind(place) == "person"
+        ):  # fmt: skip
+            return True
+    return tree.first(verb, "iobj") is not None
 
 
 def _ended(
@@ -255,6 +291,9 @@ def _ended(
 def _stopped(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
     """ "I stopped playing the cello", "I quit smoking", "he is done being vegetarian"."""
     verb = clause.verb
+    if tree.tokens[clause.head].lemma == "finish":  # a thing once, not a habit
+        yield from happened(tree, clause)
+        return
     if tree.tokens[verb].tag != "VERB":
         yield Claim("is", verb, thing_of(tree, verb), "ended", also=("works_as",))
         return

@@ -136,6 +136,8 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
         return Subject(tree.name(place, without=before))
     if is_named_animal(tree, place):
         return Subject(tree.word(place), kind="animal")
+    if token.tag == "NUM" and word.isalpha():
+        return None  # "one of my favourites"
     if token.tag == "PROPN" or (token.tag in ("NUM", "SYM", "X") and len(word) > 1):
         return Subject(tree.name(place), kind=tree.kind(place) or "")
     if token.tag != "NOUN" or token.lemma in VAGUE:

@@ -107,7 +107,8 @@ _NO_WORK = word_set(
     """vegetarian pescatarian winner lover member believer fighter supporter owner follower sister
     brother mother father daughter partner neighbor neighbour number matter reminder survivor
     beginner helper other answer wonder hater eater sucker christian smoker drinker bachelor gamer
-    reader newcomer foreigner minor senior junior loner planner disaster monster treasurer center
+    reader newcomer getter go-getter leader foreigner minor senior junior loner planner disaster
+    monster treasurer center
     killer bummer blocker power honor color colour favor error horror major letter paper summer
     winter offer order river corner water weather"""
 )

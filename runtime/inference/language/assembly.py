@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from runtime.inference.language.heads import Heads
-from runtime.inference.language.lemmas import edited
+from runtime.inference.language.lemmas import completed, edited
 from runtime.inference.language.parse import Parse
 from runtime.inference.language.reading import Sentence, Span, Token
 from runtime.inference.language.segmentation import Segment
@@ -71,7 +71,8 @@ def _lemma(heads: Heads, word: str, tag: str, edit: str) -> str:
     known = heads.exceptions.get((tag, small))
     if known is not None:
         return known
-    return edited(word if tag == "PROPN" else small, edit)
+    lemma = edited(word if tag == "PROPN" else small, edit)
+    return completed(lemma) if tag == "VERB" else lemma
 
 
 @cache
