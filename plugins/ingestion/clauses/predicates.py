@@ -95,7 +95,8 @@ WHEN, WHERE, MUCH = "takes_place", "located_in", "measures"
 
 ANIMALS = word_set(
     """dog cat puppy kitten rabbit parrot hamster horse tortoise turtle goldfish lizard budgie pony
-    ferret snake beagle lurcher retriever terrier spaniel poodle labrador collie guinea-pig"""
+    ferret snake pup kitty beagle lurcher retriever terrier spaniel poodle labrador collie
+    guinea-pig"""
 )
 _WORK = re.compile(
     r"(?i)\p{L}*(?:er|or|ist|ian|medic|nurse|chef|cook|pilot|judge|clerk|architect|coach|vet|analyst"
