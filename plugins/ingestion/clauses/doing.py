@@ -118,6 +118,9 @@ def doing(tree: Tree, clause: Clause, subject: Subject) -> Iterator[Claim]:
         return
     lasting = [(each, LASTING[key]) for each, key in keys if key in LASTING]
     is_past = clause.past and not clause.ended and not clause.begins
+    is_past |= is_perfect(tree, clause) and any(
+        tree.tokens[each].lemma in ("before", "once", "ever") for each in tree.of(verb, "advmod")
+    )  # "I've played chess before"
     if lasting and not is_past and not clause.ability:
         for place, predicate in lasting:
             yield from _lasting(tree, place, predicate, polarity)

@@ -249,6 +249,8 @@ def called(tree: Tree, place: int) -> int | None:
     named = tree.first(place, "appos", "flat")
     if named is None or tree.tokens[named].tag != "PROPN":
         return None
+    if tree.of(named, "conj") or tree.of(place, "conj"):
+        return None  # "my girlfriend, Toby and I"
     return named if tree.tokens[named].certainty >= NAMED_CERTAINTY_MIN else None
 
 

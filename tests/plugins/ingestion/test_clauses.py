@@ -100,6 +100,46 @@ def test_what_is_not_stated_or_of_nobody_makes_none(engine: RuleEngine, text: st
     assert claims(engine, text) == set()
 
 
+@pytest.mark.parametrize(
+    ("text", "relates"),
+    [
+        ("I have two cats.", True),
+        ("I have a chance.", False),
+        ("I love yoga.", True),
+        ("I love this.", False),
+        ("I love their design.", False),
+        ("I'm in awe of it.", False),
+        ("I'm married.", True),
+        ("I'm excited.", False),
+        ("We sold the car.", True),
+        ("My flat lost power.", False),
+        ("The standup is at 9:45.", True),
+        ("I drive a Volvo.", True),
+        ("I face new challenges.", False),
+        ("I take them on road trips.", False),
+        ("My dogs go crazy for frisbee.", False),
+    ],
+)
+def test_what_could_be_met_again_relates(engine: RuleEngine, text: str, relates: bool) -> None:
+    assert any(fact.relates for fact in found(engine, Said("Ada", text))) == relates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't stop writing.",
+        "I've played chess before.",
+        "We can grab some snacks and have a party.",
+        "My girlfriend, Toby and I are going camping.",
+        "One of my favourite dishes is lasagna.",
+        "He gets the job done.",
+        "I will.",
+    ],
+)
+def test_what_is_said_otherwise_relates_to_nothing(engine: RuleEngine, text: str) -> None:
+    assert not any(fact.relates for fact in found(engine, Said("Ada", text)))
+
+
 def test_pronouns_are_whom_they_agree_with_or_nobody(engine: RuleEngine) -> None:
     of_paul = claims(engine, "My brother Paul lives in Kiel.", "He works at Acme.")
     assert of_paul >= {("Paul", "works_at", "Acme", "holds")}
