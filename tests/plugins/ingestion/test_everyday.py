@@ -148,6 +148,15 @@ def test_what_is_said_in_another_language_is_kept(ada: Account, text: str) -> No
     assert ada.contents() == [text]
 
 
+def test_names_in_another_language_are_mentioned(ada: Account) -> None:
+    ada.hear(FOREIGN[0])
+    answer = ada.service.request("GET", "/v1/knowledge-graph/entities", who=ada.token)
+    assert ("成都", "place") in {(each["name"], each["type"]) for each in answer.json()["items"]}
+    body = {"query": "成都"}
+    found = ada.service.request("POST", "/v1/search/graph", body, who=ada.token).json()["results"]
+    assert [memory["content"] for memory in found] == [FOREIGN[0]]
+
+
 @pytest.mark.parametrize(("first", "then", "over"), ENDED)
 def test_what_is_over_is_known_to_have_been(
     ada: Account, first: str, then: str, over: tuple[str, str, str]
