@@ -15,8 +15,9 @@ snapshot; when it is late or its backend is down, the search goes on lexically a
 
 Honest answers: scores are absolute and nothing is padded out to `limit`. A result stands when it or
 a session neighbour shares a word with the query, or when it is near enough in meaning, as a whole
-or word by word; the others are dropped, and when nothing stands the answer is `no_match`. A caller
-may ask for the weak ones too; they then come flagged. Confidence is a logistic curve over the best
+or word by word, and beside such a result one whose score comes near to its; the others are dropped,
+and when nothing stands the answer is `no_match`. A caller may ask for the weak ones too; they then
+come flagged. Confidence is a logistic curve over the best
 score, how rare the words are that the best result shares with the query, and how many memories were
 searched; it falls when what is asked of one speaker fits another one better. Abstaining is
 recommended where there is little of it (plugins/search/judging.py).

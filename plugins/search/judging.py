@@ -28,6 +28,7 @@ from plugins.search.models import SearchBody
 from plugins.search.settings import SearchSettings, ranking_profile
 from runtime.api.context import ReadContext
 
+COMPANY_GAP = 0.2  # how far below the best that is relevant by itself others are good company
 SEARCHED_MIN = 20  # of fewer memories it is not known what they make sure
 LIKELY = 0.7  # without a conflict; one that makes the opposite of it as likely is told
 
@@ -130,6 +131,16 @@ def relevant(ctx: ReadContext, found: ranking.Features, *, out_of_vocabulary: bo
     )
 
 
+def in_company(is_relevant: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """(n,) bool: those that are relevant by themselves, and those whose score comes as near as
+    COMPANY_GAP to that of the best of these: what stands beside them in the session, who said it
+    and when speak for them too.
+    """
+    if not is_relevant.any():
+        return is_relevant
+    return is_relevant | (scores >= scores[is_relevant].max() - COMPANY_GAP)
+
+
 def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.ndarray:
     """Places of the results that may be shown, best first: relevant, and not too far below the best
     of them.
@@ -141,5 +152,7 @@ def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.nd
     if not len(places) or body.include_low_confidence:
         return places
     asked = body.relevance_or(SearchSettings.of(ctx.settings).relevance)
-    scores = ranked.scores[places]
-    return places[scores >= scores.max() - ranking.SCORE_GAPS[asked]]
+    scores, gap = ranked.scores[places], ranking.SCORE_GAPS[asked]
+    if asked == "balanced" and ranking.asks_several(body.query):
+        gap = ranking.SEVERAL_GAP
+    return places[scores >= scores.max() - gap]

@@ -75,6 +75,7 @@ K1, B = 1.2, 0.75
 # `balanced` costs a sixth of a point of recall@10 at most; `strict` costs 4 to 6 points and leaves
 # 5 to 7 results of ten.
 SCORE_GAPS = {"strict": 0.3, "balanced": 0.65, "all": math.inf}
+SEVERAL_GAP = 1.0  # the same of `balanced` where several things are asked for
 WINDOW_OWN = 2.0
 NEIGHBOUR = 0.5
 NEIGHBOUR_WORDS = 0.8
@@ -122,6 +123,17 @@ _ASKS_WHERE = re.compile(
 )
 _ASKS_COUNT = re.compile(
     r"\b(?:how many|how much|how often|how old|number of|what age)\b", re.IGNORECASE
+)
+_AUXILIARY = (
+    r"(?:am|are|be|been|can|could|did|do|does|had|has|have|is|may|might|must|shall|should|was|were|"
+    r"will|would)\b"
+)
+_ASKS_SEVERAL = re.compile(
+    rf"\b(?:what|which)\s+(?:(?!{_AUXILIARY})[\w'’]+\s+){{0,2}}"
+    rf"(?!{_AUXILIARY}|(?:his|its|this)\b)\w\w+(?<![su'i])s\b"
+    rf"|\b(?:what|which|where|who)\s+(?:(?!{_AUXILIARY})[\w'’]+\s+){{0,2}}ha(?:s|ve)\b(?!\s+to\b)"
+    r"|\b(?:how many|all|both|each|every|list)\b",
+    re.IGNORECASE,
 )
 
 
@@ -205,6 +217,11 @@ def asks_count(query: str) -> bool:
 def asks_where(query: str) -> bool:
     """Whether the query asks for a place."""
     return _ASKS_WHERE.search(query) is not None
+
+
+def asks_several(query: str) -> bool:
+    """Whether the query asks for several things, in English."""
+    return _ASKS_SEVERAL.search(query) is not None
 
 
 def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:

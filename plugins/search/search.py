@@ -34,7 +34,7 @@ from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded
-from plugins.search.judging import Ranked, above_threshold, judged, relevant
+from plugins.search.judging import Ranked, above_threshold, in_company, judged, relevant
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (
     EXAMPLE_QUERY,
@@ -324,6 +324,8 @@ def rank(
     given = retrieved.contributions(candidates)
     for values in given.values():
         scores, is_relevant = scores + values, is_relevant | (values > 0)
+    if profile != "ranking_fast" and prepared.reads_meaning and not prepared.out_of_vocabulary:
+        is_relevant = in_company(is_relevant, scores)
     together = folded(ctx, candidates, columns.text_features["previous"], scores)
     # Candidates ascend, so of equal ones the newer comes first.
     order = together.shown[np.argsort(scores[together.best[together.shown]], kind="stable")[::-1]]

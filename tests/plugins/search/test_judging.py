@@ -56,6 +56,25 @@ def test_a_word_that_comes_less_near_makes_only_the_clear_best_stand(tmp_path: P
     library.close()
 
 
+def test_what_comes_near_to_a_result_that_stands_by_itself_is_shown_beside_it(
+    tmp_path: Path,
+) -> None:
+    alone = {"cosine_min": 1.0, "words_min": 1.0, "clear_words_min": 1.0}
+    library = SearchHarness(tmp_path, search=alone)
+    question = "feared spiders"
+    near = library.add(f"Paul fed {meaning('spiders')}.")
+    far = library.add("Anna bought a car.")
+    assert library.find(question)["no_match"]
+    stands = library.add("Paul feared nothing else.")
+    found = library.find(question)
+    assert set(found["evidence_ids"]) == {stands, near}
+    assert not any(hit["low_confidence"] for hit in found["results"])
+    every = library.find(question, include_low_confidence=True)["results"]
+    assert [hit["id"] for hit in every if hit["low_confidence"]] == [far]
+    assert library.ids(question, fast=True) == [stands]
+    library.close()
+
+
 def test_little_confidence_is_a_reason_to_abstain_where_the_whole_search_has_it(
     tmp_path: Path,
 ) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plugins.search.ranking import SCORE_GAPS
+from plugins.search.ranking import SCORE_GAPS, SEVERAL_GAP, asks_several
 from tests.support.search_harness import AdvancedSearchHarness
 
-QUESTION = "Which boats does the lighthouse keeper paint in autumn?"
+QUESTION = "Does the lighthouse keeper paint boats in autumn?"
 
 
 @pytest.fixture
@@ -47,6 +47,39 @@ def test_each_level_keeps_more_and_balanced_is_the_default(
     assert len(strict) < len(balanced) < len(every)
     assert library.ids(QUESTION) == balanced
     assert library.ids(QUESTION, include_low_confidence=True)[: len(every)] == every
+
+
+def test_a_question_for_several_things_keeps_more(library: AdvancedSearchHarness) -> None:
+    asked = QUESTION.replace("boats", "all boats")
+    every = library.find(asked, relevance="all")["results"]
+    best = every[0]["score"]
+    kept = [hit["id"] for hit in every if hit["score"] >= best - SEVERAL_GAP]
+    assert library.ids(asked) == library.ids(asked, relevance="balanced") == kept
+    assert len(kept) > len(library.ids(QUESTION))
+    assert len(library.ids(asked, relevance="strict")) == len(
+        library.ids(QUESTION, relevance="strict")
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("Which books has she read?", True),
+        ("what kinds of pastries did they bake", True),
+        ("What has Paul painted?", True),
+        ("Where have we been?", True),
+        ("How many plants did I buy?", True),
+        ("What do Ann and Bob both like?", True),
+        ("What does James paint?", False),
+        ("What is his dog's name?", False),
+        ("What bus is it?", False),
+        ("Which this is", False),
+        ("What has to be done?", False),
+        ("When did she leave?", False),
+    ],
+)
+def test_what_asks_for_several_things(question: str, several: bool) -> None:
+    assert asks_several(question) is several
 
 
 def test_an_installation_has_its_own_default(tmp_path: Path) -> None:
