@@ -133,9 +133,9 @@ class SearchBody(QuestionBody):
     relevance: Relevance | None = Field(
         default=None,
         description="How far below the best result others may stand: strict keeps few and surer "
-        "ones, all keeps every one that stands on its own; balanced, unless the installation says "
-        "otherwise, when absent from a hybrid search, else all. include_low_confidence counts as "
-        "all.",
+        "ones, balanced more, and more yet where several things are asked for, all every one that "
+        "stands; balanced, unless the installation says otherwise, when absent from a hybrid "
+        "search, else all. include_low_confidence counts as all.",
     )
     explain: StrictBool = Field(
         default=False, description="Say what each feature contributed to each score."

@@ -3463,8 +3463,9 @@ class Search:
         include_superseded      Also search memories that a newer one replaced.
         include_low_confidence  Also return weak results, flagged, instead of no_match.
         relevance               How far below the best result others may stand: strict keeps
-                                few and surer ones, all keeps every one that stands on its
-                                own; balanced, unless the installation says otherwise, when
+                                few and surer ones, balanced more, and more yet where
+                                several things are asked for, all every one that stands;
+                                balanced, unless the installation says otherwise, when
                                 absent from a hybrid search, else all.
                                 include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
@@ -3684,8 +3685,9 @@ class Search:
         include_superseded      Also search memories that a newer one replaced.
         include_low_confidence  Also return weak results, flagged, instead of no_match.
         relevance               How far below the best result others may stand: strict keeps
-                                few and surer ones, all keeps every one that stands on its
-                                own; balanced, unless the installation says otherwise, when
+                                few and surer ones, balanced more, and more yet where
+                                several things are asked for, all every one that stands;
+                                balanced, unless the installation says otherwise, when
                                 absent from a hybrid search, else all.
                                 include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.
@@ -3790,8 +3792,9 @@ class Search:
         include_superseded      Also search memories that a newer one replaced.
         include_low_confidence  Also return weak results, flagged, instead of no_match.
         relevance               How far below the best result others may stand: strict keeps
-                                few and surer ones, all keeps every one that stands on its
-                                own; balanced, unless the installation says otherwise, when
+                                few and surer ones, balanced more, and more yet where
+                                several things are asked for, all every one that stands;
+                                balanced, unless the installation says otherwise, when
                                 absent from a hybrid search, else all.
                                 include_low_confidence counts as all.
         explain                 Say what each feature contributed to each score.

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: cee1f8f1d75c23c0ad4b3b20f4d403f3e4009b1b7e73215c71c5fa7b895c5cd2
+// SHA-256 of the document: f051ab93c75f3835dce0cccd94c44f81a9c5017ef31fdbf1a3057a13d78b5d1e
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

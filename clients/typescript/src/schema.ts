@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: cee1f8f1d75c23c0ad4b3b20f4d403f3e4009b1b7e73215c71c5fa7b895c5cd2
+// SHA-256 of the document: f051ab93c75f3835dce0cccd94c44f81a9c5017ef31fdbf1a3057a13d78b5d1e
 
 export interface paths {
     "/docs": {
@@ -2841,7 +2841,7 @@ export interface components {
              * @default false
              */
             include_low_confidence?: boolean | null;
-            /** @description How far below the best result others may stand: strict keeps few and surer ones, all keeps every one that stands on its own; balanced, unless the installation says otherwise, when absent from a hybrid search, else all. include_low_confidence counts as all. */
+            /** @description How far below the best result others may stand: strict keeps few and surer ones, balanced more, and more yet where several things are asked for, all every one that stands; balanced, unless the installation says otherwise, when absent from a hybrid search, else all. include_low_confidence counts as all. */
             relevance?: ("strict" | "balanced" | "all") | null;
             /**
              * @description Say what each feature contributed to each score.
@@ -5906,7 +5906,7 @@ export interface components {
              * @default false
              */
             include_low_confidence?: boolean | null;
-            /** @description How far below the best result others may stand: strict keeps few and surer ones, all keeps every one that stands on its own; balanced, unless the installation says otherwise, when absent from a hybrid search, else all. include_low_confidence counts as all. */
+            /** @description How far below the best result others may stand: strict keeps few and surer ones, balanced more, and more yet where several things are asked for, all every one that stands; balanced, unless the installation says otherwise, when absent from a hybrid search, else all. include_low_confidence counts as all. */
             relevance?: ("strict" | "balanced" | "all") | null;
             /**
              * @description Say what each feature contributed to each score.
@@ -6305,7 +6305,7 @@ export interface components {
              * @default false
              */
             include_low_confidence?: boolean | null;
-            /** @description How far below the best result others may stand: strict keeps few and surer ones, all keeps every one that stands on its own; balanced, unless the installation says otherwise, when absent from a hybrid search, else all. include_low_confidence counts as all. */
+            /** @description How far below the best result others may stand: strict keeps few and surer ones, balanced more, and more yet where several things are asked for, all every one that stands; balanced, unless the installation says otherwise, when absent from a hybrid search, else all. include_low_confidence counts as all. */
             relevance?: ("strict" | "balanced" | "all") | null;
             /**
              * @description Say what each feature contributed to each score.
