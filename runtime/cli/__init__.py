@@ -8,6 +8,7 @@ is heavy (Ray, the shards, the model) is imported only by the command that needs
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -25,14 +26,20 @@ from storage.store import StoreError
 
 __all__ = ["main", "parser"]
 
-INTERRUPTED = 130
+INTERRUPTED, UNREAD = 130, 141  # as a shell counts SIGINT and SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; -> its exit status."""
     parsed = parser().parse_args(arguments)
     try:
-        return parsed.run(parsed)
+        status = parsed.run(parsed)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read it has read enough, such as head; what is left goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
     except (
         CommandFailed,
         CallFailed,

@@ -5,7 +5,7 @@ reads it as often as it is asked to, record by record, without holding it. Nothi
 service, and nothing is written; whoever sends the records is import_memories.
 
     records         what is stored for one record, and the ledger of which field went where
-    forms           what the records of each system look like
+    forms, zep      what the records of each system look like
     json_files      JSON and JSON Lines
     tables          CSV, Parquet, and dumps of PostgreSQL
     databases       SQLite files of Chroma, of a local Qdrant, of mem0 and of LangGraph
@@ -28,6 +28,7 @@ from runtime.cli.moving_in.records import (
     ImportRecord,
     Ledger,
     Places,
+    behind,
 )
 
 __all__ = [
@@ -133,23 +134,19 @@ def _records(
             "langgraph_dump": lambda dump: tables.of_dump(dump, "store"),
         }[shape](path)
         rows = databases.of_namespaces(items, given)
-        yield from forms.rows(ledger, rows, {**given, **_behind(given)}, "langgraph")
+        yield from forms.rows(ledger, rows, {**given, **behind(given, STORED)}, "langgraph")
 
 
 def _of_vectors(
     ledger: Ledger, rows: Iterator[dict], given: Places, system: str
 ) -> Iterator[ImportRecord]:
     """Memories of a vector store's rows, some of which may be mem0's."""
-    ordinary = {**given, **_behind(given)}
+    ordinary = {**given, **behind(given, STORED)}
     for row in rows:
         if "data" in row and "hash" in row:
             yield from forms.mem0(ledger, [row], {**given, "stored_at": None})
         else:
             yield from forms.rows(ledger, [row], ordinary, system)
-
-
-def _behind(given: Places) -> Places:
-    return {theirs: ours for theirs, ours in STORED.items() if theirs not in given}
 
 
 def _shape(path: Path, form: str | None) -> tuple[str, Path]:

@@ -24,6 +24,7 @@ from runtime.cli.moving_in.records import ImportFailed, Ledger
 HEAD = b"SQLite format 3\0"
 CHROMA_FILE, QDRANT_FILE, HISTORY_FILE = "chroma.sqlite3", "storage.sqlite", "history.db"
 DOCUMENT_KEY = "chroma:document"
+CHROMA_KINDS = ("string_value", "int_value", "float_value", "bool_value")
 # Where langmem and others keep the text within a value of a LangGraph store.
 TEXT_KEYS = ("content", "text", "memory", "data", "page_content", "document", "value")
 # Collections of mem0's that hold no memories.
@@ -41,7 +42,7 @@ def opened(path: Path) -> closing[sqlite3.Connection]:
 
 
 def shape_of(path: Path) -> str | None:
-    """Which of the databases it is, by its tables."""
+    """Which of the databases it is, by its tables, None for none. Raises ImportFailed."""
     with opened(path) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
     if {"embeddings", "embedding_metadata", "collections"} <= tables:
@@ -50,7 +51,14 @@ def shape_of(path: Path) -> str | None:
         return "qdrant"
     if "history" in tables:
         return "history"
-    return "langgraph" if "store" in tables else None
+    if "store" in tables:
+        return "langgraph"
+    if {"checkpoints", "writes"} <= tables:
+        raise ImportFailed(
+            f"{path} holds LangGraph's checkpoints, which are states of a graph and no memories; "
+            "import the file of its store, or the messages of a state as JSON Lines"
+        )
+    return None
 
 
 def chroma(path: Path, only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -58,16 +66,17 @@ def chroma(path: Path, only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     with opened(path) as database:
         found = database.execute("SELECT id, name FROM collections ORDER BY name").fetchall()
         _know(path, only, [name for _, name in found])
-        bools = "bool_value" in _columns(database, "embedding_metadata")
+        kinds = [kind for kind in CHROMA_KINDS if kind in _columns(database, "embedding_metadata")]
+        lists = bool(_columns(database, "embedding_metadata_array"))
         for collection, name in found:
             if only and name not in only:
                 continue
-            for row in _chroma_rows(database, collection, bools):
+            for row in _chroma_rows(database, collection, kinds, lists):
                 yield {**row, "collection": name} if len(found) > 1 else row
 
 
 def _chroma_rows(
-    database: sqlite3.Connection, collection: str, bools: bool
+    database: sqlite3.Connection, collection: str, kinds: list[str], lists: bool
 ) -> Iterator[dict[str, Any]]:
     segment = database.execute(
         "SELECT id FROM segments WHERE collection = ? AND scope = 'METADATA'", (collection,)
@@ -76,16 +85,24 @@ def _chroma_rows(
         "SELECT id, embedding_id, created_at FROM embeddings WHERE segment_id = ? ORDER BY id",
         segment or ("",),
     )
-    kinds = "string_value, int_value, float_value" + (", bool_value" if bools else "")
-    cells = f"SELECT key, {kinds} FROM embedding_metadata WHERE id = ?"
+    cells = f"SELECT key, {', '.join(kinds)} FROM embedding_metadata WHERE id = ?"
+    elements = cells.replace("embedding_metadata", "embedding_metadata_array") + " ORDER BY rowid"
     for number, name, stored_at in stored:
         row: dict[str, Any] = {"id": name, "stored_at": stored_at}
         for key, *values in database.execute(cells, (number,)):
-            row[key] = next((value for value in values if value is not None), None)
-            if bools and values[3] is not None:
-                row[key] = bool(values[3])
+            row[key] = _chroma_value(kinds, values)
+        for key, *values in database.execute(elements, (number,)) if lists else ():
+            row.setdefault(key, []).append(_chroma_value(kinds, values))
         document = row.pop(DOCUMENT_KEY, None)
         yield row if document is None else {"document": document, **row}
+
+
+def _chroma_value(kinds: list[str], values: list[Any]) -> Any:
+    """The one of a cell's values that is there, each of another kind."""
+    for kind, value in zip(kinds, values, strict=True):
+        if value is not None:
+            return bool(value) if kind == "bool_value" else value
+    return None
 
 
 def qdrant_collections(path: Path, only: tuple[str, ...], ledger: Ledger) -> list[Path]:

@@ -4,7 +4,7 @@ Told from a file's first value, or named by the caller:
 
     mneme   a text, a memory in our own field names, or a line of this service's export
     mem0    what `get_all` returns and the platform exports, with the relations of its graph
-    zep     messages, episodes, facts, and the edges and nodes of a graph
+    zep     messages, episodes, facts, and the edges and nodes of a graph; in zep.py
     letta   archival passages, and agent files (.af)
     hindsight   facts as its API lists them or recalls them, mental models, and what its archives
             hold
@@ -19,6 +19,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from runtime.cli.moving_in import zep
 from runtime.cli.moving_in.records import (
     ENTITY_PATH,
     MEMORY_PATH,
@@ -28,8 +29,11 @@ from runtime.cli.moving_in.records import (
     ImportRecord,
     Ledger,
     Places,
+    behind,
+    claim,
+    entity,
     memory,
-    moment,
+    one,
 )
 
 OUR_ID = "mem_"
@@ -87,35 +91,6 @@ MEM0: Places = {
     "metadata": "metadata",
     **dict.fromkeys(("hash", "score", "score_details", "text_lemmatized", "owner", "organization")),
 }
-ZEP_SAID: Places = {
-    "content": "content",
-    **dict.fromkeys(("uuid", "uuid_"), "source_reference"),
-    "name": "speaker",
-    "role_name": "speaker",
-    "role": "speaker",
-    "role_type": "role",
-    "session_id": "session_id",
-    "thread_id": "session_id",
-    "thread_uuid": "session_id",
-    "user_id": "user_id",
-    "user_uuid": "user_id",
-    "reference_time": "occurred_at",
-    "created_at": "occurred_at",
-    "metadata": "metadata",
-    **dict.fromkeys(("processed", "relevance", "score", "token_count", "content_policy")),
-    **dict.fromkeys(("graph_uuid", "task_id", "updated_at")),
-}
-ZEP_FACT: Places = {
-    "fact": "content",
-    **dict.fromkeys(("uuid", "uuid_"), "source_reference"),
-    "user_id": "user_id",
-    "user_uuid": "user_id",
-    "valid_at": "occurred_at",
-    "created_at": "occurred_at",
-    **dict.fromkeys(("graph_uuid", "relevance", "score", "rating", "episodes", "episode_uuids")),
-    **dict.fromkeys(("source_node_uuid", "target_node_uuid", "fact_embedding", "name_embedding")),
-    **dict.fromkeys(("source_node_labels", "target_node_labels", "hyperedge_uuid", "scope")),
-}
 LETTA: Places = {
     "text": "content",
     "content": "content",
@@ -166,14 +141,14 @@ def form_of(first: Any) -> str:
     value = first if isinstance(first, dict) else {}
     if _is_of_hindsight(value):
         return "hindsight"
-    if "results" in value or "memory" in value:
+    if "memory" in value:
         return "mem0"
     if {"agents", "core_memory", "passages"} & {*value} or _is_a_passage(value):
         return "letta"
-    if {"messages", "facts", "edges", "episodes", "nodes", "fact"} & {*value} and (
-        "content" not in value
-    ):
+    if zep.is_one(value):
         return "zep"
+    if "results" in value:
+        return "mem0"
     if value.get("type") in ("entity", "relation"):
         return "mcp"
     return "mneme"
@@ -208,11 +183,11 @@ def _mneme(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Imp
             entered = _entered(ledger, whole["kind"], row)
             if entered is None:
                 ledger.left_out[f"of the kind {whole['kind']}"] += 1
-            yield from _one(entered)
+            yield from one(entered)
             continue
         ours = "record" in whole or str(row.get("id", "")).startswith(OUR_ID)
         places = MNEME if ours else ORDINARY
-        yield from _one(memory(ledger, row, {**given, **_behind(given, places)}))
+        yield from one(memory(ledger, row, {**given, **behind(given, places)}))
 
 
 def _entered(ledger: Ledger, kind: str, row: Mapping[str, Any]) -> ImportRecord | None:
@@ -233,99 +208,45 @@ def rows(
     ledger: Ledger, values: Iterable[Mapping[str, Any]], given: Places, source: str | None = None
 ) -> Iterator[ImportRecord]:
     """Memories of rows whose fields are called what such fields are often called."""
-    places = {**given, **_behind(given, ORDINARY)}
+    places = {**given, **behind(given, ORDINARY)}
     for row in values:
-        yield from _one(memory(ledger, row, places, {"source": source} if source else None))
+        yield from one(memory(ledger, row, places, {"source": source} if source else None))
 
 
 def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     """Memories of mem0's items, or of pages of them with the relations of its graph."""
-    places = {**given, **_behind(given, MEM0)}
+    places = {**given, **behind(given, MEM0)}
     for value in values:
         if not isinstance(value, Mapping):
             raise TypeError("an item is no object")
         for item in value.get("results", [value]):
-            yield from _one(memory(ledger, item, places, {"source": "mem0"}))
+            yield from one(memory(ledger, item, places, {"source": "mem0"}))
         for relation in value.get("relations") or ():
             target = relation.get("target") or relation.get("destination")
-            yield from _claim(
+            yield from claim(
                 ledger, relation["source"], relation.get("relationship", "relates_to"), target
             )
 
 
-def _zep(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
-    said, told = ({**given, **_behind(given, places)} for places in (ZEP_SAID, ZEP_FACT))
-    fixed = {"source": "zep"}
-    for value in values:
-        if "fact" in value:
-            value = {"edges": [value]}
-        shared = {
-            name: value[name]
-            for name in ("session_id", "thread_id", "thread_uuid", "user_id", "user_uuid")
-            if value.get(name)
-        }
-        for row in (*(value.get("messages") or ()), *(value.get("episodes") or ())):
-            if row.get("role_type") is None and row.get("role") in ("user", "assistant", "system"):
-                row = {**row, "role_type": row["role"]}
-            yield from _one(memory(ledger, {**shared, **row}, said, fixed))
-        names = {}
-        for node in value.get("nodes") or ():
-            names[node.get("uuid") or node.get("uuid_")] = node["name"]
-            yield from _node(ledger, {**shared, **node})
-        for edge in (*(value.get("facts") or ()), *(value.get("edges") or ())):
-            yield from _edge(ledger, {**shared, **edge}, told, names)
-
-
-def _node(ledger: Ledger, node: Mapping[str, Any]) -> Iterator[ImportRecord]:
-    labels = [label for label in node.get("labels") or () if label != "Entity"]
-    yield _entity(ledger, node["name"], labels[0] if labels else None, node.get("attributes"))
-    if node.get("summary"):
-        row = {
-            **{name: node.get(name) for name in ("user_id", "user_uuid", "created_at", "uuid")},
-            "content": node["summary"],
-        }
-        title = {"source": "zep", "title": node["name"][:255]}
-        yield from _one(memory(ledger, row, ZEP_SAID, title))
-
-
-def _edge(
-    ledger: Ledger, edge: Mapping[str, Any], places: Places, names: Mapping[Any, str]
-) -> Iterator[ImportRecord]:
-    """A fact as a memory, unless it is over, and with both its ends as a claim of the graph, which
-    knows when it held.
-    """
-    begins, ends = moment(edge.get("valid_at")), moment(edge.get("invalid_at"))
-    source = edge.get("source_node_name") or names.get(edge.get("source_node_uuid"))
-    target = edge.get("target_node_name") or names.get(edge.get("target_node_uuid"))
-    if source and target and edge.get("name"):
-        yield from _claim(ledger, source, edge["name"], target, begins, ends)
-    if edge.get("invalid_at") or edge.get("expired_at"):
-        ledger.left_out["facts that are over (the graph keeps those whose ends it knows)"] += 1
-        return
-    hidden = {"name", "source_node_name", "target_node_name"} if source and target else set()
-    row = {name: field for name, field in edge.items() if name not in hidden}
-    yield from _one(memory(ledger, row, places, {"source": "zep"}))
-
-
 def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
-    places = {**given, **_behind(given, LETTA)}
+    places = {**given, **behind(given, LETTA)}
     fixed = {"source": "letta"}
     for value in values:
         if "text" in value:
-            yield from _one(memory(ledger, value, places, fixed))
+            yield from one(memory(ledger, value, places, fixed))
             continue
         for agent in value.get("agents") or [value]:
             who = {"agent_id": agent.get("id") or agent.get("name")}
             for message in agent.get("messages") or ():
-                said = _as_message(ledger, message)
+                said = _said(ledger, message)
                 if said is not None:
-                    yield from _one(memory(ledger, {**who, **said}, places, fixed))
+                    yield from one(memory(ledger, {**who, **said}, places, fixed))
         for part in ("passages", "blocks", "core_memory"):
             for row in value.get(part) or ():
-                yield from _one(memory(ledger, row, places, fixed))
+                yield from one(memory(ledger, row, places, fixed))
 
 
-def _as_message(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
+def _said(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
     """A message of an agent file as somebody said it; None for prompts, tools and events."""
     if message.get("role") not in ("user", "assistant"):
         ledger.left_out[f"messages of the role {message.get('role')}"] += 1
@@ -357,7 +278,7 @@ def hindsight(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[
     """Memories of Hindsight's facts, and an entity of the graph for each that they name; the values
     are rows, pages of them, or the documents of an archive.
     """
-    places = {**given, **_behind(given, HINDSIGHT)}
+    places = {**given, **behind(given, HINDSIGHT)}
     known: set[str] = set()
     for value in values:
         rows = value.get("items", value.get("results", [value]))
@@ -368,12 +289,12 @@ def hindsight(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[
         for name in (name for row in rows for name in _named(row)):
             if name not in known:
                 known.add(name)
-                yield _entity(ledger, name, None, None)
+                yield entity(ledger, name, None, None)
         for row in rows:
             if row.get("state") == "invalidated":
                 ledger.left_out["invalidated ones"] += 1
                 continue
-            yield from _one(memory(ledger, row, places, {"source": "hindsight"}))
+            yield from one(memory(ledger, row, places, {"source": "hindsight"}))
 
 
 def _named(row: Mapping[str, Any]) -> list[str]:
@@ -386,7 +307,7 @@ def _named(row: Mapping[str, Any]) -> list[str]:
 def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
     for value in values:
         if value["type"] == "entity":
-            yield _entity(ledger, value["name"], value.get("entityType"), None)
+            yield entity(ledger, value["name"], value.get("entityType"), None)
             for observation in value.get("observations", ()):
                 ledger.places["observations", "content"] += 1
                 tags = [value["name"][:TAG_CHARS_MAX]]
@@ -398,40 +319,7 @@ def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Impor
             yield ImportRecord(RELATIONSHIP_PATH, ends)
 
 
-def _entity(ledger: Ledger, name: str, kind: str | None, attributes: Any) -> ImportRecord:
-    ledger.places["node", "entity"] += 1
-    body = {"name": name, "type": kind or "unknown"}
-    return ImportRecord(ENTITY_PATH, body | ({"attributes": attributes} if attributes else {}))
-
-
-def _claim(
-    ledger: Ledger,
-    source: str,
-    kind: str,
-    target: str,
-    begins: str | None = None,
-    ends: str | None = None,
-) -> Iterator[ImportRecord]:
-    """A relationship; the service makes those of its ends that it does not know."""
-    ledger.places["relation", "relationship"] += 1
-    held = {name: when for name, when in (("valid_from", begins), ("valid_to", ends)) if when}
-    named = kind.lower().replace(" ", "_")[:TAG_CHARS_MAX]
-    yield ImportRecord(
-        RELATIONSHIP_PATH, {"source": source, "target": target, "type": named, **held}
-    )
-
-
-def _behind(given: Places, places: Places) -> Places:
-    """The places that the caller has not given others."""
-    return {theirs: ours for theirs, ours in places.items() if theirs not in given}
-
-
-def _one(record: ImportRecord | None) -> Iterator[ImportRecord]:
-    if record is not None:
-        yield record
-
-
 READERS: Mapping[str, Reader] = {
-    "mneme": _mneme, "mem0": mem0, "zep": _zep, "letta": _letta, "hindsight": hindsight,
+    "mneme": _mneme, "mem0": mem0, "zep": zep.zep, "letta": _letta, "hindsight": hindsight,
     "mcp": _mcp,
 }  # fmt: skip

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -179,3 +179,36 @@ def _labels(value: Any) -> list[str]:
     if not isinstance(value, list | tuple):
         value = [value]
     return list(dict.fromkeys(text for each in value if (text := str(each).strip())))
+
+
+def entity(ledger: Ledger, name: str, kind: str | None, attributes: Any) -> ImportRecord:
+    ledger.places["node", "entity"] += 1
+    body = {"name": name, "type": kind or "unknown"}
+    return ImportRecord(ENTITY_PATH, body | ({"attributes": attributes} if attributes else {}))
+
+
+def claim(
+    ledger: Ledger,
+    source: str,
+    kind: str,
+    target: str,
+    begins: str | None = None,
+    ends: str | None = None,
+) -> Iterator[ImportRecord]:
+    """A relationship; the service makes those of its ends that it does not know."""
+    ledger.places["relation", "relationship"] += 1
+    held = {name: when for name, when in (("valid_from", begins), ("valid_to", ends)) if when}
+    named = kind.lower().replace(" ", "_")[:TAG_CHARS_MAX]
+    yield ImportRecord(
+        RELATIONSHIP_PATH, {"source": source, "target": target, "type": named, **held}
+    )
+
+
+def behind(given: Places, places: Places) -> Places:
+    """The places that the caller has not given others."""
+    return {theirs: ours for theirs, ours in places.items() if theirs not in given}
+
+
+def one(record: ImportRecord | None) -> Iterator[ImportRecord]:
+    if record is not None:
+        yield record

@@ -121,6 +121,21 @@ def test_fetching_leaves_sound_weights_alone(capsys):
     assert capsys.readouterr().out.startswith("✓ weights: ")
 
 
+def test_output_that_nobody_reads_is_no_failure_to_talk_about():
+    """As in `mneme status | head -1`."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "wb") as unread:
+        ended = subprocess.run(
+            [MNEME, "completion", "bash"],
+            stdout=unread,
+            stderr=subprocess.PIPE,
+            timeout=START_SECONDS_MAX,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGPIPE, b"")
+
+
 @pytest.mark.parametrize("arguments", [[], ["serve", "--engine", "steam"], ["fly"]])
 def test_a_command_line_that_makes_no_sense_shows_the_usage(capsys, arguments):
     with pytest.raises(SystemExit) as left:

@@ -85,6 +85,12 @@ def test_a_persistent_chroma(stores: Path) -> None:
     assert len(bodies(stores / "chroma" / "chroma.sqlite3", only=["notes"])) == 2
 
 
+def test_lists_in_chroma_s_metadata(stores: Path) -> None:
+    first, second = bodies(stores / "chroma_lists")
+    assert (first["tags"], second["tags"]) == (["a", "b"], ["d", "e"])  # as they were updated
+    assert first["metadata"] == {"ns": [1, 2], "bs": [True, False], "fs": [0.5, 1.5], "s": "x"}
+
+
 LANGGRAPH = {
     "memories.ada/diet": "Ada eats no nuts.",
     "memories.ada/seat": "Ada prefers a window seat.",
@@ -418,6 +424,11 @@ def test_a_pickle_of_a_strangers_store_runs_nothing(tmp_path: Path) -> None:
     with pytest.raises(ImportFailed, match="no point"):
         bodies(tmp_path / "storage.sqlite")
     assert not mark.exists()
+
+
+def test_checkpoints_of_langgraph_are_told_from_its_store(stores: Path) -> None:
+    with pytest.raises(ImportFailed, match="checkpoints, which are states of a graph"):
+        open_source(stores / "langgraph_checkpoints.sqlite")
 
 
 def test_what_is_nothing_of_the_kind_is_said(tmp_path: Path) -> None:
