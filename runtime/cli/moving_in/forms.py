@@ -5,7 +5,7 @@ Told from a file's first value, or named by the caller:
     mneme   a text, a memory in our own field names, or a line of this service's export
     mem0    what `get_all` returns and the platform exports, with the relations of its graph
     zep     messages, episodes, facts, and the edges and nodes of a graph; in zep.py
-    letta   archival passages, and agent files (.af)
+    letta   archival passages, blocks, messages, and agent files (.af); in letta.py
     hindsight   facts as its API lists them or recalls them, mental models, and what its archives
             hold
     mcp     the knowledge-graph memory server's lines
@@ -15,11 +15,11 @@ The files of vector stores and databases are read elsewhere; what is in them com
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Any
 
-from runtime.cli.moving_in import zep
+from runtime.cli.moving_in import letta, zep
 from runtime.cli.moving_in.records import (
     ENTITY_PATH,
     MEMORY_PATH,
@@ -91,25 +91,6 @@ MEM0: Places = {
     "metadata": "metadata",
     **dict.fromkeys(("hash", "score", "score_details", "text_lemmatized", "owner", "organization")),
 }
-LETTA: Places = {
-    "text": "content",
-    "content": "content",
-    "value": "content",
-    "id": "source_reference",
-    "label": "title",
-    "agent_id": "agent_id",
-    "name": "speaker",
-    "role": "role",
-    "tags": "tags",
-    "created_at": "occurred_at",
-    "metadata": "metadata",
-    "metadata_": "metadata",
-    **dict.fromkeys(("embedding", "embedding_config", "is_deleted", "organization_id", "limit")),
-    **dict.fromkeys(("created_by_id", "last_updated_by_id", "model", "tool_calls", "read_only")),
-    **dict.fromkeys(("tool_call_id", "tool_returns", "otid", "sender_id", "batch_item_id")),
-    **dict.fromkeys(("group_id", "type", "is_template", "template_name", "preserve_on_migration")),
-    **dict.fromkeys(("updated_at", "in_context")),
-}
 # The first time that a fact has is its time, the others stay beside it.
 HINDSIGHT: Places = {
     "text": "content",
@@ -143,7 +124,7 @@ def form_of(first: Any) -> str:
         return "hindsight"
     if "memory" in value:
         return "mem0"
-    if {"agents", "core_memory", "passages"} & {*value} or _is_a_passage(value):
+    if letta.is_one(value):
         return "letta"
     if zep.is_one(value):
         return "zep"
@@ -152,16 +133,6 @@ def form_of(first: Any) -> str:
     if value.get("type") in ("entity", "relation"):
         return "mcp"
     return "mneme"
-
-
-def _is_a_passage(value: Mapping[str, Any]) -> bool:
-    """Of Letta's archives. Many others call a text `text`."""
-    told = {"embedding_config", "organization_id", "archive_id"} & {*value}
-    ids = (
-        str(value.get("id")).startswith("passage-"),
-        str(value.get("agent_id")).startswith("agent-"),
-    )
-    return "text" in value and (bool(told) or any(ids))
 
 
 def _is_of_hindsight(value: Mapping[str, Any]) -> bool:
@@ -220,6 +191,8 @@ def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Impor
         if not isinstance(value, Mapping):
             raise TypeError("an item is no object")
         for item in value.get("results", [value]):
+            if item.get("expiration_date"):
+                item = {**item, "expiration_date": _end_of_day(item["expiration_date"])}
             yield from one(memory(ledger, item, places, {"source": "mem0"}))
         for relation in value.get("relations") or ():
             target = relation.get("target") or relation.get("destination")
@@ -228,50 +201,12 @@ def mem0(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Impor
             )
 
 
-def _letta(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
-    places = {**given, **behind(given, LETTA)}
-    fixed = {"source": "letta"}
-    for value in values:
-        if "text" in value:
-            yield from one(memory(ledger, value, places, fixed))
-            continue
-        for agent in value.get("agents") or [value]:
-            who = {"agent_id": agent.get("id") or agent.get("name")}
-            for message in agent.get("messages") or ():
-                said = _said(ledger, message)
-                if said is not None:
-                    yield from one(memory(ledger, {**who, **said}, places, fixed))
-        for part in ("passages", "blocks", "core_memory"):
-            for row in value.get(part) or ():
-                yield from one(memory(ledger, row, places, fixed))
-
-
-def _said(ledger: Ledger, message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message of an agent file as somebody said it; None for prompts, tools and events."""
-    if message.get("role") not in ("user", "assistant"):
-        ledger.left_out[f"messages of the role {message.get('role')}"] += 1
-        return None
-    parts = message.get("content") or ""
-    if isinstance(parts, list):
-        parts = "\n".join(part["text"] for part in parts if part.get("text"))
-    for call in message.get("tool_calls") or ():
-        if call.get("function", {}).get("name") == "send_message":
-            parts = json.loads(call["function"]["arguments"]).get("message", "")
+def _end_of_day(day: Any) -> Any:
+    """Of a date the midnight at which it ends, UTC: mem0 still shows a memory on its last day."""
     try:
-        event = json.loads(parts) if parts.lstrip().startswith("{") else None
-    except ValueError:
-        event = None
-    when = message.get("created_at")
-    if isinstance(event, dict) and "type" in event:
-        if event["type"] != "user_message":
-            ledger.left_out[f"events of the type {event['type']}"] += 1
-            return None
-        parts, when = event.get("message", ""), when or event.get("time")
-    kept = {name: message.get(name) for name in ("id", "role", "name", "agent_id")}
-    return {name: each for name, each in kept.items() if each} | {
-        "content": parts,
-        "created_at": when,
-    }
+        return (date.fromisoformat(str(day)) + timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return day
 
 
 def hindsight(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[ImportRecord]:
@@ -320,6 +255,6 @@ def _mcp(ledger: Ledger, values: Iterable[Any], given: Places) -> Iterator[Impor
 
 
 READERS: Mapping[str, Reader] = {
-    "mneme": _mneme, "mem0": mem0, "zep": zep.zep, "letta": _letta, "hindsight": hindsight,
+    "mneme": _mneme, "mem0": mem0, "zep": zep.zep, "letta": letta.letta, "hindsight": hindsight,
     "mcp": _mcp,
 }  # fmt: skip

@@ -163,7 +163,7 @@ def _summed_up(
         labels = [label for label in row.get("labels") or () if label != "Entity"]
         yield entity(ledger, name, labels[0] if labels else None, row.get("attributes"))
     if row.get("summary"):
-        kept = ("uuid", "uuid_", "created_at", *SHARED)
+        kept = ("uuid", "uuid_", "created_at", "group_id", *SHARED)
         text = {each: row[each] for each in kept if each in row} | {"content": row["summary"]}
         title = {"title": name[:NAME_CHARS_MAX]} if name else {}
         yield from one(memory(ledger, text, places, {"source": "zep", **title}))

@@ -180,6 +180,15 @@ def test_mem0_s_export(tmp_path: Path) -> None:
     assert ledger.left_out == {"expired": 1}
 
 
+def test_a_memory_of_mem0_is_there_on_its_last_day(tmp_path: Path) -> None:
+    """As mem0 has it, which knows days only."""
+    today = datetime.now(UTC).date().isoformat()
+    items = [{"memory": "Tea.", "expiration_date": day} for day in (today, "2999-12-30", "soon")]
+    found = bodies(written(tmp_path, "m.json", {"results": items}))
+    assert [body.get("expires_at") for body in found][1:] == ["2999-12-31T00:00:00.000Z", None]
+    assert len(found) == 3 and found[0]["expires_at"] > datetime.now(UTC).isoformat()
+
+
 def test_zep_s_threads_and_graph(tmp_path: Path) -> None:
     said = {"uuid": "m", "role": "user", "name": "Ada", "content": "Hello.", "processed": True}
     thread = {"thread_id": "t", "user_id": "u", "messages": [{**said, "created_at": "2025-01-02"}]}
