@@ -15,6 +15,7 @@ import secrets
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from runtime.cli import (
@@ -61,6 +62,8 @@ def serve(parsed: argparse.Namespace) -> int:
         )
     weights.offered(settings, parsed.fetch_model)
     configure_logging(settings)
+    if sys.stderr.isatty():
+        print("Starting. The very first start compiles, up to a minute.", file=sys.stderr)
 
     def announce(base_url: str) -> None:
         # A thread of its own: the caller may be the very event loop that has to answer the calls
@@ -330,8 +333,21 @@ def show_logs(parsed: argparse.Namespace) -> int:
 def complete(parsed: argparse.Namespace, top: argparse.ArgumentParser) -> int:
     import shtab
 
+    named = {"FILE": shtab.FILE, "PATH": shtab.FILE, "DIR": shtab.DIRECTORY}
+    for argument in _arguments(top):
+        if isinstance(argument.metavar, str) and argument.metavar in named:
+            argument.complete = named[argument.metavar]  # type: ignore[attr-defined]
     print(shtab.complete(top, parsed.shell))
     return OK
+
+
+def _arguments(top: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Those of a command and of all commands below it."""
+    for argument in top._actions:
+        yield argument
+        if isinstance(argument, argparse._SubParsersAction):
+            for below in argument.choices.values():
+                yield from _arguments(below)
 
 
 def serve_host(parsed: argparse.Namespace) -> int:

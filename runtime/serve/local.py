@@ -78,7 +78,7 @@ async def _serve_locally(
         def stop_serving() -> None:
             server.should_exit = True
 
-        shards.on_fault = stop_serving
+        shards.on_fault = signals.on_stop = stop_serving
         watching = asyncio.create_task(shards.watch())
         signals.started()
         running = asyncio.create_task(server.serve())

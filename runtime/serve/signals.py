@@ -1,32 +1,38 @@
-"""The two signals that end the service, and what they do at each time of its life."""
+"""The signals that end the service, and what they do at each time of its life."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 
 class StopRequested(KeyboardInterrupt):
-    """SIGINT or SIGTERM came while the service was still starting. (An event loop lets only this
-    kind through.)
+    """A signal that ends the service came while it was still starting. (An event loop lets only
+    this kind through.)
     """
 
 
 class Signals:
-    """SIGINT and SIGTERM: they break off a start, end a running service, and change nothing while
-    it is being taken down.
+    """SIGINT, SIGTERM, and SIGHUP of a terminal that was closed, unless nohup has it ignored: they
+    break off a start, end a running service, and change nothing while it is being taken down.
+
+    on_stop  is called, in the main thread, when one comes to a service that runs
     """
 
     def __init__(self) -> None:
+        self.on_stop: Callable[[], None] = lambda: None
         self._before: dict[int, Any] = {}
         self._starting = True
         self._stop = threading.Event()
 
     def __enter__(self) -> Signals:
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        found = {number: signal.getsignal(number) for number in numbers}
         self._before = {
-            number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
+            number: before for number, before in found.items() if before != signal.SIG_IGN
         }
         self.take()
         return self
@@ -37,7 +43,7 @@ class Signals:
 
     def take(self) -> None:
         """Install the handlers; again after ray.init, which puts its own in place."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._before:
             signal.signal(number, self._received)
 
     def _received(self, _number: int, _frame: FrameType | None) -> None:
@@ -45,6 +51,7 @@ class Signals:
         if self._starting:
             self._starting = False
             raise StopRequested
+        self.on_stop()
 
     def started(self) -> None:
         """Have a signal answered by wait(), or by a server that takes the signals

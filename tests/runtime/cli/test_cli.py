@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -168,6 +169,24 @@ def test_a_taken_port_is_named(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert str(port) in failed_start(tmp_path / "data", "--port", str(port))
+
+
+def test_a_start_says_on_a_terminal_that_it_has_begun(tmp_path):
+    """The first one compiles, and would be silent for a minute."""
+    terminal, its_other_end = pty.openpty()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ["serve", "--engine", "local", "--port", str(taken.getsockname()[1])]
+        ended = subprocess.run(
+            [MNEME, *words, "--config", TEST_CONFIG, "--data-dir", str(tmp_path / "data")],
+            stderr=its_other_end,
+            timeout=START_SECONDS_MAX,
+            check=False,
+        )
+    os.close(its_other_end)
+    said = os.read(terminal, 4096).decode().splitlines()
+    os.close(terminal)
+    assert ended.returncode == 1 and len(said) == 2
+    assert said[0].startswith("Starting.") and said[1].startswith("mneme serve: ")
 
 
 def test_a_data_directory_in_use_is_named_with_its_holder(tmp_path):

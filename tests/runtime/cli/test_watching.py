@@ -198,9 +198,10 @@ def test_a_service_in_one_process_logs_to_a_file_too(service: Served) -> None:
 def test_the_shell_completes_the_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for shell in ("zsh", "fish"):
+    for shell, files in (("zsh", ":FILE:_files"), ("fish", "(__fish_complete_path ")):
         assert main(["completion", shell]) == 0
-        assert "import" in capsys.readouterr().out
+        script_text = capsys.readouterr().out
+        assert "import" in script_text and files in script_text
     assert main(["completion", "bash"]) == 0
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)
@@ -219,3 +220,10 @@ def test_the_shell_completes_the_commands(
     assert {"import", "ingest"} <= completed("mneme", "i")
     assert completed("mneme", "import", "--dry") == {"--dry-run"}
     assert "chroma" in completed("mneme", "import", "--format", "c")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.csv").touch()
+    (tmp_path / "mine.yaml").touch()
+    beginning, both = str(tmp_path / "mi"), {str(tmp_path / "mine"), str(tmp_path / "mine.yaml")}
+    assert completed("mneme", "import", beginning) == both
+    assert completed("mneme", "serve", "--config", beginning) == both
+    assert completed("mneme", "serve", "--data-dir", beginning) == {str(tmp_path / "mine")}

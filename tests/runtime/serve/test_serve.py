@@ -40,6 +40,24 @@ def test_local_serves_and_closes_in_order(tmp_path: Path) -> None:
         assert service.get("/tiny/add").json()["count"] == 2
 
 
+def test_local_closes_in_order_when_its_terminal_is_closed(tmp_path: Path) -> None:
+    with running(tmp_path / "data", "engine=local", "shards.count=1") as service:
+        assert service.get("/tiny/add").status_code == 200
+        assert service.stop(signal.SIGHUP) == 0
+    assert (tmp_path / "data/shards/0000/closed").exists()
+
+
+def test_local_outlives_its_terminal_where_nohup_says_so(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what a process starts with
+    try:
+        with running(tmp_path / "data", "engine=local", "shards.count=1") as service:
+            service.process.send_signal(signal.SIGHUP)
+            assert service.get("/tiny/add").json()["count"] == 1
+            assert service.stop(signal.SIGTERM) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_local_serves_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     certfile, keyfile = certificate
     with running(
