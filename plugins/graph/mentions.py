@@ -42,7 +42,7 @@ _PASSING = word_set(
     guy dude buster rock player opponent rival fan fanbase shooter character volunteer veteran
     customer outlet dish yoga vibe environment atmosphere surroundings level base
     mind dream idea hope goal thought feeling memory name job work spirit energy health mood style
-    taste"""
+    taste wallet"""
 )
 # Words that are written large inside a sentence and name nobody.
 _NO_NAMES = word_set(
@@ -50,11 +50,13 @@ _NO_NAMES = word_set(
     what which there here yes no ok okay god lord hey hi wow oh lol omg btw tv pm am mr mrs ms dr
     monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat
     sun january february march april june july august september october november december jan feb
-    mar apr jun jul aug sep sept oct nov dec today tomorrow yesterday c'mon please thanks"""
+    mar apr jun jul aug sep sept oct nov dec today tomorrow yesterday c'mon please thanks zen
+    r&r"""
 )
 _OPENING, _CLOSING = frozenset('"“«'), frozenset('"”»')
 _LINKS = frozenset(["of", "the", "de", "la", "van", "von", "der", "&"])
 _NAME_TAGS = frozenset(["PROPN", "NOUN", "ADJ", "VERB", "NUM", "X"])
+_ABBREVIATED = word_set("dr mr mrs ms prof st mt ft jr sr gen col capt rev hon no vol")
 _LIVING = frozenset(["person", "animal"])
 _MINE = frozenset(["my", "our"])
 _WHITE_MARKS = "\"'“”‘’«»`*_-–—()[]{}<>#@~,.:;!?…|/\\"
@@ -213,12 +215,21 @@ class _Mentions:
         while end < len(self._tokens):
             if self._is_large(end) or (end > at and self._tokens[end].tag == "NUM"):
                 end += 1
+                if self._ends_sentence(end - 1):
+                    break
                 continue
             further = self._after_link(end) if end > at else end
             if further == end:
                 break
             end = further
         return end if any(self._tokens[each].tag == "PROPN" for each in range(at, end)) else at
+
+    def _ends_sentence(self, at: int) -> bool:
+        """Whether a word has the full stop of its sentence, and no abbreviation's: "Max." """
+        word = self._small(at)
+        return word.endswith(".") and word.count(".") == 1 and (
+            len(word) > 2 and word[:-1] not in _ABBREVIATED
+        )  # fmt: skip
 
     def _after_link(self, at: int) -> int:
         """Behind "of", "of the", a hyphen and the like, where a large word follows; else `at`."""

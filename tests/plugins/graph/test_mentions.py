@@ -91,6 +91,13 @@ def test_nobody_s_own_things_are_nobody_s(read: Read) -> None:
     assert read("You should see your sister and her husband.") == []
 
 
+def test_a_name_ends_with_its_sentence(read: Read) -> None:
+    assert "Max. Losing" not in {
+        each.name for each in read("I'm sorry about Max. Losing a pet hurts.")
+    }
+    assert "Dr. Lee" in {each.name for each in read("We asked Dr. Lee.")}
+
+
 def test_whoever_is_spoken_to_is_not_what_is_spoken_of(read: Read) -> None:
     found = {each.name: each.aliases for each in read("I opened my own store, Tomas!")}
     assert found == {"Mira's store": (), "Tomas": ()}
