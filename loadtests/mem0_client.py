@@ -2,7 +2,8 @@
 """Whether what mem0's own client adds, with its defaults, is found by it.
 
     python -m venv /tmp/mem0 && /tmp/mem0/bin/pip install mem0ai
-    /tmp/mem0/bin/python loadtests/mem0_client.py --base-url http://127.0.0.1:8000 --key mem_sk_…
+    /tmp/mem0/bin/python loadtests/mem0_client.py --base-url http://127.0.0.1:8000 --key mem_sk_… \
+        [CORPUS.jsonl …]
 
 Each of the dialogues and statements of loadtests/statements is what one user says: `add` with the
 messages, no more said of how, and once its event has succeeded
@@ -92,10 +93,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--base-url", required=True)
+    parser.add_argument("corpora", type=Path, nargs="*", metavar="CORPUS.jsonl")
     parser.add_argument("--key", required=True, help="an API key")
     options = parser.parse_args()
     client = MemoryClient(api_key=options.key, host=options.base_url)
-    for corpus in sorted(CORPORA.glob("*.jsonl")):
+    for corpus in options.corpora or sorted(CORPORA.glob("*.jsonl")):
         shares = [
             f"{name} {good} of {all_}" for name, (all_, good) in measure(client, corpus).items()
         ]
