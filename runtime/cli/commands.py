@@ -37,6 +37,7 @@ from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
 
 OK, FAILED = 0, 1
+UNAUTHORIZED = 401
 PORT_MAX = 65_535
 INTERVAL_SECONDS_MIN = 0.2
 KEY_VARIABLE = "MNEME_API_KEY"
@@ -303,7 +304,16 @@ def show_status(parsed: argparse.Namespace) -> int:
         secret = secret or Secrets.of(settings).operator_token
     with Client(parsed.base_url or local_base_url(settings), secret) as client:
         count = parsed.count if parsed.watch else 1
-        status.watch(client, parsed.interval, count, sys.stdout)
+        try:
+            status.watch(client, parsed.interval, count, sys.stdout)
+        except CallFailed as failed:
+            if failed.status != UNAUTHORIZED:
+                raise
+            raise CommandFailed(
+                "the service asks for another token than is known here; put http.metrics_token, or "
+                "the operator's, where it has them: MNEME_HTTP__METRICS_TOKEN or "
+                "MNEME_SECRETS__OPERATOR_TOKEN in the environment, a configuration, or --data-dir"
+            ) from failed
     return OK
 
 

@@ -191,6 +191,19 @@ def test_the_line_of_a_request_is_found_also_after_the_end(tmp_path: Path) -> No
         assert not [*(service.data_dir / "logs").glob("requests-*")]
 
 
+def test_a_token_that_is_not_known_is_named_with_where_to_put_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = "a-token-for-metrics-alone"
+    with served(tmp_path / "data", http__metrics_token=token) as service:
+        asked = ["status", "--base-url", service.url, "--data-dir", str(tmp_path / "other")]
+        assert main(asked) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "MNEME_HTTP__METRICS_TOKEN or MNEME_SECRETS__OPERATOR_TOKEN" in line
+        assert main([*asked, "--set", f"http.metrics_token={token}"]) == 0
+        assert "SHARD" in capsys.readouterr().out
+
+
 def test_a_service_in_one_process_logs_to_a_file_too(service: Served) -> None:
     assert (Path(service.data_dir) / "logs" / "service.log").is_file()
 
