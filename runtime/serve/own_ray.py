@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +67,20 @@ class OwnRay:
         import ray
 
         settings = self.settings.ray
-        return ray.init(
-            namespace=cluster.namespace(self.settings),
-            num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
-            object_store_memory=settings.object_store_bytes,
-            include_dashboard=settings.dashboard,
-            dashboard_host=_DASHBOARD_HOST,
-            dashboard_port=settings.dashboard_port,
-            log_to_driver=False,
-            configure_logging=False,
-            _temp_dir=str(self._run_directory.path / "ray"),
-            _node_ip_address="127.0.0.1",
-            _metrics_export_port=settings.metrics_port or None,
-        )
+        with _agent_on_a_free_port():
+            return ray.init(
+                namespace=cluster.namespace(self.settings),
+                num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
+                object_store_memory=settings.object_store_bytes,
+                include_dashboard=settings.dashboard,
+                dashboard_host=_DASHBOARD_HOST,
+                dashboard_port=settings.dashboard_port,
+                log_to_driver=False,
+                configure_logging=False,
+                _temp_dir=str(self._run_directory.path / "ray"),
+                _node_ip_address="127.0.0.1",
+                _metrics_export_port=settings.metrics_port or None,
+            )
 
     def broken(self) -> str | None:
         """What Ray cannot do without and has lost, if anything."""
@@ -164,6 +168,21 @@ def ray_environment(
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(files / "server-state"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(files / "metrics.sock"),
     }
+
+
+@contextmanager
+def _agent_on_a_free_port() -> Iterator[None]:
+    """Let Ray's agent, through which the dashboard reads logs, listen on a free port: `ray start`
+    has an option for it and `ray.init` none, and 52365 may be another Ray's.
+    """
+    from ray._private import parameter
+
+    parameters = parameter.RayParams
+    parameter.RayParams = partial(parameters, dashboard_agent_listen_port=0)
+    try:
+        yield
+    finally:
+        parameter.RayParams = parameters
 
 
 def _name(process: psutil.Process) -> str | None:

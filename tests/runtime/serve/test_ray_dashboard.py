@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import yaml
+from ray._private.ray_constants import DEFAULT_DASHBOARD_AGENT_LISTEN_PORT
 
 from runtime.cli import main
 from runtime.serve import RunDirectory, free_port
@@ -22,12 +25,17 @@ pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
-    """-> the service, and where its Ray's dashboard is"""
+    """-> the service, and where its Ray's dashboard is. As beside another Ray: what Ray's agent
+    listens on by default is taken.
+    """
     port = free_port("127.0.0.1")
     shown = {"ray.dashboard": True, "ray.dashboard_port": port}
     directory = tmp_path_factory.mktemp("watched")
-    with served(directory / "data", "ray", **shown, log__level="info") as service:
-        yield service, f"http://127.0.0.1:{port}"
+    with ExitStack() as beside:
+        with suppress(OSError):  # another Ray has it indeed
+            beside.enter_context(socket.create_server(("", DEFAULT_DASHBOARD_AGENT_LISTEN_PORT)))
+        with served(directory / "data", "ray", **shown, log__level="info") as service:
+            yield service, f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture
