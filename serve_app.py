@@ -47,7 +47,7 @@ from runtime.inference import Models, ModelUnusable, load_language_model, load_m
 from runtime.installation import Layout, Secrets, shard_directory
 from runtime.installed import enabled, installed
 from runtime.placement import PlacementTable, SlotGate
-from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard
+from runtime.shard import CORE_INDEXES, CORE_TABLES, ReadingShard, Shard
 from runtime.telemetry import Telemetry
 from storage.store import Store
 
@@ -75,6 +75,7 @@ PLUGINS = (
 )
 
 OPENER = "serve_app:open_shard"
+READER_OPENER = "serve_app:open_reader"
 
 log = logging.getLogger("mneme.plugins")
 
@@ -177,6 +178,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
             Secrets.of(settings),
             gate,
             admit=lambda store: _refuse_another_model(store, loaded),
+            readers=_readers(settings, number),
         )
 
     if settings.cluster.name is not None:
@@ -184,6 +186,26 @@ async def open_shard(settings: Settings, number: int) -> Shard:
     shard = await make()
     await shard.open(create=not layout.complete or not table.load().holds(number))
     return shard
+
+
+def _readers(settings: Settings, number: int) -> cluster.ReaderProcesses | None:
+    count = settings.shards.readers
+    return None if not count else cluster.ReaderProcesses(settings, number, READER_OPENER, count)
+
+
+def open_reader(settings: Settings, number: int, count: int) -> ReadingShard:
+    """Open a shard's store to read it, in a process beside the shard's own, of
+    which there are `count`.
+    """
+    return ReadingShard(
+        shard_directory(settings.data_dir, number),
+        registry(settings),
+        settings,
+        models(settings),
+        Layout.load(settings.data_dir).identity(number),
+        Secrets.of(settings),
+        count,
+    )
 
 
 def build_local(settings: Settings, shards: cluster.LocalShards) -> Any:

@@ -8,6 +8,8 @@ and then, and in the midst of it something fails:
     service             kill −9 of every process, which are then started anew      (local, ray)
     shard               kill −9 of the actor that owns a store                     (ray, nodes)
     shard-stopped       SIGSTOP of one for up to 8 s, which then goes on           (ray, nodes)
+    reader              kill −9 of a process that reads beside a shard's own       (ray)
+    reader-stopped      SIGSTOP of one for up to 8 s, which then goes on           (ray)
     gateway             kill −9 of a replica that was answering requests           (ray, nodes)
     supervisor          kill −9 of whoever moves slots, in a move                  (ray, nodes)
     supervisor-stopped  SIGSTOP in a move, for up to 8 s; then it goes on          (ray, nodes)

@@ -35,7 +35,16 @@ POLL_SECONDS = 0.2
 
 KINDS = {
     "local": ("service",),
-    "ray": ("service", "shard", "shard-stopped", "gateway", "supervisor", "supervisor-stopped"),
+    "ray": (
+        "service",
+        "shard",
+        "shard-stopped",
+        "reader",
+        "reader-stopped",
+        "gateway",
+        "supervisor",
+        "supervisor-stopped",
+    ),
     "nodes": (
         "shard",
         "shard-stopped",
@@ -69,7 +78,9 @@ class Site(Protocol):
 
 
 class OneMachine:
-    """`mneme serve` with two shards, on a Ray of its own or in one process."""
+    """`mneme serve` with two shards, on a Ray of its own, with a reader process for each, or in one
+    process.
+    """
 
     takes_over = False
 
@@ -81,6 +92,8 @@ class OneMachine:
             "service": self._kill_all,
             "shard": lambda: killed(self._shard()),
             "shard-stopped": lambda: stopped(self._shard(), chance),
+            "reader": lambda: killed(self._one("reader_process", SHARDS)),
+            "reader-stopped": lambda: stopped(self._one("reader_process", SHARDS), chance),
             "gateway": lambda: killed(self._one("ServeReplica")),
             "supervisor": lambda: killed(self._one("SupervisorActor")),
             "supervisor-stopped": lambda: stopped(self._one("SupervisorActor"), chance),
@@ -88,7 +101,8 @@ class OneMachine:
 
     def _served(self, port: int = 0, attempts: int = STARTS_MAX) -> Served:
         try:
-            return Served(self.data_dir, self.engine, {"shards.count": SHARDS}, port)
+            settings = {"shards.count": SHARDS, "shards.readers": 1}
+            return Served(self.data_dir, self.engine, settings, port)
         except AssertionError as refused:
             if attempts == 1:
                 raise
@@ -230,7 +244,7 @@ class SeveralMachines:
 
 
 def of_kind(kind: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Those of a kind of actor: ShardActor, ServeReplica, SupervisorActor."""
+    """Those of a kind: ShardActor, reader_process, ServeReplica, SupervisorActor."""
     found = []
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -204,6 +204,16 @@ READ_THREADS_MAX = 2
 READ_PATIENCE_SECONDS = (
     0.02  # without an end to any read while others wait, before one more thread takes some
 )
+# Processes that read beside a shard's own.
+READER_CALLS_MAX = 64  # under way in one
+READER_BEAT_SECONDS = 0.25  # how often each is heard at least
+READER_SILENT_SECONDS = 1.0  # then what it was asked is answered elsewhere,
+READER_LOST_SECONDS = 15.0  # and then it is replaced
+READER_RESTART_SECONDS = 0.5  # until one that ended is replaced, and twice as long each time,
+READER_RESTART_SECONDS_MAX = 60.0  # up to this
+READER_UNSENT_BYTES_MAX = 64 * 1024**2  # what it has not taken yet
+READER_ACCOUNT_BYTES_MAX = 256 * 1024**2  # more of an account in memory is in one process alone
+READER_ACCOUNTS_LARGE_MAX = 10_000  # of which that is remembered
 HEAVY_READ_THREADS = 2
 HEAVY_READ_ROWS_MAX = 1_000_000
 HEAVY_READ_BYTES_MAX = 1024**3

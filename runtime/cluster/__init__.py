@@ -5,6 +5,8 @@
     gateways          the gateways as an application of Ray Serve
     ray_shards        how a gateway reaches actors: batching.py packs the calls, unix_socket.py
                       carries them on the shard's own node
+    readers           processes beside a shard's own that search for it; reader_process.py is one,
+                      and frames.py carries what is said
     local             the same shards in this process, for laptops and tests
     ray_metrics       what Ray's metrics agent is told of the service
     release           what processes tell each other first: which release they run
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     )
     from runtime.cluster.ray_metrics import show_numbers
     from runtime.cluster.ray_shards import RayShards
+    from runtime.cluster.readers import ReaderProcesses
     from runtime.cluster.shard_home import held_shards, open_at_home
     from runtime.cluster.supervisor_actor import start_supervisor
 
@@ -52,6 +55,7 @@ __all__ = [
     "LocalShards",
     "Opener",
     "RayShards",
+    "ReaderProcesses",
     "ShardLike",
     "application",
     "await_open",
@@ -93,6 +97,7 @@ _FILES = {
         "resolve",
     ),
     "ray_shards": ("RayShards",),
+    "readers": ("ReaderProcesses",),
     "ray_metrics": ("show_numbers",),
     "shard_home": ("held_shards", "open_at_home"),
     "supervisor_actor": ("start_supervisor",),

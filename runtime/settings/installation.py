@@ -117,6 +117,16 @@ class ShardsSettings(Section, frozen=True):
         ),
     )
 
+    readers: int = Field(
+        default=0,
+        ge=0,
+        le=64,
+        description=(
+            "Processes beside each shard's own that search for it once it has more than one search "
+            "at a time; each takes some 0.2 GB."
+        ),
+    )
+
     @property
     def resolved(self) -> int:
         """The number of shards to create, at least 1."""

@@ -14,6 +14,8 @@ anew.
 
 from runtime.shard import verification
 from runtime.shard.auth import authorise_operator, resolve
+from runtime.shard.readers import Answered, ReaderFigures
+from runtime.shard.reading import ReadingShard
 from runtime.shard.shard import CORE_INDEXES, CORE_TABLES, Shard, open_store
 from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.shard.writer import StorageFailed
@@ -21,8 +23,11 @@ from runtime.shard.writer import StorageFailed
 __all__ = [
     "CORE_INDEXES",
     "CORE_TABLES",
+    "Answered",
     "MoveOver",
     "MoveRefused",
+    "ReaderFigures",
+    "ReadingShard",
     "Shard",
     "StorageFailed",
     "authorise_operator",

@@ -14,8 +14,8 @@ from runtime.api.operation import Call, Principal, Read, Reply
 from runtime.api.steps import JobSteps
 from runtime.shard import auth
 from runtime.shard.admission import Reservation
-from runtime.shard.head import Head, Parts, formed, reading
-from runtime.shard.reads import Reads
+from runtime.shard.head import Head, Parts, formed, load, reading
+from runtime.shard.prepared_reads import PreparedReads
 from runtime.shard.writer import WriteOutcome
 from storage.store import Reader, Scope, Transaction
 
@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 
 class Background:
-    def __init__(self, parts: Parts, head: Head, reads: Reads):
-        self._parts, self._head, self._reads = parts, head, reads
+    def __init__(self, parts: Parts, head: Head, prepared: PreparedReads):
+        self._parts, self._head, self._prepared = parts, head, prepared
 
     def owner(self, reader: Reader, slot: int, number: int) -> tuple[Principal, Scope] | None:
         """Whose a job is: a tenant, or the slot itself (number 0); None when the tenant is gone, or
@@ -49,7 +49,7 @@ class Background:
 
     def steps(self, principal: Principal, scope: Scope, call: Call) -> JobSteps:
         """What a job's `prepare` is given to run reads with."""
-        on_behalf = _OnBehalf(self._parts, self._reads, principal, scope, call)
+        on_behalf = _OnBehalf(self._parts, self._prepared, principal, scope, call)
         return JobSteps(call, self._parts.registry.operations, on_behalf)
 
     async def write(
@@ -81,8 +81,10 @@ class Background:
 class _OnBehalf:
     """Executes reads as the account a job belongs to (runtime/api/steps.py)."""
 
-    def __init__(self, parts: Parts, reads: Reads, principal: Principal, scope: Scope, call: Call):
-        self._parts, self._reads = parts, reads
+    def __init__(
+        self, parts: Parts, prepared: PreparedReads, principal: Principal, scope: Scope, call: Call
+    ):
+        self._parts, self._prepared = parts, prepared
         self._principal, self._scope, self._call = principal, scope, call
 
     async def execute(self, call: Call) -> Reply:
@@ -93,11 +95,10 @@ class _OnBehalf:
         with self._parts.store.snapshot() as snapshot:
             ctx = self._context(reading(operation), snapshot, call)
             if not operation.is_heavy(call):
-                if operation.load is not None:
-                    ctx.prepared = operation.load(ctx, call.body)
+                load(operation, ctx)
                 if operation.prepare is None:
                     return formed(operation, operation.handler(ctx, call.body))
-        return (await self._reads.prepared(operation, ctx))[0]
+        return (await self._prepared.run(operation, ctx)).reply
 
     async def look(self, work: Callable[[ReadContext], T]) -> T:
         def run() -> T:

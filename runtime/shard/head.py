@@ -88,10 +88,18 @@ class Head:
         return Reply(200, {"tenant_id": principal.tenant_id}).encoded()
 
     def enter(
-        self, snapshot: Snapshot, operation: Operation, call: Call, owner: bytes | None = None
+        self,
+        snapshot: Snapshot,
+        operation: Operation,
+        call: Call,
+        owner: bytes | None = None,
+        *,
+        loads: bool = True,
     ) -> Entered:
-        """Let the call in, or raise what refuses it. owner: of the key, where that may be held
-        longer than the shard knows of the call.
+        """Let the call in, or raise what refuses it.
+
+        owner  of the key, where that may be held longer than the shard knows of the call
+        loads  whether to take the last step; else `load` takes it, or another process
         """
         parts, held = self._parts, None
         principal, scope, reservation = self.admit(snapshot, operation, call)
@@ -107,8 +115,8 @@ class Head:
             if reservation.credits:
                 _check_standing(ctx, operation)
                 self._reserve_credits(reservation, ctx, snapshot)
-            if operation.load is not None and not operation.is_heavy(call):
-                ctx.prepared = operation.load(ctx, call.body)
+            if loads:
+                load(operation, ctx)
         except BaseException:
             if held is not None:
                 self._holds.release(held)
@@ -269,6 +277,12 @@ def writing(operation: Operation) -> type[OperatorWriteContext]:
 def key_of(ctx: ReadContext, key: str) -> Held:
     """The key under which a caller's Idempotency-Key is held."""
     return ctx.scope.slot, ctx.scope.tenant, idempotency.key_hmac(ctx, key)
+
+
+def load(operation: Operation, ctx: OperatorReadContext) -> None:
+    """What the operation reads before slow work, in its context; a heavy one does it apart."""
+    if operation.load is not None and not operation.is_heavy(ctx.call):
+        ctx.prepared = operation.load(ctx, ctx.call.body)
 
 
 def formed(operation: Operation, result: Any) -> Reply:

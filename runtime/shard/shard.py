@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from runtime.api.plugin import Registry
 from runtime.errors import ApiError, InternalError, Moved, Unauthenticated, Unavailable
 from runtime.inference import Models
 from runtime.installation import Secrets
-from runtime.limits import DEAD_READERS_LOOKED_FOR_SECONDS, READ_THREADS_MAX, SLOTS
+from runtime.limits import DEAD_READERS_LOOKED_FOR_SECONDS, SLOTS
 from runtime.log_lines import REQUEST_ID
 from runtime.loop_stalls import Label, LoopStalls
 from runtime.placement import SlotGate
@@ -33,20 +34,21 @@ from runtime.shard.catching_up import CatchingUp
 from runtime.shard.durability import Durability
 from runtime.shard.flows import Flows
 from runtime.shard.head import Head, Parts
-from runtime.shard.heavy_reads import HeavyReads
 from runtime.shard.holds import Holds
 from runtime.shard.job_loop import JobLoop
-from runtime.shard.read_pool import ReadPool
-from runtime.shard.reads import Reads, formed_read
+from runtime.shard.prepared_reads import PreparedReads
+from runtime.shard.readers import NoReaders, Readers, resident_share
+from runtime.shard.reads import Reads
 from runtime.shard.slot_moves import SlotMoves
 from runtime.shard.usage_buffer import Tenant, UsageBuffer
 from runtime.shard.writer import StorageFailed, Writer
 from runtime.shard.writes import Writes
-from storage.indexes import load_kernels
+from storage.indexes import forget_tenants, load_kernels
 from storage.replication import Restored
 from storage.store import (
     Identity,
     KeyShredded,
+    Scope,
     Store,
     StoreError,
 )
@@ -104,9 +106,13 @@ class Shard:
         gate: SlotGate | None = None,
         *,
         admit: Callable[[Store], None] | None = None,
+        readers: Readers | None = None,
     ):
-        """admit: looks at the opened store before anything else does, and raises where it does not
-        go with the models."""
+        """
+        admit    looks at the opened store before anything else does, and raises where it does not
+                 go with the models
+        readers  processes beside this one that read for it; None: there are none
+        """
         self.directory = directory
         self.registry = registry
         self.settings = settings
@@ -115,6 +121,7 @@ class Shard:
         self.identity = identity
         self._gate = gate or SlotGate()
         self._admit = admit
+        self._readers = NoReaders() if readers is None else readers
         self.environment = Environment(
             registry,
             settings,
@@ -155,12 +162,11 @@ class Shard:
         except BaseException:
             self.store.close()
             raise
-        self.store.residents.bytes_max = self.settings.memory.resident_bytes_max
-        self._pool = ReadPool(self.store, formed_read, READ_THREADS_MAX)
-        self._heavy = HeavyReads(self.store)
-        if self._embedder is not None:
-            self._pool.on_backlog = self._embedder.yield_to_reads
-        self._writer = Writer(self.store, self.registry, self._enqueued)
+        self.store.residents.bytes_max = resident_share(self.settings, self._readers.count)
+        self._prepared = PreparedReads(self.store, self.environment, self._models)
+        self._writer = Writer(self.store, self.registry, self._enqueued, self._readers.feed)
+        if self.store.keys is not None:
+            self.store.keys.on_changed = self._readers.rekeyed
         self.parts = parts = Parts(
             registry=self.registry,
             environment=self.environment,
@@ -175,16 +181,17 @@ class Shard:
         )
         holds = Holds()
         self._head = Head(parts, holds)
-        self.reads = Reads(parts, self._head, self._pool, self._heavy)
+        self.reads = Reads(parts, self._head, self._prepared, self._readers)
         self._writes = Writes(parts, self._head, holds)
         self._flows = Flows(parts, self._head, holds)
-        background = Background(parts, self._head, self.reads)
+        background = Background(parts, self._head, self._prepared)
         self.jobs = JobLoop(parts, background, self._stalls, self.settings.jobs.at_once)
-        self.moves = SlotMoves(parts, self.jobs, self._settle, self._asked)
+        self.moves = SlotMoves(parts, self.jobs, self._settle, self._asked, self._forget)
         self.jobs.start(self._gate.owns)
         self._looking = asyncio.create_task(self._look_for_dead_readers())
         self._catching_up = CatchingUp(parts, background)
         self._catching_up.start()
+        await self._readers.start(self._forget_dead_readers)
 
     async def execute_many(self, calls: list[Call]) -> list[Reply]:
         """Replies in the order of the calls. One slow call delays this list, so batching queues
@@ -296,12 +303,13 @@ class Shard:
         await self._catching_up.stop()
         await self.moves.close()
         await self.jobs.stop()
-        self._heavy.begin_no_more()
+        self._prepared.heavy.begin_no_more()
         self._writes.begin_no_more_lengthy()
         while self._writer.depth or self.reads.slow or self.reads.announcing:
             await asyncio.sleep(0.005)
         with contextlib.suppress(StorageFailed):  # what it does not take is lost, as by a kill
             await self._usage.close()
+        await self._readers.close()
 
     async def close(self) -> None:
         """Drain, end the threads, close the store."""
@@ -309,8 +317,7 @@ class Shard:
         self._looking.cancel()
         await asyncio.gather(self._looking, return_exceptions=True)
         await asyncio.to_thread(self._writer.close)
-        self._pool.close()
-        self._heavy.close()
+        self._prepared.close()
         if self._durability is not None:
             await self._durability.close()
         self.store.close()
@@ -321,13 +328,23 @@ class Shard:
         """
         while True:
             await asyncio.sleep(DEAD_READERS_LOOKED_FOR_SECONDS)
-            try:
-                found = await asyncio.to_thread(self.store.environment.forget_dead_readers)
-            except StoreError as failed:
-                log.warning("the readers of %s cannot be looked at: %s", self.directory, failed)
-                continue
-            if found:
-                log.warning("%d readers of %s had been killed", found, self.directory)
+            await self._forget_dead_readers()
+
+    async def _forget_dead_readers(self) -> None:
+        try:
+            found = await asyncio.to_thread(self.store.environment.forget_dead_readers)
+        except StoreError as failed:
+            log.warning("the readers of %s cannot be looked at: %s", self.directory, failed)
+            return
+        if found:
+            log.warning("%d readers of %s had been killed", found, self.directory)
+
+    def _forget(self, scopes: Collection[Scope], *, files: bool) -> None:
+        """Drop what is in memory of these accounts, here and in readers; `files`: their checkpoints
+        too.
+        """
+        forget_tenants(self.store, self.registry.indexes.values(), scopes, files=files)
+        self._readers.forget(scopes)
 
     async def _settle(self) -> None:
         """Have everything written that was answered before it was."""
@@ -367,7 +384,7 @@ class Shard:
             "slots": self._gate.figures() | self.moves.figures(),
             "write_queue": self._writer.depth,
             "slow_calls": self.reads.slow,
-            "heavy_reads": self._heavy.depth,
+            "heavy_reads": self._prepared.heavy.depth,
             "jobs_waiting": self.jobs.depth,
             "jobs_oldest_age_ms": self.jobs.oldest_age_ms(),
             "lanes": self.jobs.concurrency_groups(),
@@ -381,5 +398,6 @@ class Shard:
             "outbound": self.environment.outbound.stats(),
             "store": self.store.stat(),
             "residents": self.store.residents.stats(),
+            "readers": asdict(self._readers.figures()),
         }
         return figures | log_figures | restored

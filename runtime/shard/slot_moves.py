@@ -67,7 +67,7 @@ from runtime.shard.job_loop import JobLoop
 from runtime.shard.slot_comparison import ComparedRows
 from runtime.shard.step_numbers import StepNumbers
 from runtime.shard.writer import WriteOutcome
-from storage.indexes import build_for_slot, forget_tenants
+from storage.indexes import build_for_slot
 from storage.replication import backoff
 from storage.store import (
     Digest,
@@ -126,11 +126,12 @@ class SlotMoves:
         job_loop: JobLoop,
         settle: Callable[[], Awaitable[None]],
         asked: Sequence[int],
+        forget: Callable[..., None],
     ):
         registry, store = parts.registry, parts.store
         self._store, self._gate, self._writer = store, parts.gate, parts.writer
         self._admission, self._durability = parts.admission, parts.durability
-        self._jobs, self._settle, self._asked = job_loop, settle, asked
+        self._jobs, self._settle, self._asked, self._forget = job_loop, settle, asked, forget
         self._indexes = tuple(registry.indexes.values())
         self.tables = dict(registry.tables)
         self._codes = slot_rows.by_code(store, registry.tables.values())
@@ -345,7 +346,7 @@ class SlotMoves:
                 pass
             await self._shred(attempt, slot)
             self._check_erasable(attempt, [slot])
-            forget_tenants(self._store, self._indexes, scopes, files=True)
+            self._forget(scopes, files=True)
         return await self._stored()
 
     async def _erase_some(self, attempt: Attempt, slot: int) -> int:
@@ -513,7 +514,7 @@ class SlotMoves:
                 scopes = [
                     scope for slot in came for scope in await asyncio.to_thread(self._scopes, slot)
                 ]
-                forget_tenants(self._store, self._indexes, scopes, files=False)
+                self._forget(scopes, files=False)
                 with self._store.snapshot() as snapshot:
                     self._jobs.add(jobs.unfinished(snapshot, sorted(came)))
             for attempt, leaving in list(self._leaving.items()):

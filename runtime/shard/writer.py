@@ -69,10 +69,19 @@ class _Waiting:
 class Writer:
     """submit() from any event loop; close() ends the thread after the queue is empty."""
 
-    def __init__(self, store: Store, registry: Registry, on_due: Callable[[list], None]):
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        on_due: Callable[[list], None],
+        on_fed: Callable[[Committed], None],
+    ):
+        """on_fed: called with each commit once the indexes have it, before anybody is told of
+        it."""
         self._store = store
         self._registry = registry
         self._on_due = on_due
+        self._on_fed = on_fed
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
         self._failed: str | None = None
@@ -226,6 +235,7 @@ class Writer:
         """Bring derived in-memory state up to this commit."""
         for name, changes in committed.notes.items():
             self._registry.indexes[name].apply(self._store, changes)
+        self._on_fed(committed)
 
 
 def _refusal(full: StoreFull) -> str:

@@ -43,7 +43,7 @@ import hmac
 import itertools
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -110,6 +110,8 @@ class Keyring:
         self._count = itertools.count()
         self._creating = threading.Lock()
         self._overwritten: set[int] = set()  # places that copies elsewhere have not heard of
+        # Called, by whichever thread, with the record of a key that was shredded or replaced.
+        self.on_changed: Callable[[int], None] = lambda _place: None
 
     @classmethod
     def open(
@@ -221,11 +223,13 @@ class Keyring:
             number = self._places.get(scope)
             if number is None and scope in self._shredded:
                 return False
-            self._write(self._records if number is None else number, _SHREDDED, scope, b"")
+            place = self._records if number is None else number
+            self._write(place, _SHREDDED, scope, b"")
             self._overwritten |= set() if number is None else {number}
             self._forget(scope)
             self._shredded.add(scope)
-            return number is not None
+        self.on_changed(place)
+        return number is not None
 
     def changes(self, since: int, all_shredded: bool) -> list[tuple[int, bytes]]:
         """(place, record) of every record from place `since` on, and of those before it that were
@@ -305,6 +309,21 @@ class Keyring:
                     self._write(number, _KEY, self._named(scope), wrapped)
                     self._forget(scope)
                     self._places[scope] = number
+                self.on_changed(number)
+
+    def follow(self, place: int) -> bytes:
+        """Learn of a record that the owner has written or overwritten since, as `on_changed` told
+        it; -> its scope, of which nothing else that was known counts any more.
+        """
+        with self._creating:
+            kind, name, _ = _parsed(self._record(place), self.path)
+            scope = name[:6]
+            self._forget(scope)
+            if kind == _SHREDDED:
+                self._shredded.add(scope)
+            else:
+                self._places[scope] = place
+            return scope
 
     def copy(self, path: Path) -> None:
         """A copy of the ring in a new file, synced."""

@@ -112,6 +112,11 @@ class ResidentCache:
             self._accounts.clear()
             self._bytes = 0
 
+    def bytes_of(self, scope: Hashable) -> int:
+        """How many bytes the states of one account take."""
+        with self._lock:
+            return sum(size for _, size in self._accounts.get(scope, {}).values())
+
     def stats(self) -> dict[str, int]:
         """accounts, states, bytes, bytes_max, bytes_over (of one account that alone is larger),
         hits, misses, evictions (of accounts).

@@ -187,6 +187,10 @@ class Store(OpenStore):
             raise
         return store
 
+    def saw(self, sequence: int) -> None:
+        """Take note of a commit of the owner's, in a process that reads beside it."""
+        self._sequence = max(self._sequence, sequence)
+
     def write(self, work: Callable[[Transaction], T]) -> Committed[T]:
         """Run `work` in one transaction, commit, fsync.
 

@@ -1,5 +1,5 @@
 """Several real shards in the test's own process, one gateway before them, and the placement of a
-real data directory.
+real data directory; reader processes beside each shard where they are asked for.
 
 Everything is asynchronous, so that requests and moves overlap as they do in a service.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 import serve_app
-from runtime.cluster import LocalShards
+from runtime.cluster import LocalShards, ReaderProcesses
 from runtime.http import build_asgi
 from runtime.inference import Models, load_language_model
 from runtime.installation import (
@@ -35,6 +35,7 @@ from storage.replication import ObjectStore, restore
 from tests.support.embedding import WordEmbedder
 from tests.support.in_process import PASSWORD
 from tests.support.leases import waited_out
+from tests.support.reading import OPENER
 from tests.support.worlds import settings
 
 WAIT_SECONDS_MAX = 120
@@ -42,10 +43,10 @@ WAIT_SECONDS_MAX = 120
 
 class Sharded:
     """See the module docstring. `restart` opens a shard again as its next process would, from its
-    directory.
+    directory. reading: by shard, its reader processes.
     """
 
-    def __init__(self, data_dir: Path, shards: int, **overrides: Any):
+    def __init__(self, data_dir: Path, shards: int, readers: int = 0, **overrides: Any):
         basics = {
             "billing__default_tier": "enterprise",
             "auth__register_per_minute": 0,
@@ -55,6 +56,8 @@ class Sharded:
             **{"data_dir": str(data_dir), "limits__endpoint_caps": False, **basics, **overrides}
         )
         self.layout = Layout.load_or_create(data_dir, shards)
+        self._readers = readers
+        self.reading: dict[int, ReaderProcesses] = {}
         self.table = PlacementTable(data_dir)
         self.secrets = Secrets.load(data_dir / "secrets", create=True)
         self.models = Models(WordEmbedder(), load_language_model(self.settings))
@@ -110,9 +113,17 @@ class Sharded:
             self.layout.identity(number),
             self.secrets,
             gate,
+            readers=self._read_beside(number),
         )
         await shard.open(create=create)
         return shard
+
+    def _read_beside(self, number: int) -> ReaderProcesses | None:
+        if not self._readers:
+            return None
+        made = ReaderProcesses(self.settings, number, OPENER, self._readers)
+        self.reading[number] = made
+        return made
 
     async def call(
         self, method: str, path: str, body: Any = None, *, who: str | None = None, **headers: str

@@ -15,7 +15,7 @@ from tests.support.stores import ALICE, BLOBS, blobs, open_store
 
 def test_nothing_that_waits_behind_a_failure_of_the_device_is_written(tmp_path: Path) -> None:
     store = open_store(tmp_path / "shard")
-    writer = Writer(store, serve_app.registry(), lambda due: None)
+    writer = Writer(store, serve_app.registry(), lambda due: None, lambda committed: None)
     has_begun, is_followed = threading.Event(), threading.Event()
 
     def fail(transaction: Transaction) -> WriteOutcome:

@@ -302,6 +302,39 @@ def test_a_reader_beside_the_owner_learns_of_new_tenants(tmp_path: Path) -> None
     owner.close()
 
 
+def test_a_reader_beside_the_owner_follows_keys_that_are_shredded_and_replaced(
+    tmp_path: Path,
+) -> None:
+    owner = Keyring.open(tmp_path / KEYS_FILE, SERVICE_KEY, create=True)
+    elsewhere = Keyring.open(tmp_path / "elsewhere", SERVICE_KEY, create=True)
+    sealed = owner.seal(ADA.prefix, b"place", SECRET.encode())
+    moved = elsewhere.seal(ADA.prefix, b"place", SECRET.encode())
+    reader = Keyring.open(tmp_path / KEYS_FILE, SERVICE_KEY, create=False, readonly=True)
+    changed: list[int] = []
+    owner.on_changed = changed.append
+    assert reader.unseal(ADA.prefix, b"place", sealed) == SECRET.encode()
+    assert not changed
+
+    owner.shred(ADA.prefix)
+    assert reader.follow(changed.pop()) == ADA.prefix
+    assert reader.is_shredded(ADA.prefix) and not changed
+    for attempt in (
+        lambda: reader.unseal(ADA.prefix, b"place", sealed),
+        lambda: reader.secret(ADA.prefix),
+    ):
+        with pytest.raises(KeyShredded):
+            attempt()
+
+    owner.adopt(elsewhere.wrapped([ADA.prefix]))
+    assert [reader.follow(place) for place in changed] == [ADA.prefix]
+    assert reader.secret(ADA.prefix) == owner.secret(ADA.prefix) == elsewhere.secret(ADA.prefix)
+    with pytest.raises(StoreDamaged):  # it was sealed with the key before
+        reader.unseal(ADA.prefix, b"place", sealed)
+    assert elsewhere.unseal(ADA.prefix, b"place", moved) == SECRET.encode()
+    for ring in (reader, owner, elsewhere):
+        ring.close()
+
+
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / KEYS_FILE
     ring = Keyring.open(path, SERVICE_KEY, create=True)

@@ -19,6 +19,7 @@ def test_the_account_least_used_goes_first_and_whole():
     for account in (1, 2, 3):
         residents.put(("a", account), State(6))
         residents.put(("b", account), State(6))
+    assert [residents.bytes_of(account) for account in (1, 3, 4)] == [12, 12, 0]
     residents.get(("a", 1), lambda: pytest.fail("account 1 is resident"))
     residents.put(("a", 4), State(10))
     assert residents.peek(("a", 2)) is None and residents.peek(("b", 2)) is None

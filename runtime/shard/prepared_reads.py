@@ -1,0 +1,141 @@
+"""What of a read comes after it was let in: slow work on no snapshot, and its handler on one.
+
+A read that prepares something (an embedding) holds no snapshot meanwhile, and its handler runs in
+its turn on a thread of the pool. A heavy one, with or without such work, runs apart from both
+(runtime/shard/heavy_reads.py).
+
+Nothing here asks who calls, counts or writes. So it runs in the shard's process, which did that
+before, and in the processes beside it (runtime/shard/reading.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime import tracing
+from runtime.api.context import Environment
+from runtime.api.operation import Call, Principal, Read, Reply
+from runtime.api.slot_context import OperatorReadContext
+from runtime.inference import Models, on_busy, remembered_for
+from runtime.limits import READ_THREADS_MAX
+from runtime.shard.head import formed, load, reading
+from runtime.shard.heavy_reads import HeavyReads
+from runtime.shard.read_pool import ReadPool
+from runtime.shard.readers import Answered
+from storage.store import Scope, Snapshot, Store
+
+
+class PreparedReads:
+    """Does what comes after `load` of the reads that are not answered at once.
+
+    under_way  how many run or wait here
+    heavy      those that may read many rows
+    """
+
+    def __init__(self, store: Store, environment: Environment, models: Models | None):
+        self._store, self._environment, self._models = store, environment, models
+        self._pool = ReadPool(store, formed_read, READ_THREADS_MAX)
+        if models is not None and models.shard_embedder is not None:
+            self._pool.on_backlog = models.shard_embedder.yield_to_reads
+        self.heavy = HeavyReads(store)
+        self.under_way = 0
+
+    async def enter_and_run(
+        self, operation: Read, call: Call, principal: Principal, scope: Scope
+    ) -> Answered:
+        """As run, of a call that was let in elsewhere."""
+        with self._store.snapshot() as snapshot:
+            ctx = reading(operation)(snapshot, scope, call, self._environment, principal)
+            load(operation, ctx)
+        return await self.run(operation, ctx)
+
+    async def run(self, operation: Read, loaded: OperatorReadContext) -> Answered:
+        """Do everything of such a read that comes after `load`."""
+        self.under_way += 1
+        try:
+            return await self._run(operation, loaded)
+        finally:
+            self.under_way -= 1
+
+    def close(self) -> None:
+        """End the threads, once what runs has ended."""
+        self._pool.close()
+        self.heavy.close()
+
+    async def _run(self, operation: Read, loaded: OperatorReadContext) -> Answered:
+        call, made = loaded.call, list[OperatorReadContext]()
+
+        def make(snapshot: Snapshot) -> OperatorReadContext:
+            made.append(
+                reading(operation)(
+                    snapshot, loaded.scope, call, self._environment, loaded.principal
+                )
+            )
+            return made[-1]
+
+        def make_prefetching(snapshot: Snapshot) -> OperatorReadContext:
+            ctx = make(snapshot)
+            ctx.prepared = loaded.prepared
+            return ctx
+
+        tenant = (loaded.scope.slot, loaded.scope.tenant)
+        if operation.is_heavy(call):
+            reply = await self._heavily(operation, loaded, make)
+        else:
+            assert operation.prepare is not None
+            # Beside others it would only take the time that they need.
+            is_alone = operation.prefetch is not None and self.under_way == 1
+            prefetch = self._pool.prefetch(operation, make_prefetching) if is_alone else None
+            try:
+                with remembered_for(tenant), on_busy(prefetch and prefetch.begin):
+                    prepared = await operation.prepare(call, loaded.prepared, self._models)
+            except BaseException:
+                if prefetch is not None:
+                    prefetch.leave()
+                raise
+            with tracing.part("read", operation.name):
+                reply = await self._pool.run(operation, tenant, make, prepared, prefetch)
+        if operation.complete is not None:
+            reply = formed(operation, await operation.complete(call, reply.body, self._models))
+        return Answered.of(reply, made[-1])
+
+    async def _heavily(
+        self,
+        operation: Read,
+        entered: OperatorReadContext,
+        make: Callable[[Snapshot], OperatorReadContext],
+    ) -> Reply:
+        """The reply of a heavy read: its `load` runs apart too."""
+        call, account = entered.call, (entered.scope.slot, entered.scope.tenant)
+
+        def loaded(ctx: OperatorReadContext) -> Any:
+            return None if operation.load is None else operation.load(ctx, call.body)
+
+        def answered(ctx: OperatorReadContext, prepared: Any) -> Reply:
+            ctx.prepared = prepared
+            if operation.batch is not None:
+                operation.batch(ctx, [prepared])
+            return formed_read(operation, operation.handler(ctx, call.body))
+
+        def at_once(snapshot: Snapshot) -> Reply:
+            ctx = make(snapshot)
+            return answered(ctx, loaded(ctx))
+
+        if operation.prepare is None:
+            return await self.heavy.run(account, call, at_once)
+        found = await self.heavy.run(account, call, lambda snapshot: loaded(make(snapshot)))
+        with remembered_for(account):
+            prepared = await operation.prepare(call, found, self._models)
+        return await self.heavy.run(
+            account, call, lambda snapshot: answered(make(snapshot), prepared)
+        )
+
+
+def formed_read(operation: Read, result: object) -> Reply:
+    """What the handler of a prepared read returned: a Reply, encoded unless another step is to
+    complete it.
+    """
+    if operation.complete is None:
+        return formed(operation, result)
+    return Reply(operation.statuses[0], result)
