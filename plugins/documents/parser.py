@@ -158,7 +158,9 @@ def parse_file(
         stderr=subprocess.DEVNULL,
         cwd="/",
         env=environment,
-        start_new_session=True,
+        # Of no session of its own: the scheduler of Linux shares the processor among sessions
+        # first, so that niceness counts within one alone (sched(7), autogroups).
+        process_group=0,
     )
     with child:
         # Whoever waits for an answer goes first.

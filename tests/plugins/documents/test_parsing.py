@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from plugins.documents import parser
-from plugins.documents.parser import StoredDocument, parse_file
+from plugins.documents.parser import Leash, StoredDocument, parse_file
 from plugins.documents.parsing import audio, formats, plain
 from plugins.documents.parsing.extraction import ParseFailed
 from plugins.documents.parsing.voice_activity import SpeechFinder
@@ -180,6 +180,25 @@ def opened(content: bytes) -> io.BufferedRandom:
     file.write(content)
     file.seek(0)
     return file
+
+
+def test_a_parser_yields_to_the_service_by_one_scale_for_both() -> None:
+    """Of processes in different sessions Linux takes no niceness into account."""
+    seen = []
+
+    class Looking(Leash):
+        def hold(self, child: subprocess.Popen[bytes]) -> None:
+            seen.append((os.getsid(child.pid), os.getpriority(os.PRIO_PROCESS, child.pid)))
+            assert os.getpgid(child.pid) != os.getpgid(0), "a terminal's signals are not for it"
+            super().hold(child)
+
+    order = {"task": "read", "media_type": "text/plain", "filename": "a.txt"}
+    with tempfile.TemporaryFile() as file:
+        file.write(b"It rained.")
+        file.seek(0)
+        assert parse_file(file, order, MEMORY, 30, Looking()).extraction is not None
+    ((session, niceness),) = seen
+    assert session == os.getsid(0) and niceness > os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def test_a_parser_that_hangs_is_killed() -> None:
