@@ -334,10 +334,9 @@ MUTANTS = (
     ),
     Mutant(
         "heavy reads in the order they came",
-        "runtime/shard/turns.py",
-        "            del self._waiting[following]\n            if turns:\n"
-        "                self._waiting[following] = turns\n",
-        "            if not turns:\n                del self._waiting[following]\n",
+        "runtime/turns.py",
+        "self._had[account] = max(self._had.get(account, 0.0), self._level) + cost",
+        "self._had[account] = 0.0",
         "tests/runtime/shard/test_heavy_reads.py::test_accounts_take_turns",
     ),
     Mutant(

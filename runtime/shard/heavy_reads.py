@@ -1,9 +1,9 @@
 """Runs heavy reads: those that may read many rows, on threads of their own.
 
 Nobody else's call waits for one: it holds neither the event loop nor a thread of the searches. One
-of an account's runs at a time and accounts take turns, so an account that sends many of them waits
-for itself. What each may read and take is bounded (`Bounds`); a read that turns out larger is
-refused while it runs, with what to do instead.
+of an account's runs at a time and accounts take turns by the processor time that they have had, so
+an account that sends many of them waits for itself. What each may read and take is bounded
+(`Bounds`); a read that turns out larger is refused while it runs, with what to do instead.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ class HeavyReads:
         with tracing.part("read", call.operation):
             await self._turns.take(account)
             # Whoever asked may leave; its turn is over when the thread is free again.
-            running = loop.run_in_executor(self._threads, self._read, call, work)
-            running.add_done_callback(lambda _: self._turns.leave(account))
+            taken = [0.0]
+            running = loop.run_in_executor(self._threads, self._read, call, work, taken)
+            running.add_done_callback(lambda _: self._turns.leave(account, taken[0]))
             return await asyncio.shield(running)
 
     def begin_no_more(self) -> None:
@@ -104,6 +105,11 @@ class HeavyReads:
         """End the threads, once what runs has ended."""
         self._threads.shutdown()
 
-    def _read(self, call: Call, work: Callable[[Snapshot], T]) -> T:
-        with self._store.snapshot(Spending(call, self._bounds)) as snapshot:
-            return work(snapshot)
+    def _read(self, call: Call, work: Callable[[Snapshot], T], taken: list[float]) -> T:
+        """taken: where the processor time is noted that this took, in seconds."""
+        begun = time.thread_time()
+        try:
+            with self._store.snapshot(Spending(call, self._bounds)) as snapshot:
+                return work(snapshot)
+        finally:
+            taken[0] = time.thread_time() - begun

@@ -7,7 +7,8 @@ later. So a long read does not hold all others.
 
 Reads of one operation and tenant that are ready at the same moment run one after another on one
 snapshot and share what `Read.batch` makes for all of them: eight searches then cost one
-pass over the tenant's vectors. Each is answered as soon as it is done.
+pass over the tenant's vectors. Each is answered as soon as it is done. Tenants take turns by the
+processor time that they have had.
 
 A read that is alone has what needs no model found meanwhile (runtime/shard/prefetch.py), and goes
 on from there on the same snapshot.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ from runtime.api.operation import Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.limits import READ_GROUP_CALLS_MAX, READ_PATIENCE_SECONDS
 from runtime.shard.prefetch import Found, Prefetch
+from runtime.turns import InTurns
 from storage.store import Snapshot, Store
 
 
@@ -42,6 +44,7 @@ class _Ready:
 class _Group:
     """Reads of one operation and tenant that share a snapshot; found: where a prefetch took it."""
 
+    tenant: tuple[int, int]
     operation: Read
     waiting: list[_Ready]
     found: Future[Found] | None = None
@@ -69,7 +72,7 @@ class ReadPool:
         self._ready: dict[tuple, _Group] = {}
         self._relief: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()  # of the following
-        self._queue: deque[_Group] = deque()
+        self._queue: InTurns[_Group] = InTurns()
         self._at_work = 0  # threads
         self._ended = 0  # reads
         self._has_backlog = False
@@ -89,12 +92,12 @@ class ReadPool:
         ready = _Ready(make, prepared, loop.create_future())
         found = prefetch.take() if prefetch is not None else None
         if found is not None:
-            self._enqueue(_Group(operation, [ready], found))
+            self._enqueue(_Group(tenant, operation, [ready], found))
             return await ready.future
         key = (operation.name, *tenant)
         waiting = self._ready.get(key)
         if waiting is None:
-            self._ready[key] = _Group(operation, [ready])
+            self._ready[key] = _Group(tenant, operation, [ready])
             # Whatever else becomes ready in this turn of the loop comes along.
             loop.call_soon(self._start, key)
         else:
@@ -120,7 +123,7 @@ class ReadPool:
     def _enqueue(self, group: _Group) -> None:
         loop = asyncio.get_running_loop()
         with self._lock:
-            self._queue.append(group)
+            self._queue.put(group.tenant, group)
             is_first = not self._at_work
             self._at_work += is_first
             self._tell_backlog(not is_first)
@@ -147,12 +150,15 @@ class ReadPool:
         """Run groups until none waits."""
         while True:
             with self._lock:
-                if not self._queue:
+                group = self._queue.take()
+                if group is None:
                     self._at_work -= 1
                     return
-                group = self._queue.popleft()
                 self._tell_backlog(bool(self._queue))
+            begun = time.thread_time()
             self._run_group(group, loop)
+            with self._lock:
+                self._queue.charge(group.tenant, time.thread_time() - begun)
 
     def _tell_backlog(self, has_backlog: bool) -> None:
         if has_backlog != self._has_backlog:

@@ -1,11 +1,10 @@
-"""Whose turn it is: of what may take long only so much goes on at once, one of an account's, and
-accounts take turns.
+"""Of what may take long only so much goes on at once, one of an account's, and accounts take turns
+(runtime/turns.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 
 from runtime.errors import RateLimited, Unavailable
 from runtime.limits import (
@@ -13,6 +12,7 @@ from runtime.limits import (
     HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX,
     RETRY_AFTER_SECONDS,
 )
+from runtime.turns import InTurns
 
 Account = tuple[int, int]  # slot, number of the tenant
 
@@ -23,14 +23,13 @@ class Turns:
     def __init__(self, at_once: int):
         self._free = at_once
         self._busy: set[Account] = set()
-        self._waiting: dict[Account, deque[asyncio.Future[None]]] = {}  # in the order of turns
-        self._waiting_count = 0
+        self._waiting: InTurns[tuple[Account, asyncio.Future[None]]] = InTurns()
         self._closed = False
 
     @property
     def depth(self) -> int:
         """How much goes on or waits."""
-        return len(self._busy) + self._waiting_count
+        return len(self._busy) + len(self._waiting)
 
     async def take(self, account: Account) -> None:
         """Wait for the account's turn; `leave` ends it. Raises RateLimited and Unavailable where
@@ -41,19 +40,17 @@ class Turns:
         if self._free and account not in self._busy:
             self._take(account)
             return
-        own = self._waiting.setdefault(account, deque())
-        if len(own) >= HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX:
+        if self._waiting.waiting(account) >= HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX:
             raise RateLimited(
                 "This account has as many wide requests waiting as it may. Wait for their answers "
                 "before sending more.",
                 limit=HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX,
                 retry_after_seconds=RETRY_AFTER_SECONDS,
             )
-        if self._waiting_count >= HEAVY_CALLS_WAITING_MAX:
+        if len(self._waiting) >= HEAVY_CALLS_WAITING_MAX:
             raise Unavailable("Too many wide requests are waiting. Retry in a moment.")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        own.append(turn)
-        self._waiting_count += 1
+        self._waiting.put(account, (account, turn))
         try:
             await turn
         except asyncio.CancelledError:
@@ -64,36 +61,28 @@ class Turns:
     def close(self) -> None:
         """Refuse whoever waits, and whoever comes from now on; what goes on may end."""
         self._closed = True
-        for turns in self._waiting.values():
-            for turn in turns:
-                if not turn.done():
-                    turn.set_exception(_closing())
+        for _, turn in self._waiting:
+            if not turn.done():
+                turn.set_exception(_closing())
         self._waiting.clear()
-        self._waiting_count = 0
 
     def _take(self, account: Account) -> None:
         self._free -= 1
         self._busy.add(account)
 
-    def leave(self, account: Account) -> None:
-        """End the account's turn, and begin the next account's."""
+    def leave(self, account: Account, seconds: float = 0.0) -> None:
+        """End the account's turn, which took so much of the processor, and begin the next."""
         self._free += 1
         self._busy.discard(account)
-        for following, turns in list(self._waiting.items()):
-            if following in self._busy:
-                continue
-            while turns and (turn := turns.popleft()):
-                self._waiting_count -= 1
-                if not turn.done():
-                    self._take(following)
-                    turn.set_result(None)
-                    break
-            # Its next turn comes behind those of the others.
-            del self._waiting[following]
-            if turns:
-                self._waiting[following] = turns
-            if not self._free:
+        self._waiting.charge(account, seconds)
+        while self._free:
+            following = self._waiting.take(lambda who: who not in self._busy)
+            if following is None:
                 return
+            who, turn = following
+            if not turn.done():
+                self._take(who)
+                turn.set_result(None)
 
 
 def _closing() -> Unavailable:

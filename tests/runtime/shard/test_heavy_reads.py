@@ -142,7 +142,7 @@ def test_accounts_take_turns(tmp_path: Path) -> None:
 
         asyncio.run(ask())
         turns.heavy.close()
-        assert turns.order == ["ada 0", "ada 1", "eve", "bob", "ada 2", "ada 3"]
+        assert turns.order == ["ada 0", "eve", "bob", "ada 1", "ada 2", "ada 3"]
 
 
 def test_an_account_has_only_so_many_waiting_and_others_still_come_in(tmp_path: Path) -> None:
