@@ -66,7 +66,7 @@ class IdleShard:
     async def execute(self, call: Call) -> Reply:
         return Reply(200, BODY)
 
-    async def execute_many(self, calls: list[Call]) -> list[Reply]:
+    async def execute_many(self, calls: list[Call], early: object = None) -> list[Reply]:
         return [Reply(200, BODY) for _ in calls]
 
     async def status(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class FloorGateway:
         self._shards = RayShards(settings, registry(), "loadtests.floor:open_shard")
         self._queue = BatchingQueue("read", self._send, self._is_up)
 
-    async def _send(self, message: bytes) -> bytes:
+    async def _send(self, message: bytes, early: object) -> bytes:
         return await self._handles[0].execute.remote(message)
 
     async def _is_up(self, seconds: float) -> bool:

@@ -79,6 +79,7 @@ from runtime.api.steps import JobSteps
 from runtime.errors import NotInstalled, PayloadTooLarge, PermissionDenied
 from runtime.inference import ExtractionRefused, ExtractionUnavailable, Models
 from runtime.installation import blob_store
+from runtime.long_work import aside
 
 SOURCE_TYPE = "document"
 _NO_ROOM_MS, _NO_ROOM_MS_MAX = 200, 30_000
@@ -294,7 +295,7 @@ async def _hear(step: Step, models: Models) -> Read:
 
 
 async def _cut(extraction: Extraction) -> Read:
-    chunks = await asyncio.to_thread(chunked, extraction)
+    chunks = await aside(chunked, extraction)
     if len(chunks) > CHUNKS_MAX:
         raise ParseFailed(
             "too_much_text", f"The text of this file makes more than {CHUNKS_MAX} chunks."

@@ -40,6 +40,7 @@ from runtime.api.jobs import Again
 from runtime.api.plugin import CatchUp, Job, RetryStrategy
 from runtime.api.steps import JobSteps
 from runtime.inference import Models, language
+from runtime.long_work import aside
 
 
 class _Step(NamedTuple):
@@ -92,7 +93,7 @@ async def _prepare(
     begun = time.monotonic()
     texts = [row.content[:READING_CHARS_PER_MEMORY_MAX] for row in loaded.rows]
     readings = await models.read_language(texts)
-    read = await asyncio.to_thread(_mentions, loaded.rows, texts, readings)
+    read = await aside(_mentions, loaded.rows, texts, readings)
     return _Prepared(loaded, read, round((time.monotonic() - begun) * 1000 * READING_PAUSE_STEPS))
 
 

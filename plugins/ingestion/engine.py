@@ -8,7 +8,6 @@ out: what was recalled is not said anew.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -20,6 +19,7 @@ from plugins.ingestion.limits import (
     RULES_SECONDS_MAX,
 )
 from runtime.inference import InferenceUnavailable, language
+from runtime.long_work import aside
 
 ReadLanguage = Callable[[Sequence[str]], Awaitable[list[language.Reading]]]
 _UNREAD = language.Reading()
@@ -37,7 +37,7 @@ class RuleEngine:
     async def extract(self, said: Sequence[Said], at: int, instructions: str | None) -> Extraction:
         """instructions are for a language model; rules know what they look for."""
         readings, degraded = await self._readings(said)
-        facts, whole = await asyncio.to_thread(_find, said, at, readings)
+        facts, whole = await aside(_find, said, at, readings)
         if not whole:
             degraded = (*degraded, "the conversation was too long to be read to its end")
         return Extraction(facts, "rules", degraded)

@@ -4,7 +4,6 @@ indexed, what they say, and so whom they mention.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from plugins.ingestion.limits import READ_CHARS_MAX
 from plugins.ingestion.statements import Statement
 from plugins.memories import Indexed, index_texts
 from runtime.inference import InferenceUnavailable, Models, language
+from runtime.long_work import aside
 
 _Text = tuple[str | None, str]  # speaker, content
 
@@ -72,7 +72,7 @@ class Texts:
                 found = {}
             for each, text in zip(statements, texts, strict=True):
                 each.indexed = found.get(text)
-        await asyncio.to_thread(self._prepare, statements, said, fields)
+        await aside(self._prepare, statements, said, fields)
 
     def _prepare(
         self, statements: Sequence[Statement], said: Sequence[Said], fields: Mapping[str, Any]

@@ -47,6 +47,7 @@ from runtime.api.jobs import Again
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
 from runtime.inference import Embedder, Embedding, InferenceUnavailable, Models, language
+from runtime.long_work import aside
 from storage.text import analyze, content_words, estimated_tokens, passages
 
 Made = TypeVar("Made")
@@ -157,7 +158,7 @@ async def _aside(texts: Sequence[Text], work: Callable[..., Made], *args: Any) -
     has others to answer.
     """
     if sum(len(content) for _, content in texts) > INDEXED_INLINE_CHARS_MAX:
-        return await asyncio.to_thread(work, *args)
+        return await aside(work, *args)
     return work(*args)
 
 

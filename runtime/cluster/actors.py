@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from runtime import tracing
 from runtime.cluster import nodes, ray_metrics, unix_socket
-from runtime.cluster.batching import pack_replies, unpack_calls
+from runtime.cluster.batching import Early, pack_replies, unpack_calls
 from runtime.cluster.process import (
     EXIT_STORAGE_FAULT,
     CannotOpen,
@@ -105,10 +105,14 @@ class ShardActor:
         check_release(release, self._release, f"Shard {self._number}")
         return await self._execute(message)
 
-    async def _execute(self, message: bytes) -> bytes:
-        shard = await self._opened()
+    async def _execute(self, message: bytes, early: Early | None = None) -> bytes:
+        shard, calls = await self._opened(), unpack_calls(message)
         try:
-            return pack_replies(await shard.execute_many(unpack_calls(message)))
+            if early is None:
+                return pack_replies(await shard.execute_many(calls))
+            return pack_replies(
+                await shard.execute_many(calls, lambda part: early(pack_replies(part)))
+            )
         except Exception:
             self._end()
 

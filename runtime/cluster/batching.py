@@ -5,8 +5,9 @@ queue sends at once when nothing of it is under way; calls that arrive meanwhile
 the next batch. The busier the service, the fuller the batches, and a lone call waits for nobody.
 The shard's group commit gets its batches this way for free.
 
-A batch is answered as a whole, so one slow call would hold its neighbours. Each shard therefore has
-a queue per class of call:
+Fast calls are answered as a batch. Of slow ones each is answered as soon as it can be, and a batch
+that takes longer than BATCH_PATIENCE_SECONDS holds no other back. Each shard has a queue per class
+of call:
 
     read, write            no remote work, answered in microseconds to a commit
     slow_read, slow_write  operations that prepare something first (an embedding); several batches
@@ -16,8 +17,8 @@ a queue per class of call:
                                model) or, lengthy writes, for their turn: each travels
                            alone, and many are under way
 
-The queue knows nothing of Ray: it is given `send(bytes) -> bytes`, which raises ShardLost when it
-cannot say what happened and OtherRelease when nothing was sent for that reason, and
+The queue knows nothing of Ray: it is given `send(bytes, early) -> bytes`, which raises ShardLost
+when it cannot say what happened and OtherRelease when nothing was sent for that reason, and
 `wait_until_up()`. Invariant: a write is sent at most once. When the shard is lost with a write
 under way, the outcome is unknown and the caller hears Unavailable; a read is sent a second time;
 calls not yet sent wait for the shard's return.
@@ -29,7 +30,7 @@ import asyncio
 import pickle
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.api.operation import Call, Kind, Operation, Reply
@@ -38,6 +39,8 @@ from runtime.errors import Unavailable
 from runtime.limits import (
     BATCH_BYTES_MAX,
     BATCH_CALLS_MAX,
+    BATCH_PATIENCE_SECONDS,
+    BATCHES_OVERDUE_MAX,
     BATCHING_QUEUE_CALLS_MAX,
     CALL_SECONDS_MAX,
     SHARD_RECOVERY_SECONDS_MAX,
@@ -102,12 +105,16 @@ def unpack_calls(message: bytes) -> list[Call]:
     return [pickle.loads(call) for call in pickle.loads(message)]
 
 
-def pack_replies(replies: list[Reply]) -> bytes:
-    """Replies, in the order of the calls, their bodies encoded -> one message."""
-    return pickle.dumps([reply.encoded() for reply in replies], PICKLE_PROTOCOL)
+Replies = list[Reply | None]  # in the order of the calls, None where it comes in another message
+Early = Callable[[bytes], None]  # takes a message of replies that do not wait for the others
 
 
-def unpack_replies(message: bytes) -> list[Reply]:
+def pack_replies(replies: Sequence[Reply | None]) -> bytes:
+    """Replies, their bodies encoded -> one message."""
+    return pickle.dumps([reply and reply.encoded() for reply in replies], PICKLE_PROTOCOL)
+
+
+def unpack_replies(message: bytes) -> Replies:
     return pickle.loads(message)
 
 
@@ -129,7 +136,7 @@ class BatchingQueue:
     def __init__(
         self,
         name: str,
-        send: Callable[[bytes], Awaitable[bytes]],
+        send: Callable[[bytes, Early], Awaitable[bytes]],
         wait_until_up: Callable[[float], Awaitable[bool]],
     ):
         self.name = name
@@ -142,6 +149,8 @@ class BatchingQueue:
         self._unanswered: deque[_Waiting] = deque()  # by deadline: one timer serves them all
         self._expiry: asyncio.TimerHandle | None = None
         self._carriers: set[asyncio.Task[None]] = set()
+        self._is_patient = not name.startswith("slow")
+        self._overdue = 0  # of the carriers
         self._pump_due = False
         self._recovery: asyncio.Task[None] | None = None
 
@@ -190,13 +199,17 @@ class BatchingQueue:
 
     def _pump(self) -> None:
         self._pump_due = False
-        while self._queue and len(self._carriers) < self._room and self._recovery is None:
+        while self._queue and self._has_room() and self._recovery is None:
             batch = self._next_batch()
             if not batch:
                 return
             carrier = asyncio.get_running_loop().create_task(self._carry(batch))
             self._carriers.add(carrier)
             carrier.add_done_callback(self._carried)
+
+    def _has_room(self) -> bool:
+        under_way = len(self._carriers)
+        return under_way - self._overdue < self._room and under_way < BATCHES_OVERDUE_MAX
 
     def _next_batch(self) -> list[_Waiting]:
         """The oldest calls up to the batch's bounds, without those whose caller has left. One call
@@ -216,11 +229,33 @@ class BatchingQueue:
         return batch
 
     async def _carry(self, batch: list[_Waiting]) -> None:
+        if self._is_patient:
+            return await self._carry_to(batch)
+        is_overdue = False
+
+        def make_room() -> None:
+            nonlocal is_overdue
+            is_overdue = True
+            self._overdue += 1
+            self._pump()
+
+        patience = asyncio.get_running_loop().call_later(BATCH_PATIENCE_SECONDS, make_room)
+        try:
+            await self._carry_to(batch)
+        finally:
+            patience.cancel()
+            self._overdue -= is_overdue
+
+    async def _carry_to(self, batch: list[_Waiting]) -> None:
+        def answer(message: bytes) -> None:
+            for waiting, reply in zip(batch, unpack_replies(message), strict=True):
+                if reply is not None and not waiting.reply.done():
+                    waiting.reply.set_result(reply)
+
         try:
             async with asyncio.timeout(CALL_SECONDS_MAX):
-                replies = unpack_replies(
-                    await self._send(pack_calls([waiting.call for waiting in batch]))
-                )
+                calls = pack_calls([waiting.call for waiting in batch])
+                answer(await self._send(calls, answer))
         except TimeoutError:
             return  # each caller's own timeout, which began earlier, has already told it
         except ShardLost:
@@ -230,10 +265,6 @@ class BatchingQueue:
             for waiting in batch:
                 if not waiting.reply.done():
                     waiting.reply.set_exception(Unavailable(str(other)))
-            return
-        for waiting, reply in zip(batch, replies, strict=True):
-            if not waiting.reply.done():
-                waiting.reply.set_result(reply)
 
     def _carried(self, carrier: asyncio.Task[None]) -> None:
         self._carriers.discard(carrier)

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import importlib
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TextIO
 
@@ -33,7 +33,9 @@ class ShardLike(Protocol):
     """What the process around it needs of runtime.shard.Shard, already open."""
 
     async def execute(self, call: Call) -> Reply: ...
-    async def execute_many(self, calls: list[Call]) -> list[Reply]: ...
+    async def execute_many(
+        self, calls: list[Call], early: Callable[[Sequence[Reply | None]], None] | None = None
+    ) -> Sequence[Reply | None]: ...
     async def order(self, step: str, *given: Any) -> Any: ...
     async def status(self) -> dict[str, Any]: ...
     async def until_fenced(self) -> str: ...

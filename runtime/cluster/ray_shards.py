@@ -16,7 +16,7 @@ from runtime import tracing
 from runtime.api.operation import Call, Reply
 from runtime.api.plugin import Registry
 from runtime.cluster import actors, nodes, unix_socket
-from runtime.cluster.batching import BatchingQueue, ShardLost, queue_of
+from runtime.cluster.batching import BatchingQueue, Early, ShardLost, queue_of
 from runtime.cluster.release import OtherRelease, check_release, release_of
 from runtime.cluster.supervisor_actor import start_supervisor
 from runtime.errors import Unavailable
@@ -73,12 +73,12 @@ class _RayShard:
             queue = self._queues[name] = BatchingQueue(name, self._send, self._wait_until_up)
         return queue
 
-    async def _send(self, message: bytes) -> bytes:
+    async def _send(self, message: bytes, early: Early) -> bytes:
         import ray.exceptions
 
         if self._short_cut is not None:
             try:
-                return await self._short_cut.send(message)
+                return await self._short_cut.send(message, early)
             except unix_socket.NotConnected:
                 pass  # a shard that is being restarted: Ray knows
             except (ConnectionError, asyncio.IncompleteReadError) as lost:

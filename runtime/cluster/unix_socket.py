@@ -2,9 +2,9 @@
 through Ray.
 
 Carries the messages of a batching queue, each as its length and its bytes, and knows nothing of
-what is in them. A connection carries one message at a time and its answer; a gateway keeps as many
-as it has batches under way. The first message each way is the sender's release
-(runtime/cluster/release.py); where they differ, nothing else is read.
+what is in them. A connection carries one message at a time and its answer, parts of which may come
+early; a gateway keeps as many as it has batches under way. The first message each way is the
+sender's release (runtime/cluster/release.py); where they differ, nothing else is read.
 
 Who may connect may have any code run, since messages are pickles: the sockets lie in a directory of
 this user's with mode 0700, and one that is not so is not used. Invariant: NotConnected and
@@ -29,6 +29,8 @@ log = logging.getLogger("mneme.shard_socket")
 
 
 _LENGTH = struct.Struct("<I")
+_MORE = 1 << 31  # in the length of an early part
+Early = Callable[[bytes], None]
 
 
 class NotConnected(Exception):
@@ -55,10 +57,10 @@ def _is_private(directory: Path) -> bool:
 
 
 async def listen(
-    path: Path, release: str, execute: Callable[[bytes], Awaitable[bytes]]
+    path: Path, release: str, execute: Callable[[bytes, Early], Awaitable[bytes]]
 ) -> asyncio.Server | None:
-    """Answer messages of this release on the socket. None where there is no directory for it that
-    is this user's alone.
+    """Answer messages of this release on the socket; execute: its last argument sends a part of the
+    answer early. None where there is no directory for it that is this user's alone.
     """
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -79,7 +81,7 @@ async def listen(
                 return
             while True:
                 message = await _receive(reader)
-                _send(writer, await execute(message))
+                _send(writer, await execute(message, lambda part: _send(writer, part, _MORE)))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the gateway has gone
@@ -103,14 +105,19 @@ class ShardSocket:
         self._path, self._release = path, release
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def send(self, message: bytes) -> bytes:
-        """The answer to the message. Raises NotConnected, OtherRelease, ConnectionError,
-        asyncio.IncompleteReadError.
+    async def send(self, message: bytes, early: Early = lambda part: None) -> bytes:
+        """The answer to the message, or what is left of it after what came early. Raises
+        NotConnected, OtherRelease, ConnectionError, asyncio.IncompleteReadError.
         """
         reader, writer = await self._connection()
         try:
             _send(writer, message)
-            answer = await _receive(reader)
+            while True:
+                (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+                answer = await reader.readexactly(length & ~_MORE)
+                if not length & _MORE:
+                    break
+                early(answer)
         except BaseException:
             writer.close()  # its next answer would be that to this message
             raise
@@ -142,9 +149,9 @@ class ShardSocket:
         return reader, writer
 
 
-def _send(writer: asyncio.StreamWriter, message: bytes) -> None:
+def _send(writer: asyncio.StreamWriter, message: bytes, flag: int = 0) -> None:
     writer.write(
-        _LENGTH.pack(len(message)) + message
+        _LENGTH.pack(len(message) | flag) + message
     )  # at once: two writes would wake the other side twice
 
 

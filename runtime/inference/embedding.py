@@ -23,6 +23,7 @@ import numpy as np
 from runtime import limits, tracing
 from runtime.inference.language import Reading, unread
 from runtime.inference.language.parse import Parse, ToRead
+from runtime.turns import in_turn_of
 
 
 class InferenceUnavailable(Exception):
@@ -59,24 +60,27 @@ Asked = tuple[
 ]  # a text, and the words whose vectors are wanted, or those to be read; None for none
 
 
-_ACCOUNT: ContextVar[Hashable] = ContextVar("account", default=None)
+_ASKING: ContextVar[Hashable] = ContextVar("asking", default=None)
 
 
 @contextlib.contextmanager
 def remembered_for(account: Hashable) -> Iterator[None]:
-    """Let what is embedded within be remembered for this account, and be answered from what was.
+    """Let what is embedded within be remembered for this account, and be answered from what was;
+    it waits for the account's turn.
+
     How soon an answer comes tells whether a text was known: nobody may learn so what others ask.
     """
-    before = _ACCOUNT.set(account)
+    before = _ASKING.set(account)
     try:
-        yield
+        with in_turn_of(account):
+            yield
     finally:
-        _ACCOUNT.reset(before)
+        _ASKING.reset(before)
 
 
 def asking_account() -> Hashable:
     """The account whose request is being answered; None in a job."""
-    return _ACCOUNT.get()
+    return _ASKING.get()
 
 
 _ON_BUSY: ContextVar[Callable[[], object] | None] = ContextVar("on_busy", default=None)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from tokenizers import Encoding, Tokenizer
 
 from runtime import limits
 from runtime.inference.embedding import (
@@ -29,6 +31,7 @@ from runtime.inference.embedding import (
     busy_callback,
 )
 from runtime.inference.language.parse import ToRead
+from runtime.turns import InTurns, account_in_turn
 
 
 class Tokens(NamedTuple):
@@ -40,8 +43,21 @@ class Tokens(NamedTuple):
     offsets: list[tuple[int, int]]
 
 
+def tokens_of(tokenizer: Tokenizer, text: str) -> Encoding:
+    """What a tokenizer makes of a text; of a long one without the interpreter's lock."""
+    if len(text) <= limits.TOKENIZED_AT_ONCE_CHARS_MAX:
+        return tokenizer.encode(text)
+    # A batch of one: several would spread over every core.
+    return tokenizer.encode_batch([text])[0]
+
+
+Pause = Callable[[], object]
+
+
 class LocalModel(Protocol):
-    """A model that runs in this process. Calls block."""
+    """A model that runs in this process. Calls block. pause: called between two parts of a long
+    run, which goes on when it returns; another run may be made in it.
+    """
 
     @property
     def space(self) -> str: ...
@@ -53,12 +69,15 @@ class LocalModel(Protocol):
         """The texts' tokens, as many as the model reads; the rest of a longer text is left out."""
         ...
 
-    def embed(self, texts: Sequence[Tokens]) -> np.ndarray:
+    def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:
         """n ≥ 1 texts -> (n, width) float32 unit rows."""
         ...
 
     def embed_with_words(
-        self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
+        self,
+        texts: Sequence[Tokens],
+        words: Sequence[Spans | ToRead | None],
+        pause: Pause | None = None,
     ) -> list[Embedding]:
         """As embed, with the vectors of these words of each text, where the model has any, or with
         what it reads of them.
@@ -73,6 +92,7 @@ class _Request:
     """
 
     texts: list[Asked]
+    account: Hashable
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[list[Embedding]]
     embeddings: dict[int, Embedding]
@@ -114,12 +134,13 @@ class _Item:
 class LocalEmbedder(BoundedEmbedder):
     """A model on a worker thread that batches whatever waits.
 
-    Two queues. Small requests that somebody waits for (queries, short writes) go next, so a query
-    waits for at most one run of other requests; after a turn of small ones a run of the others
-    follows, so neither starves. The others, those of jobs among them, take turns. While reads wait
-    for their turn, the next run waits too, for moments: the model's weights are fetched from memory
-    for each run, whatever it holds. What is taken is sorted by length and cut into runs of like
-    length: little padding, and a run fits the processor's cache.
+    Two queues, in which accounts take turns by the tokens that they have had read. Small requests
+    that somebody waits for (queries, short writes) go next: a run of the others stops for them
+    between two of its parts, so a query waits for milliseconds; where they would go on and on, the
+    others have a share of the time all the same. While reads wait for their turn, the next run
+    waits too, for moments: the model's weights are fetched from memory for each run, whatever it
+    holds. What is taken is sorted by length and cut into runs of like length: little padding, and a
+    run fits the processor's cache.
     """
 
     def __init__(
@@ -140,8 +161,8 @@ class LocalEmbedder(BoundedEmbedder):
         )
         self._model = model
         self._run_tokens_max = limits.EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
-        self._small: deque[_Request] = deque()
-        self._large: deque[_Request] = deque()
+        self._small: InTurns[_Request] = InTurns()
+        self._large: InTurns[_Request] = InTurns()
         self._runs: deque[list[_Item]] = deque()
         self._arrived = threading.Condition()
         self._yields = False
@@ -172,6 +193,7 @@ class LocalEmbedder(BoundedEmbedder):
         loop = asyncio.get_running_loop()
         request = _Request(
             asked,
+            account_in_turn(),
             loop,
             loop.create_future(),
             {},
@@ -180,13 +202,13 @@ class LocalEmbedder(BoundedEmbedder):
             somebody_waits=asking_account() is not None,
         )
         with self._arrived:
-            (self._small if request.is_small() else self._large).append(request)
+            queue = self._small if request.is_small() else self._large
+            queue.put(request.account, request)
             self._arrived.notify()
         return await request.answer
 
     def _work(self) -> None:
         """The worker thread, until close."""
-        small_went_last = False
         while True:
             with self._arrived:
                 while not (self._closed or self._small or self._large or self._runs):
@@ -197,39 +219,48 @@ class LocalEmbedder(BoundedEmbedder):
                 )
                 if self._closed:
                     break
-                large_waits = bool(self._large or self._runs)
-                small_goes = bool(self._small) and not (small_went_last and large_waits)
-                if small_goes:
-                    taken = _take(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX)
-                else:
-                    taken = (
-                        [] if self._runs else _take(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX)
-                    )
-            small_went_last = small_goes
-            runs = self._cut(taken)
-            if not small_goes:
-                self._runs.extend(runs)
-                runs = [self._runs.popleft()] if self._runs else []
-            for run in runs:
-                self._run(run)
-        waiting = {
-            id(r): r
-            for r in [
-                *self._small,
-                *self._large,
-                *(item.request for run in self._runs for item in run),
-            ]
-        }
+            self._run_small()
+            if not self._runs:
+                self._runs.extend(self._taken(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX))
+            if self._runs:
+                self._run(self._runs.popleft(), self._pause())
+        runs = (item.request for run in self._runs for item in run)
+        waiting = {id(each): each for each in (*self._small, *self._large, *runs)}
         self._fail(waiting.values(), "the embedder is closed")
 
-    def _cut(self, taken: list[tuple[_Request, range]]) -> list[list[_Item]]:
-        """Tokenize, sort by length, and cut where a run would grow too large or its padding too
-        wasteful.
+    def _run_small(self) -> None:
+        for run in self._taken(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX):
+            self._run(run)
+
+    def _pause(self) -> Pause:
+        """What a run of the others calls between its parts: small requests go, as long as that
+        leaves it its share of the time.
         """
-        items = []
+        began, for_small = time.monotonic(), 0.0
+
+        def pause() -> None:
+            nonlocal for_small
+            now = time.monotonic()
+            if self._small and for_small <= limits.EMBEDDER_SMALL_SHARE_MAX * (now - began):
+                self._run_small()
+                for_small += time.monotonic() - now
+
+        return pause
+
+    def _taken(self, queue: InTurns[_Request], texts_max: int) -> list[list[_Item]]:
+        """The next runs of a queue."""
+        with self._arrived:
+            taken = _take(queue, texts_max)
+        items = self._items(taken)
+        with self._arrived:
+            for item in items:
+                queue.charge(item.request.account, item.length)
+        return self._cut(items)
+
+    def _items(self, taken: list[tuple[_Request, range]]) -> list[_Item]:
+        """Tokenize what was taken."""
+        items: list[_Item] = []
         for request, rows in taken:
-            if not request.is_wanted():
-                continue
             try:
                 asked = request.texts[rows.start : rows.stop]
                 tokens = self._model.encode([text for text, _ in asked])
@@ -242,6 +273,10 @@ class LocalEmbedder(BoundedEmbedder):
                 _Item(request, row, each, words)
                 for row, each, (_, words) in zip(rows, tokens, asked, strict=True)
             ]
+        return items
+
+    def _cut(self, items: list[_Item]) -> list[list[_Item]]:
+        """Sort by length, and cut where a run would grow too large or its padding too wasteful."""
         items.sort(key=lambda item: item.length)
         runs: list[list[_Item]] = []
         for item in items:
@@ -257,7 +292,7 @@ class LocalEmbedder(BoundedEmbedder):
                 runs.append([item])
         return runs
 
-    def _run(self, run: list[_Item]) -> None:
+    def _run(self, run: list[_Item], pause: Pause | None = None) -> None:
         """One run of the model; whoever has all their rows now gets them."""
         run = [item for item in run if item.request.is_wanted()]
         if not run:
@@ -265,7 +300,7 @@ class LocalEmbedder(BoundedEmbedder):
         for item in run:
             item.request.on_run()
         try:
-            embeddings = self._embeddings(run)
+            embeddings = self._embeddings(run, pause)
         except (
             Exception
         ) as error:  # onnxruntime raises bare Exceptions; each goes to those who wait for this run
@@ -282,11 +317,11 @@ class LocalEmbedder(BoundedEmbedder):
                 done.append(item.request)
         _tell(done, lambda request: request.answer.set_result(request.in_order()))
 
-    def _embeddings(self, run: list[_Item]) -> list[Embedding]:
+    def _embeddings(self, run: list[_Item], pause: Pause | None) -> list[Embedding]:
         texts = [item.tokens for item in run]
         if all(item.words is None for item in run):
-            return [Embedding(vector, None) for vector in self._model.embed(texts)]
-        return self._model.embed_with_words(texts, [item.words for item in run])
+            return [Embedding(vector, None) for vector in self._model.embed(texts, pause)]
+        return self._model.embed_with_words(texts, [item.words for item in run], pause)
 
     def _fail(self, requests: Iterable[_Request], reason: str) -> None:
         failed = list(requests)
@@ -295,13 +330,14 @@ class LocalEmbedder(BoundedEmbedder):
         _tell(failed, lambda request: request.answer.set_exception(InferenceUnavailable(reason)))
 
 
-def _take(queue: deque[_Request], texts_max: int) -> list[tuple[_Request, range]]:
+def _take(queue: InTurns[_Request], texts_max: int) -> list[tuple[_Request, range]]:
     """Take up to `texts_max` texts, as long as one round may be, in turns from a queue; a request
-    that is not through goes to its end.
+    that is not through waits for its account's next turn, behind its others.
     """
     taken, chars_left = [], limits.EMBEDDER_ROUND_CHARS_MAX
-    while queue and texts_max > 0 and chars_left > 0:
-        request = queue.popleft()
+    while texts_max > 0 and chars_left > 0 and (request := queue.take()) is not None:
+        if not request.is_wanted():
+            continue
         first = request.taken
         last = min(first + min(texts_max, limits.EMBEDDER_TURN_TEXTS_MAX), len(request.texts))
         while request.taken < last and chars_left > 0:
@@ -310,7 +346,7 @@ def _take(queue: deque[_Request], texts_max: int) -> list[tuple[_Request, range]
         taken.append((request, range(first, request.taken)))
         texts_max -= request.taken - first
         if request.taken < len(request.texts):
-            queue.append(request)
+            queue.put(request.account, request)
     return taken
 
 

@@ -48,6 +48,7 @@ from runtime.loop_stalls import Label, LoopStalls
 from runtime.shard.background import Background
 from runtime.shard.concurrency_groups import ConcurrencyGroups
 from runtime.shard.head import Parts
+from runtime.turns import in_turn_of
 from storage.store import Scope
 
 log = logging.getLogger("mneme.jobs")
@@ -287,7 +288,8 @@ class JobLoop:
         if job.prepare is not None:
             async with asyncio.timeout(JOB_PREPARE_SECONDS_MAX):
                 steps = self._background.steps(principal, scope, call)
-                prepared = await job.prepare(steps, prepared, row.payload, self._parts.models)
+                with in_turn_of((scope.slot, scope.tenant)):
+                    prepared = await job.prepare(steps, prepared, row.payload, self._parts.models)
 
         def finish(ctx: WriteContext) -> None:
             ctx.prepared = prepared

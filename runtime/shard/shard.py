@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,16 +194,20 @@ class Shard:
         self._catching_up.start()
         await self._readers.start(self._forget_dead_readers)
 
-    async def execute_many(self, calls: list[Call]) -> list[Reply]:
-        """Replies in the order of the calls. One slow call delays this list, so batching queues
-        keep slow calls apart.
+    async def execute_many(
+        self, calls: list[Call], early: Callable[[Sequence[Reply | None]], None] | None = None
+    ) -> Sequence[Reply | None]:
+        """Replies in the order of the calls. early: given those that are there before the others,
+        each once, None for the rest; in what is returned they are None then.
         """
         self._batches += 1
         if all(self._is_immediate(call) for call in calls):
             return [
                 await self.execute(call) for call in calls
             ]  # none of them waits, so tasks would only cost
-        return list(await asyncio.gather(*(self.execute(call) for call in calls)))
+        if early is None:
+            return list(await asyncio.gather(*(self.execute(call) for call in calls)))
+        return await _each_when_it_is_there([self.execute(call) for call in calls], early)
 
     def _is_immediate(self, call: Call) -> bool:
         operation = self.registry.operations[call.operation]
@@ -401,3 +406,35 @@ class Shard:
             "readers": asdict(self._readers.figures()),
         }
         return figures | log_figures | restored
+
+
+async def _each_when_it_is_there(
+    works: Sequence[Coroutine[Any, Any, Reply]],
+    early: Callable[[Sequence[Reply | None]], None],
+) -> Sequence[Reply | None]:
+    """As Shard.execute_many, of calls that wait for different things."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    arrived, news, left = asyncio.Event(), list[int](), len(tasks)
+
+    def settle(place: int, task: asyncio.Future[Reply]) -> None:
+        news.append(place)
+        arrived.set()
+
+    for place, task in enumerate(tasks):
+        task.add_done_callback(partial(settle, place))
+    try:
+        while True:
+            await arrived.wait()
+            arrived.clear()
+            replies: list[Reply | None] = [None] * len(tasks)
+            for place in news:
+                replies[place] = tasks[place].result()
+            left -= len(news)
+            news.clear()
+            if not left:
+                return replies
+            early(replies)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        raise

@@ -82,7 +82,7 @@ class TinyShard:
                 raise OSError("the disk is gone")
         return Reply(200, {"count": count, "pid": os.getpid(), "batches": self.batches[-100:]})
 
-    async def execute_many(self, calls: list[Call]) -> list[Reply]:
+    async def execute_many(self, calls: list[Call], early: object = None) -> list[Reply]:
         self.batches.append(len(calls))
         return list(await asyncio.gather(*(self.execute(call) for call in calls)))
 

@@ -32,7 +32,7 @@ from runtime.inference.checkpoint.description import (
 )
 from runtime.inference.embedding import Embedding, Spans
 from runtime.inference.language.parse import ToRead
-from runtime.inference.local_embedder import Tokens
+from runtime.inference.local_embedder import Pause, Tokens, tokens_of
 from runtime.inference.minilm.weights import HEADER_BYTES, kept_file
 from runtime.inference.minilm.word_vectors import (
     VOCABULARY_WORDS,
@@ -79,18 +79,21 @@ class CheckpointModel:
         return cls(checkpoint, tokenizer, session)
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
-        # One by one: encode_batch would spread over every core.
         return [
-            Tokens(found.ids, found.offsets[1:-1]) for found in map(self.tokenizer.encode, texts)
+            Tokens(found.ids, found.offsets[1:-1])
+            for found in (tokens_of(self.tokenizer, text) for text in texts)
         ]
 
-    def embed(self, texts: Sequence[Tokens]) -> np.ndarray:
-        return self._session.run([text.ids for text in texts])[0]
+    def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:
+        return self._session.run([text.ids for text in texts], pause)[0]
 
     def embed_with_words(
-        self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
+        self,
+        texts: Sequence[Tokens],
+        words: Sequence[Spans | ToRead | None],
+        pause: Pause | None = None,
     ) -> list[Embedding]:
-        vectors, states = self._session.run([text.ids for text in texts])
+        vectors, states = self._session.run([text.ids for text in texts], pause)
         return [
             Embedding(
                 vector,

@@ -26,7 +26,7 @@ from tokenizers import Tokenizer
 from runtime.inference.embedding import Embedding, Spans
 from runtime.inference.language.parse import Parse, ToRead
 from runtime.inference.language.states import word_states
-from runtime.inference.local_embedder import Tokens
+from runtime.inference.local_embedder import Pause, Tokens, tokens_of
 from runtime.inference.minilm.weights import (
     NAME,
     VOCABULARY,
@@ -44,12 +44,17 @@ class Network(Protocol):
     """The model from token ids on."""
 
     def run(
-        self, texts: Sequence[Sequence[int]], *, inner: bool = False, last: bool = True
+        self,
+        texts: Sequence[Sequence[int]],
+        *,
+        inner: bool = False,
+        last: bool = True,
+        pause: Pause | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """n ≥ 1 texts' token ids -> (n, 384) float32 unit rows, and for each text its layers,
         (1, tokens, 384) float32, the last alone; with `inner` (3, tokens, 384), INNER_LAYERS first.
         Without `last`, which goes with `inner` alone, the rows are empty, (n, 0), and the layers
-        (2, tokens, 384).
+        (2, tokens, 384). pause: called between parts of the run.
         """
         ...
 
@@ -85,44 +90,52 @@ class MiniLm:
         """The texts' tokens, at most EMBEDDED_TOKENS_MAX each; the rest of a longer text is left
         out.
         """
-        # One by one: encode_batch would spread over every core, whatever `threads` says.
         return [
-            Tokens(found.ids, found.offsets[1:-1]) for found in map(self._tokenizer.encode, texts)
+            Tokens(found.ids, found.offsets[1:-1])
+            for found in (tokens_of(self._tokenizer, text) for text in texts)
         ]
 
-    def embed(self, texts: Sequence[Tokens]) -> np.ndarray:
+    def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:
         """n ≥ 1 texts -> (n, 384) float32 unit rows."""
-        return self.network.run([text.ids for text in texts])[0]
+        return self.network.run([text.ids for text in texts], pause=pause)[0]
 
-    def embed_with_states(self, texts: Sequence[Tokens]) -> tuple[np.ndarray, list[np.ndarray]]:
+    def embed_with_states(
+        self, texts: Sequence[Tokens], pause: Pause | None = None
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As embed, and for each text (tokens, 384) float32: the last layer's vector of each token
         but [CLS] and [SEP].
         """
-        vectors, layers = self.network.run([text.ids for text in texts])
+        vectors, layers = self.network.run([text.ids for text in texts], pause=pause)
         return vectors, [each[-1, 1:-1] for each in layers]
 
     def embed_with_layers(
-        self, texts: Sequence[Tokens], *, last: bool = True
+        self, texts: Sequence[Tokens], *, last: bool = True, pause: Pause | None = None
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As embed, and for each text (3, tokens, 384) float32: the vectors of each token but [CLS]
         and [SEP] in the INNER_LAYERS and in the last one. Without `last` as Network.run.
         """
-        vectors, layers = self.network.run([text.ids for text in texts], inner=True, last=last)
+        ids = [text.ids for text in texts]
+        vectors, layers = self.network.run(ids, inner=True, last=last, pause=pause)
         return vectors, [each[:, 1:-1] for each in layers]
 
     def embed_with_words(
-        self, texts: Sequence[Tokens], words: Sequence[Spans | ToRead | None]
+        self,
+        texts: Sequence[Tokens],
+        words: Sequence[Spans | ToRead | None],
+        pause: Pause | None = None,
     ) -> list[Embedding]:
         """As embed, with the vectors of these words of each text, or what is read of them."""
         wanted = [each.embedded if isinstance(each, ToRead) else each for each in words]
         if not any(isinstance(each, ToRead) for each in words):
-            vectors, states = self.embed_with_states(texts)
+            vectors, states = self.embed_with_states(texts, pause)
             parses: list[list[Parse]] = [[] for _ in texts]
         else:
             # Who wants no vector waits for no layer behind those that are read.
             last = not all(isinstance(each, ToRead) and each.embedded is None for each in words)
-            vectors, layers = self.embed_with_layers(texts, last=last)
+            vectors, layers = self.embed_with_layers(texts, last=last, pause=pause)
             states = [each[-1] for each in layers]
+            if pause is not None:
+                pause()
             parses = _read(texts, layers, words)
         return [
             Embedding(
@@ -135,7 +148,7 @@ class MiniLm:
 
     def pieces(self, text: str) -> int:
         """How many tokens a text is, [CLS] and [SEP] left out; EMBEDDED_TOKENS_MAX - 2 at most."""
-        return len(self._tokenizer.encode(text).ids) - 2
+        return len(tokens_of(self._tokenizer, text).ids) - 2
 
     def vocabulary(self) -> dict[str, int]:
         """Word piece -> token id."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from runtime.inference.language.segmentation import Segment
 from runtime.inference.language.windows import to_read, windows
 from runtime.inference.local_embedder import LocalEmbedder
 from runtime.inference.minilm import MiniLm
+from runtime.long_work import aside
 from storage.indexes import load_kernels
 from storage.text import Speller
 
@@ -91,8 +91,6 @@ class MiniLmEmbedder(LocalEmbedder):
         self._vocabulary = model.vocabulary()
         self._speller = Speller(self._vocabulary.keys())
         self._assemble: Callable[..., list[list[Sentence]]] | None = None
-        # Where long texts are read one after the other, so that short ones need not wait for them.
-        self._reader = ThreadPoolExecutor(1, "mneme-reader")
         super().__init__(
             model,
             threads=threads,
@@ -113,10 +111,6 @@ class MiniLmEmbedder(LocalEmbedder):
             likely,
             key=lambda meant: self._vocabulary[meant] / likely[meant],
         )
-
-    async def close(self) -> None:
-        await super().close()
-        self._reader.shutdown(wait=False, cancel_futures=True)
 
     async def read_language(self, texts: Sequence[str]) -> list[Reading]:
         return (await self._read(texts, [None] * len(texts)))[0]
@@ -141,15 +135,16 @@ class MiniLmEmbedder(LocalEmbedder):
         # Half a surrogate pair has no UTF-8; a question mark takes its place.
         cleaned = [text.encode("utf-8", "replace").decode() for text in texts]
         is_long = sum(map(len, cleaned)) > limits.EMBEDDER_SMALL_REQUEST_CHARS_MAX
-        threads, loop = self._reader if is_long else None, asyncio.get_running_loop()
-        found = await loop.run_in_executor(threads, lambda: list(map(self._cut_up, cleaned, words)))
+        # Long texts are read in turns, and short ones need not wait for them.
+        beside = aside if is_long else asyncio.to_thread
+        found = await beside(lambda: list(map(self._cut_up, cleaned, words)))
         windows = [(row, at) for row, cut in enumerate(found) for at in range(len(cut.windows))]
         embedded: dict[int, Embedding] = {}
         for first in range(0, len(windows), limits.EMBEDDER_ROUND_TEXTS_MAX):
             part = windows[first : first + limits.EMBEDDER_ROUND_TEXTS_MAX]
             embeddings = await self._embed([found[row].asked[at] for row, at in part])
             cut = [(row, found[row].windows[at]) for row, at in part]
-            read = await loop.run_in_executor(threads, assemble, cleaned, cut, embeddings)
+            read = await beside(assemble, cleaned, cut, embeddings)
             for (row, _), sentences, embedding in zip(part, read, embeddings, strict=True):
                 found[row].sentences.extend(sentences)
                 if found[row].is_embedded:

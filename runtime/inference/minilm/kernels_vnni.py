@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.inference.local_embedder import Pause
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
     HEADS,
@@ -113,29 +114,44 @@ class CompiledMiniLm:
         )
 
     def run(
-        self, texts: Sequence[Sequence[int]], *, inner: bool = False, last: bool = True
+        self,
+        texts: Sequence[Sequence[int]],
+        *,
+        inner: bool = False,
+        last: bool = True,
+        pause: Pause | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
         kept = len(INNER_LAYERS) * inner + last
         if self._pool is None or len(texts) == 1:
-            return self._run(texts, kept)
+            return self._run(texts, kept, pause)
         share = -(-len(texts) // self._threads)
         others = [
             self._pool.submit(self._run, texts[first : first + share], kept)
             for first in range(share, len(texts), share)
         ]
-        found = [self._run(texts[:share], kept), *(other.result() for other in others)]
+        found = [self._run(texts[:share], kept, pause), *(other.result() for other in others)]
         return np.concatenate([vectors for vectors, _ in found]), [
             state for _, states in found for state in states
         ]
 
-    def _run(self, texts: Sequence[Sequence[int]], kept: int) -> tuple[Any, list[np.ndarray]]:
+    def _run(
+        self, texts: Sequence[Sequence[int]], kept: int, pause: Pause | None = None
+    ) -> tuple[Any, list[np.ndarray]]:
         edges = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(ids) for ids in texts], out=edges[1:])
         tokens = np.concatenate([np.array(ids, np.int64) for ids in texts])
         layers = np.empty((kept, len(tokens), WIDTH), np.float32)
         vectors = np.empty((len(texts), 0 if kept == len(INNER_LAYERS) else WIDTH), np.float32)
-        _forward(self._model, tokens, edges, layers, vectors)
+        projected = np.empty((len(tokens), 3 * WIDTH), np.float32)
+        attended = np.empty((len(tokens), WIDTH), np.float32)
+        depth = INNER_LAYERS[1] if kept == len(INNER_LAYERS) else LAYERS
+        step = depth if pause is None else 1
+        for first in range(0, depth, step):
+            if first and pause is not None:
+                pause()
+            span = first, first + step
+            _forward(self._model, tokens, edges, layers, vectors, projected, attended, *span)
         return vectors, [layers[:, edges[i] : edges[i + 1]] for i in range(len(texts))]
 
 
@@ -388,28 +404,31 @@ def _pool(hidden, vector):
     in_array(INT64),
     out_array(FLOAT32, 3),
     out_array(FLOAT32, 2),
+    out_array(FLOAT32, 2),
+    out_array(FLOAT32, 2),
+    INT64,
+    INT64,
 )
-def _forward(model, tokens, edges, layers, vectors):
+def _forward(model, tokens, edges, layers, vectors, projected, attended, begin, end):
     """tokens (t,) of texts that end at edges[1:] -> layers (1 to 3, t, 384), the last layer, those
     of INNER_LAYERS, or these and the last; vectors (n, 384), but for INNER_LAYERS alone, where the
     run ends with the second of them.
+
+    The model's layers from `begin` to `end`, exclusive; what they make of those before is in the
+    last of `layers`. projected (t, 1152) and attended (t, 384) are room to work in.
     """
     rows, hidden = tokens.shape[0], layers[layers.shape[0] - 1]
-    depth = INNER_LAYERS[1] if layers.shape[0] == 2 else LAYERS
     blocks = (rows + BLOCK_ROWS - 1) // BLOCK_ROWS
     block = (rows + blocks - 1) // blocks
-    projected, attended = (
-        np.empty((rows, 3 * WIDTH), np.float32),
-        np.empty((rows, WIDTH), np.float32),
-    )
     wide, dense = np.empty((block, INNER), np.float32), np.empty((block, WIDTH), np.float32)
     scratch = (
         np.empty(block * INNER, np.int8),
         np.empty(block, np.float32),
         np.empty(block, np.int32),
     )
-    _look_up(model[0], tokens, edges, hidden)
-    for number in range(depth):
+    if begin == 0:
+        _look_up(model[0], tokens, edges, hidden)
+    for number in range(begin, end):
         layer = model[0].layers[number]
         for first in range(0, rows, block):
             _product(
@@ -436,7 +455,7 @@ def _forward(model, tokens, edges, layers, vectors):
         for kept in range(layers.shape[0] - 1):
             if number + 1 == INNER_LAYERS[kept]:
                 layers[kept] = hidden
-    if depth < LAYERS:
+    if end < LAYERS or layers.shape[0] == len(INNER_LAYERS):
         return
     for text in range(edges.shape[0] - 1):
         _pool(hidden[edges[text] : edges[text + 1]], vectors[text])

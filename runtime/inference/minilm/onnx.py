@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from runtime.inference.bert_graph import Architecture, Session, build_graph, weight_bits_here
+from runtime.inference.local_embedder import Pause
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
     HEADS,
@@ -49,8 +50,13 @@ class GraphMiniLm:
         return cls(Session(path.read_bytes()[HEADER_BYTES:], threads))
 
     def run(
-        self, texts: Sequence[Sequence[int]], *, inner: bool = False, last: bool = True
+        self,
+        texts: Sequence[Sequence[int]],
+        *,
+        inner: bool = False,
+        last: bool = True,
+        pause: Pause | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
-        vectors, layers = self._session.run_layers(texts, INNER_LAYERS if inner else ())
+        vectors, layers = self._session.run_layers(texts, INNER_LAYERS if inner else (), pause)
         return (vectors, layers) if last else (vectors[:, :0], [each[:-1] for each in layers])

@@ -14,6 +14,7 @@ from runtime.api.operation import Reply
 from runtime.cluster.batching import (
     BATCHES_UNDER_WAY_MAX,
     BatchingQueue,
+    Early,
     pack_replies,
     queue_of,
     unpack_calls,
@@ -172,13 +173,15 @@ def pondering(tmp_path: Path) -> Iterator[tuple[ShardHarness, str, Upstream, Wor
 def test_a_neighbour_does_not_wait_for_the_model(
     pondering: tuple[ShardHarness, str, Upstream, WordEmbedder], neighbour: str
 ) -> None:
-    """Through the queues in which calls of a gateway travel to a shard: many share a message, and
-    are answered together.
-    """
+    """Through the queues in which calls of a gateway travel to a shard: many share a message."""
     harness, me, endpoint, _ = pondering
 
-    async def send(message: bytes) -> bytes:
-        return pack_replies(await harness.shard.execute_many(unpack_calls(message)))
+    async def send(message: bytes, early: Early) -> bytes:
+        return pack_replies(
+            await harness.shard.execute_many(
+                unpack_calls(message), lambda part: early(pack_replies(part))
+            )
+        )
 
     async def work() -> None:
         queues = {

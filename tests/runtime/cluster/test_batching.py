@@ -16,6 +16,7 @@ from runtime.cluster.batching import (
     BATCHES_UNDER_WAY_MAX,
     CALLS_PER_BATCH_MAX,
     BatchingQueue,
+    Early,
     ShardLost,
     pack_replies,
     queue_of,
@@ -36,14 +37,22 @@ class Shard:
         self.is_looked_for = False
         self.gate = asyncio.Event()
         self.gate.set()
+        self.at_once: set[bytes] = set()  # bodies of calls that do not wait for the gate
 
-    async def send(self, message: bytes) -> bytes:
+    async def send(self, message: bytes, early: Early) -> bytes:
         calls = unpack_calls(message)
         self.batches.append(calls)
+        at_once = [call.body in self.at_once for call in calls]
+        if any(at_once):
+            early(self._replies(calls, at_once))
         await self.gate.wait()
         if not self.up.is_set():
             raise ShardLost
-        return pack_replies([Reply(200, call.body) for call in calls])
+        return self._replies(calls, [not each for each in at_once])
+
+    def _replies(self, calls: list[Call], wanted: list[bool]) -> bytes:
+        replies = zip(calls, wanted, strict=True)
+        return pack_replies([Reply(200, call.body) if now else None for call, now in replies])
 
     async def wait_until_up(self, seconds: float) -> bool:
         self.is_looked_for = True
@@ -143,6 +152,77 @@ def test_slow_writes_travel_in_small_batches_side_by_side() -> None:
         )
         shard.gate.set()
         assert len(await asyncio.gather(*waiting)) == room * size + 1
+
+    run(work)
+
+
+def test_a_slow_call_is_answered_before_its_neighbours_are() -> None:
+    async def work() -> None:
+        shard = Shard()
+        shard.gate.clear()
+        shard.at_once = {b"quick", b"lost"}
+        queue = shard.queue("slow_write")
+        slow, quick = (
+            asyncio.create_task(queue.execute(call("tiny.add", body=body)))
+            for body in (b"slow", b"quick")
+        )
+        assert (await quick).body == b"quick" and not slow.done()
+        assert [len(batch) for batch in shard.batches] == [2]
+        shard.gate.set()
+        assert (await slow).body == b"slow"
+
+    run(work)
+
+
+def test_what_came_early_is_known_when_the_rest_is_lost() -> None:
+    async def work() -> None:
+        shard = Shard()
+        shard.gate.clear()
+        shard.at_once = {b"quick"}
+        queue = shard.queue("slow_write")
+        slow, quick = (
+            asyncio.create_task(queue.execute(call("tiny.add", body=body)))
+            for body in (b"slow", b"quick")
+        )
+        assert (await quick).body == b"quick"
+        shard.up.clear()
+        shard.gate.set()
+        with pytest.raises(Unavailable, match="unknown"):
+            await slow
+        shard.up.set()
+
+    run(work)
+
+
+def test_batches_that_take_long_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "BATCH_PATIENCE_SECONDS", 0.01)
+
+    async def work() -> None:
+        shard = Shard()
+        shard.gate.clear()
+        shard.at_once = {b"quick"}
+        queue = shard.queue("slow_write")
+        room = BATCHES_UNDER_WAY_MAX["slow_write"] * CALLS_PER_BATCH_MAX["slow_write"]
+        slow = [
+            asyncio.create_task(queue.execute(call("tiny.add", body=b"slow"))) for _ in range(room)
+        ]
+        assert (await queue.execute(call("tiny.add", body=b"quick"))).body == b"quick"
+        assert not any(each.done() for each in slow)
+        shard.gate.set()
+        assert len(await asyncio.gather(*slow)) == room
+        # Those that were overdue are not counted any more: so many are under way again, no more.
+        shard.batches.clear()
+        shard.gate.clear()
+        monkeypatch.setattr(batching, "BATCH_PATIENCE_SECONDS", 600)
+        more = [
+            asyncio.create_task(queue.execute(call("tiny.add", body=b"more")))
+            for _ in range(room + 1)
+        ]
+        while sum(map(len, shard.batches)) < room:
+            await asyncio.sleep(0)
+        assert sum(map(len, shard.batches)) == room
+        shard.gate.set()
+        await asyncio.gather(*more)
 
     run(work)
 

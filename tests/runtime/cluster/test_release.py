@@ -86,7 +86,7 @@ def test_the_digest_is_of_what_processes_share() -> None:
 def test_no_message_is_read_from_a_gateway_of_another_release(path: Path) -> None:
     heard: list[bytes] = []
 
-    async def execute(message: bytes) -> bytes:
+    async def execute(message: bytes, early: object) -> bytes:
         heard.append(message)
         return message
 
@@ -125,7 +125,7 @@ def test_callers_hear_of_it_in_a_sentence_and_the_queue_goes_on() -> None:
     async def work() -> None:
         tries: list[bytes] = []
 
-        async def send(message: bytes) -> bytes:
+        async def send(message: bytes, early: object) -> bytes:
             tries.append(message)
             raise OtherRelease("Shard 0 is of release 2.")
 

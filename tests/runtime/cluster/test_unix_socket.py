@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from runtime.cluster.unix_socket import NotConnected, ShardSocket, listen, remove
+from runtime.cluster.unix_socket import Early, NotConnected, ShardSocket, listen, remove
 
 RELEASE = "1.0.0 (schema 0123456789abcdef)"
 
@@ -22,7 +22,7 @@ def path() -> Iterator[Path]:
         yield Path(directory) / "private" / "shard-0"
 
 
-async def echo(message: bytes) -> bytes:
+async def echo(message: bytes, early: Early) -> bytes:
     await asyncio.sleep(
         0.001 * (10 - len(message) % 10)
     )  # the first to be sent is not the first to be answered
@@ -39,6 +39,35 @@ def test_each_message_gets_its_own_answer(path: Path) -> None:
             ]
             assert await asyncio.gather(*(shard.send(message) for message in messages)) == messages
             assert await asyncio.gather(*(shard.send(message) for message in messages)) == messages
+
+    asyncio.run(work())
+
+
+def test_parts_of_an_answer_come_before_the_rest(path: Path) -> None:
+    async def work() -> None:
+        may_end = asyncio.Event()
+
+        async def execute(message: bytes, early: Early) -> bytes:
+            early(b"one")
+            early(b"")
+            await may_end.wait()
+            return b"two"
+
+        async with await listen(path, RELEASE, execute):
+            shard, parts, came = ShardSocket(path, RELEASE), [], asyncio.Event()
+
+            def take(part: bytes) -> None:
+                parts.append(part)
+                if len(parts) == 2:
+                    came.set()
+
+            for _ in range(2):
+                sent = asyncio.create_task(shard.send(b"many", take))
+                await came.wait()
+                assert parts == [b"one", b""] and not sent.done()
+                may_end.set()
+                assert await sent == b"two"
+                came.clear(), may_end.clear(), parts.clear()
 
     asyncio.run(work())
 
@@ -60,7 +89,7 @@ def test_a_shard_that_is_gone_is_told_from_one_that_goes_under_a_message(path: P
         with pytest.raises(NotConnected):
             await shard.send(b"nobody has listened yet")
 
-        async def leave(_: bytes) -> bytes:
+        async def leave(_: bytes, early: Early) -> bytes:
             raise ConnectionError
 
         async with await listen(path, RELEASE, leave):

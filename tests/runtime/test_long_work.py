@@ -1,0 +1,90 @@
+"""Long work: beside the event loop, so much at once, accounts in turns."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from contextvars import ContextVar
+
+import pytest
+
+from runtime.long_work import LongWork, aside
+from runtime.turns import in_turn_of
+
+WAIT_SECONDS_MAX = 60
+
+
+class Held:
+    """Work that says when it begins and waits until it may end."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def __call__(self) -> str:
+        self.begun.set()
+        assert self.may_end.wait(WAIT_SECONDS_MAX)
+        return "done"
+
+
+def test_an_account_that_asks_for_much_waits_behind_itself() -> None:
+    work, order, held = LongWork(1), list[str](), Held()
+    first = work.submit("eve", held)
+    assert held.begun.wait(WAIT_SECONDS_MAX)
+    others = [work.submit("eve", lambda: order.append("eve")) for _ in range(20)]
+    asked = work.submit("ada", lambda: order.append("ada"))
+    held.may_end.set()
+    assert first.result(WAIT_SECONDS_MAX) == "done"
+    for each in (asked, *others):
+        each.result(WAIT_SECONDS_MAX)
+    assert order.index("ada") <= 1
+
+
+def test_one_piece_of_an_accounts_at_a_time() -> None:
+    work, held, second, other = LongWork(2), Held(), Held(), Held()
+    running = work.submit("eve", held)
+    assert held.begun.wait(WAIT_SECONDS_MAX)
+    waiting = work.submit("eve", second)
+    beside = work.submit("ada", other)
+    assert other.begun.wait(WAIT_SECONDS_MAX) and not second.begun.is_set()
+    for each in (held, second, other):
+        each.may_end.set()
+    assert [f.result(WAIT_SECONDS_MAX) for f in (running, waiting, beside)] == ["done"] * 3
+
+
+def test_what_is_not_wanted_any_more_is_not_begun() -> None:
+    work, held = LongWork(1), Held()
+    running: Future[str] = work.submit("eve", held)
+    assert held.begun.wait(WAIT_SECONDS_MAX)
+    given_up = work.submit("ada", lambda: pytest.fail("nobody wants it"))
+    assert given_up.cancel()
+    held.may_end.set()
+    assert running.result(WAIT_SECONDS_MAX) == "done"
+    assert work.submit("ada", lambda: 7).result(WAIT_SECONDS_MAX) == 7
+
+
+def test_a_failure_is_its_callers_and_ends_nothing_else() -> None:
+    work = LongWork(1)
+
+    def fail() -> None:
+        raise LookupError("nothing there")
+
+    with pytest.raises(LookupError):
+        work.submit("eve", fail).result(WAIT_SECONDS_MAX)
+    assert work.submit("eve", lambda: 7).result(WAIT_SECONDS_MAX) == 7
+
+
+def test_it_is_done_beside_the_loop_in_the_context_of_whoever_asks() -> None:
+    told: ContextVar[str] = ContextVar("told")
+
+    async def ask() -> tuple[int, str, bool]:
+        told.set("by ada")
+
+        def work(number: int) -> tuple[int, str, bool]:
+            beside = threading.current_thread() is not threading.main_thread()
+            return number, told.get(), beside
+
+        with in_turn_of("ada"):
+            return await aside(work, 7)
+
+    assert asyncio.run(ask()) == (7, "by ada", True)
