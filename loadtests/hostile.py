@@ -37,7 +37,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -53,6 +53,7 @@ from tests.support.served import Served, served
 HONEST, HOSTILE_OF_KIND = 20, 20
 HONEST_PAUSE_SECONDS, HOSTILE_PAUSE_SECONDS = 0.5, 0.5
 ALONE_SECONDS_MAX = 60.0
+SETTLED_SECONDS_MAX = 120.0
 ANSWER_SECONDS_MAX = 10.0
 RATE_SHARE_MIN, P99_FACTOR_MAX = 0.8, 3.0
 WIDE = {"OR": [{"content": {"icontains": f"nothing like {n}"}} for n in range(250)]}
@@ -67,22 +68,45 @@ class Seen:
     """What the honest saw. latencies: of good answers, seconds from when each was due."""
 
     asked: int = 0
-    latencies: list[float] = field(default_factory=list)
+    by_operation: dict[str, list[float]] = field(default_factory=dict)
     otherwise: Counter[str] = field(default_factory=Counter)
+    late: list[float] = field(default_factory=list)  # how late a request was begun, seconds
+
+    @property
+    def latencies(self) -> list[float]:
+        return [each for found in self.by_operation.values() for each in found]
+
+    def add(self, other: Seen) -> None:
+        """What was seen in another turn, too."""
+        self.asked += other.asked
+        self.otherwise += other.otherwise
+        self.late += other.late
+        for operation, found in other.by_operation.items():
+            self.by_operation.setdefault(operation, []).extend(found)
 
     @property
     def share(self) -> float:
         return len(self.latencies) / max(self.asked, 1)
 
     def quantile(self, share: float) -> float:
-        found = sorted(self.latencies)
-        return found[min(len(found) - 1, int(share * len(found)))] if found else float("inf")
+        return quantile(self.latencies, share)
 
     def told(self) -> str:
+        each = ", ".join(
+            f"{operation} {quantile(found, 0.5) * 1000:.0f}/{quantile(found, 0.99) * 1000:.0f}"
+            for operation, found in sorted(self.by_operation.items())
+        )
         return (
             f"{self.share:.1%} of {self.asked} answered well, p50 {self.quantile(0.5) * 1000:.0f} "
-            f"ms, p99 {self.quantile(0.99) * 1000:.0f} ms; else {dict(self.otherwise) or 'none'}"
+            f"ms, p99 {self.quantile(0.99) * 1000:.0f} ms ({each}); else "
+            f"{dict(self.otherwise) or 'none'}; begun up to "
+            f"{quantile(self.late, 0.99) * 1000:.0f} ms late"
         )
+
+
+def quantile(found: list[float], share: float) -> float:
+    ordered = sorted(found)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("inf")
 
 
 async def honest(url: str, tokens: list[str], memories: list[str], seconds: float) -> Seen:
@@ -90,13 +114,19 @@ async def honest(url: str, tokens: list[str], memories: list[str], seconds: floa
     seen, until = Seen(), time.monotonic() + seconds
 
     async def ask(client: httpx.AsyncClient, number: int, memory: str, due: float) -> None:
-        method, path, body = (
-            ("GET", f"/v1/memories/{memory}", None),
-            ("POST", "/v1/search", {"query": f"where is the violin of number {number}?"}),
-            ("GET", "/v1/memories?limit=20", None),
-            ("POST", "/v1/memories", {"content": f"the violin of number {number} was played"}),
+        operation, method, path, body = (
+            ("read", "GET", f"/v1/memories/{memory}", None),
+            ("search", "POST", "/v1/search", {"query": f"where is the violin of number {number}?"}),
+            ("list", "GET", "/v1/memories?limit=20", None),
+            (
+                "write",
+                "POST",
+                "/v1/memories",
+                {"content": f"the violin of number {number} was played"},
+            ),
         )[number % 4]
         seen.asked += 1
+        seen.late.append(asyncio.get_running_loop().time() - due)
         try:
             async with asyncio.timeout_at(due + ANSWER_SECONDS_MAX):
                 answer = await client.request(method, path, json=body)
@@ -104,7 +134,8 @@ async def honest(url: str, tokens: list[str], memories: list[str], seconds: floa
             seen.otherwise[type(failed).__name__] += 1
             return
         if answer.is_success:
-            seen.latencies.append(asyncio.get_running_loop().time() - due)
+            found = seen.by_operation.setdefault(operation, [])
+            found.append(asyncio.get_running_loop().time() - due)
         else:
             seen.otherwise[str(answer.status_code)] += 1
 
@@ -256,16 +287,16 @@ KINDS: tuple[Callable[[Attacker], Awaitable[None]], ...] = (
 
 
 async def attack(
-    url: str, tokens: list[list[str]], victim: str, export: bytes, seconds: float
+    url: str, tokens: Mapping[str, list[str]], victim: str, export: bytes, seconds: float
 ) -> dict[str, Counter[str]]:
-    """All hostile clients for so long -> what each kind met."""
+    """All hostile clients of these kinds for so long -> what each kind met."""
     until = asyncio.get_running_loop().time() + seconds
-    met: dict[str, Counter[str]] = {kind.__name__: Counter() for kind in KINDS}
+    met: dict[str, Counter[str]] = {kind: Counter() for kind in tokens}
 
     async def client(place: int, number: int, kind: Callable[[Attacker], Awaitable[None]]) -> None:
         own = Attacker(
             url,
-            tokens[place][number],
+            tokens[kind.__name__][number],
             f"127.1.{place}.{number + 1}",
             victim,
             export,
@@ -284,7 +315,7 @@ async def attack(
                 *(
                     client(place, number, kind)
                     for place, kind in enumerate(KINDS)
-                    for number in range(HOSTILE_OF_KIND)
+                    for number in range(len(tokens.get(kind.__name__, ())))
                 )
             )
     return met
@@ -292,16 +323,18 @@ async def attack(
 
 def attack_apart(
     url: str,
-    tokens: list[list[str]],
+    tokens: Mapping[str, list[str]],
     victim: str,
     export: bytes,
     seconds: float,
     told: multiprocessing.Queue,
 ) -> None:
-    """In a process of its own, of the lowest priority."""
+    """In a process of its own, of the lowest priority. Puts what each kind met, and the seconds of
+    processor time that this took."""
     os.nice(19)
     raise_file_limit()
-    told.put(asyncio.run(attack(url, tokens, victim, export, seconds)))
+    met = asyncio.run(attack(url, tokens, victim, export, seconds))
+    told.put((met, time.process_time()))
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -367,56 +400,107 @@ def prepare_honest(service: Served) -> tuple[list[str], list[str]]:
     return tokens, memories
 
 
-def settle(service: Served) -> None:
-    """Until what was stored to begin with is indexed."""
-    while True:
-        families = text_string_to_metric_families(service.http.get("/metrics").text)
-        samples = (sample for family in families for sample in family.samples)
-        waiting = [each.value for each in samples if each.name == "mneme_shard_jobs_waiting"]
-        if waiting and not sum(waiting):
-            return
+def figures(service: Served, name: str) -> dict[str, float]:
+    """The samples of one metric: by their labels."""
+    families = text_string_to_metric_families(service.http.get("/metrics").text)
+    return {
+        " ".join(sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == name
+    }
+
+
+def settle(service: Served) -> float:
+    """Wait until what was stored is indexed; -> seconds."""
+    began = time.monotonic()
+    while sum(figures(service, "mneme_shard_jobs_waiting").values()):
+        if time.monotonic() - began > SETTLED_SECONDS_MAX:
+            break
         time.sleep(1)
+    return time.monotonic() - began
+
+
+@dataclass
+class Ground:
+    """A service with everybody's accounts in it."""
+
+    service: Served
+    tokens: list[str]
+    memories: list[str]
+    hostile: dict[str, list[str]]
+    export: bytes
+
+    def alone(self, seconds: float) -> Seen:
+        return asyncio.run(honest(self.service.url, self.tokens, self.memories, seconds))
+
+    def beside(self, kinds: Collection[str], seconds: float) -> tuple[Seen, dict[str, Counter]]:
+        """-> what the honest saw beside hostile clients of these kinds, and what those met."""
+        context = multiprocessing.get_context("spawn")
+        told: multiprocessing.Queue = context.Queue()
+        tokens = {kind: self.hostile[kind] for kind in kinds}
+        given = (self.service.url, tokens, "honest-0@example.com", self.export, seconds + 5, told)
+        attacking = context.Process(target=attack_apart, args=given)
+        attacking.start()
+        time.sleep(4)  # until it is in full swing
+        began = time.process_time()
+        seen = self.alone(seconds)
+        own = time.process_time() - began
+        met, theirs = told.get()
+        attacking.join()
+        print(
+            f"  of one core the honest took {own / seconds:.1%}, the hostile "
+            f"{theirs / (seconds + 5):.1%}"
+        )
+        return seen, met
+
+
+def prepared(service: Served, kinds: Collection[str]) -> Ground:
+    tokens, memories = prepare_honest(service)
+    export = exported(service) if "imports" in kinds else b""
+    hostile = {
+        kind: [prepare_hostile(service, kind) for _ in range(HOSTILE_OF_KIND)] for kind in kinds
+    }
+    ground = Ground(service, tokens, memories, hostile, export)
+    settle(service)
+    ground.alone(3)  # warm
+    return ground
 
 
 def stalls(service: Served) -> dict[str, int]:
     """Steps that held an event loop, by who and operation."""
-    families = text_string_to_metric_families(service.http.get("/metrics").text)
-    return {
-        f"{'shard' if 'shard' in sample.labels else 'gateway'} {sample.labels['operation']}": int(
-            sample.value
-        )
-        for family in families
-        for sample in family.samples
-        if sample.name.endswith("loop_stalls_total") and sample.value
-    }
+    found = figures(service, "mneme_gateway_loop_stalls_total") | figures(
+        service, "mneme_shard_loop_stalls_total"
+    )
+    return {name: int(value) for name, value in found.items() if value}
 
 
-def run(service: Served, seconds: float) -> list[str]:
+def each_apart(service: Served, kinds: Collection[str], seconds: float) -> None:
+    """Print what each kind costs the honest, one after the other."""
+    ground = prepared(service, kinds)
+    print("alone:", ground.alone(seconds).told(), flush=True)
+    for kind in kinds:
+        seen, met = ground.beside([kind], seconds)
+        print(f"{kind}: {seen.told()}; met {dict(met[kind])}", flush=True)
+        print(f"  settled after {settle(service):.0f} s", flush=True)
+    print("event loops held for 100 ms or longer:", stalls(service) or "never")
+
+
+def run(service: Served, kinds: Collection[str], seconds: float, turns: int) -> list[str]:
     """-> what does not hold."""
-    tokens, memories = prepare_honest(service)
-    export = exported(service)
-    hostile = [
-        [prepare_hostile(service, kind.__name__) for _ in range(HOSTILE_OF_KIND)] for kind in KINDS
-    ]
-    settle(service)
-    asyncio.run(honest(service.url, tokens, memories, 3))  # warm
-    alone = asyncio.run(
-        honest(service.url, tokens, memories, min(ALONE_SECONDS_MAX, max(10.0, seconds / 3)))
-    )
-    print("alone:", alone.told(), flush=True)
-    told: multiprocessing.Queue = multiprocessing.get_context("spawn").Queue()
-    attacking = multiprocessing.get_context("spawn").Process(
-        target=attack_apart,
-        args=(service.url, hostile, "honest-0@example.com", export, seconds + 5, told),
-    )
-    attacking.start()
-    time.sleep(4)  # until it is in full swing
-    beside = asyncio.run(honest(service.url, tokens, memories, seconds))
-    attacked = told.get()
-    for kind, met in attacked.items():
-        print(f"  {kind}: {dict(met)}")
-    attacking.join()
-    print("beside the hostile:", beside.told(), flush=True)
+    ground = prepared(service, kinds)
+    alone, beside, attacked = Seen(), Seen(), dict[str, Counter[str]]()
+    for _ in range(turns):
+        seen = ground.alone(min(ALONE_SECONDS_MAX, max(10.0, seconds / 3)) / turns)
+        alone.add(seen)
+        print("alone:", seen.told(), flush=True)
+        seen, met = ground.beside(kinds, seconds / turns)
+        beside.add(seen)
+        for kind, each in met.items():
+            attacked.setdefault(kind, Counter()).update(each)
+            print(f"  {kind}: {dict(each)}")
+        print("beside the hostile:", seen.told(), flush=True)
+        print(f"  settled after {settle(service):.0f} s", flush=True)
     print("event loops held for 100 ms or longer:", stalls(service) or "never")
     slower = beside.quantile(0.99) / alone.quantile(0.99)
     print(f"{beside.share / alone.share:.1%} of the rate alone, p99 {slower:.1f} times that alone")
@@ -432,7 +516,11 @@ def run(service: Served, seconds: float) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--engine", choices=("local", "ray"), default="ray")
+    names = [kind.__name__ for kind in KINDS]
+    parser.add_argument("--kinds", nargs="+", choices=names, default=names)
+    parser.add_argument("--each-apart", action="store_true")
     given = parser.parse_args()
     raise_file_limit()
     limits = {"limits__requests_per_minute": "null", "billing__default_tier": "free"}
@@ -440,7 +528,10 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="mneme-hostile-") as directory,
         served(Path(directory) / "data", given.engine, **limits) as service,
     ):
-        failures = run(service, given.seconds)
+        if given.each_apart:
+            each_apart(service, given.kinds, given.seconds)
+            return 0
+        failures = run(service, given.kinds, given.seconds, given.turns)
     print("\n".join(f"DOES NOT HOLD: {failure}" for failure in failures) or "all holds")
     return 1 if failures else 0
 
