@@ -73,6 +73,7 @@ PLUGINS_MAY_IMPORT = (
         "inference",
         "installation.blob_store",
         "limits",
+        "long_work",
         "outbound",
         "placement",
         "settings",
