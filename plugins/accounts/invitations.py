@@ -1,4 +1,9 @@
-"""Who may register: anybody, whoever was invited, or nobody (`auth.registration`).
+"""Who may register: anybody, whoever gets an invitation by mail, whoever the operator invited, or
+nobody (`auth.registration`).
+
+Where invitations are mailed, whoever asks for one is answered alike, whether the address has an
+account or not; the mail says which. Such a ticket is stored nowhere, is good for its address alone,
+and proves it. So a registration tells nobody who has an account but the holder of the address.
 
 The operator makes an invitation, a ticket that registers one account. One that names an e-mail
 address lies in the slot of that address, and the registration uses it up in its own transaction.
@@ -12,10 +17,12 @@ remembers that it was used. A registration that fails in between can be repeated
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 from pydantic import Field
 
-from plugins.accounts import limits, tickets
+from plugins.accounts import limits, mail, tickets
 from plugins.accounts.models import Email, InvitationText, Registration
 from runtime.api import tenants
 from runtime.api.operation import Body, Idempotency, View, Write
@@ -26,9 +33,9 @@ from runtime.tenancy import slot_of_email
 from runtime.timestamps import iso
 from storage.store import Table
 
-PURPOSE = "invitation"
+PURPOSE = mail.INVITATION
 CLAIM = "internal.invitations.claim"
-INVITE, CLOSED = "invite", "closed"
+INVITE, MAILED, CLOSED = "invite", "mailed", "closed"
 
 
 class InvitationRow(msgspec.Struct):
@@ -67,6 +74,16 @@ class Invitation(View):
     expires_at: str = Field(description="Until when it is good (ISO 8601).")
 
 
+class InvitationRequest(Body):
+    email: Email
+
+
+class InvitationAsked(View):
+    status: Literal["accepted"] = Field(
+        description="A mail is on its way to the address, if it can be."
+    )
+
+
 class Claim(Body):
     invitation: InvitationText
     email: Email
@@ -88,6 +105,17 @@ def invite(ctx: OperatorWriteContext, body: NewInvitation) -> Invitation:
         email=body.email,
         expires_at=iso(tickets.expires_after(ctx, body.expires_in_seconds)),
     )
+
+
+def ask_for_invitation(ctx: SlotWriteContext, body: InvitationRequest) -> InvitationAsked:
+    """The same work for every address: whether it has an account the job finds out."""
+    if ctx.settings.auth.registration in (INVITE, CLOSED):
+        raise PermissionDenied(
+            "This service mails no invitations. Ask its operator for one.", param="email"
+        )
+    mail.check_sent(ctx.settings)
+    mail.ask(ctx, mail.INVITATION, body.email)
+    return InvitationAsked(status="accepted")
 
 
 def to_claim(body: Registration, settings: Settings) -> Claim | None:
@@ -113,6 +141,18 @@ def check_may_register(ctx: SlotReadContext, body: Registration) -> None:
         raise PermissionDenied("Registration is closed. Ask the operator of this service.")
     if mode == INVITE and not tickets.is_good(ctx, PURPOSE, body.invitation or ""):
         raise _not_invited()
+    if mode == MAILED and not was_mailed(ctx, body):
+        raise PermissionDenied(
+            "An account needs an invitation that was mailed to its e-mail address and has not "
+            "expired. Ask for one with POST /v1/auth/invitation-request.",
+            param="invitation",
+        )
+
+
+def was_mailed(ctx: SlotReadContext, body: Registration) -> bool:
+    """Whether its invitation was mailed to the address of this registration, which proves it."""
+    digest = tenants.email_digest(ctx.secrets, body.email)
+    return tickets.is_good(ctx, PURPOSE, body.invitation or "", digest)
 
 
 def use_up(ctx: SlotWriteContext, body: Registration) -> None:
@@ -171,6 +211,30 @@ OPERATIONS = (
             "email": "ada@example.com",
             "expires_at": "2026-05-15T13:56:00.000Z",
         },
+    ),
+    Write(
+        name="auth.invitation.request",
+        method="POST",
+        path="/v1/auth/invitation-request",
+        handler=ask_for_invitation,
+        body=InvitationRequest,
+        response=InvitationAsked,
+        statuses=(202,),
+        scope="public",
+        accounts=True,
+        slot_of=lambda body: slot_of_email(body.email),
+        rate="register",
+        idempotency=Idempotency.CACHED,
+        stability="beta",
+        summary="Ask for an invitation to register",
+        description=(
+            "The address is sent what a registration takes as its `invitation` for a day, and "
+            "needs where `auth.registration` is `mailed`; or, if it has an account, a ticket that "
+            "sets a new password; at most five mails an hour. The answer is always the same. 403 "
+            "where `auth.registration` is `invite` or `closed`."
+        ),
+        example={"email": "ada@example.com"},
+        example_reply={"status": "accepted"},
     ),
     Write(
         name=CLAIM,

@@ -35,16 +35,33 @@ from storage.store import Table
 log = logging.getLogger("mneme.mail")
 
 JOB = "accounts.mail"
-RESET, VERIFY = "reset", "verify"
+RESET, VERIFY, INVITATION = "reset", "verify", "invitation"
 _GROUP = "mail"
 _THREADS = ThreadPoolExecutor(limits.MAIL_THREADS_MAX, thread_name_prefix="mneme-mail")
-_SUBJECTS = {RESET: "A new password for your account", VERIFY: "Confirm your e-mail address"}
+_SUBJECTS = {
+    RESET: "A new password for your account",
+    VERIFY: "Confirm your e-mail address",
+    INVITATION: "Your invitation",
+}
 _REASONS = {
     RESET: "Somebody, probably you, asked for a new password of your account.",
     VERIFY: "An account was made with your e-mail address. Confirm it if that was you.",
+    INVITATION: "Somebody, probably you, asked for an invitation to register with your address.",
 }
-_PATHS = {RESET: "/v1/auth/password-reset/confirm", VERIFY: "/v1/auth/verify-email"}
-_LIFETIMES = {RESET: limits.RESET_SECONDS, VERIFY: limits.VERIFY_SECONDS}
+_HAS_ACCOUNT = (
+    "Somebody, probably you, asked for an invitation to register with your address, which has an "
+    "account. Log in to it, or set a new password."
+)
+_PATHS = {
+    RESET: "/v1/auth/password-reset/confirm",
+    VERIFY: "/v1/auth/verify-email",
+    INVITATION: "/v1/auth/register, as the `invitation`",
+}
+_LIFETIMES = {
+    RESET: limits.RESET_SECONDS,
+    VERIFY: limits.VERIFY_SECONDS,
+    INVITATION: limits.VERIFY_SECONDS,
+}
 _PERMANENT = 500  # SMTP's replies from here on are final
 
 MAIL_COUNTS: Table[bytes] = Table(
@@ -58,13 +75,15 @@ MAIL_COUNTS: Table[bytes] = Table(
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A mail that is to be sent. account: whom it is for, by an id that may be logged."""
+    """A mail that is to be sent. account: whom it is for, by an id that may be logged; reason: what
+    it begins with."""
 
     settings: MailSettings
     purpose: str
     account: str
     address: str
     ticket: str
+    reason: str
 
 
 def is_sent(settings: Settings) -> bool:
@@ -82,7 +101,8 @@ def check_sent(settings: Settings) -> None:
 
 
 def ask(ctx: SlotWriteContext, purpose: str, email: str) -> None:
-    """Have this address be sent a ticket, if an account is registered under it."""
+    """Have this address be sent a ticket, if an account is registered under it, or one is asked
+    for."""
     counts, hour = ctx[MAIL_COUNTS], ctx.now // HOUR_MS
     for key in list(counts.keys(before=(hour,), limit=EXPIRED_ROWS_SWEPT_PER_WRITE)):
         counts.delete(*key)
@@ -101,8 +121,13 @@ def ask(ctx: SlotWriteContext, purpose: str, email: str) -> None:
 
 def write(ctx: SlotReadContext, payload: Mapping[str, Any]) -> Letter | None:
     """What the job sends; None where there is nobody to send it to."""
-    purpose = payload["purpose"]
-    account = tenants.by_email(ctx, payload["email"])
+    purpose, email = payload["purpose"], payload["email"]
+    account = tenants.by_email(ctx, email)
+    reason = _REASONS[purpose]
+    if purpose == INVITATION:
+        if account is None:
+            return _invitation(ctx, email)
+        purpose, reason = RESET, _HAS_ACCOUNT
     if account is None:
         return None
     ticket_id = tickets.id_about(ctx, _LIFETIMES[purpose], account.number)
@@ -112,6 +137,21 @@ def write(ctx: SlotReadContext, payload: Mapping[str, Any]) -> Letter | None:
         account.tenant_id,
         account.email,
         tickets.text_of(ctx, purpose, ticket_id, state_of(purpose, account)),
+        reason,
+    )
+
+
+def _invitation(ctx: SlotReadContext, email: str) -> Letter:
+    """To an address without an account."""
+    ticket_id = tickets.id_about(ctx, _LIFETIMES[INVITATION], 0)
+    digest = tenants.email_digest(ctx.secrets, email)
+    return Letter(
+        MailSettings.of(ctx.settings),
+        INVITATION,
+        "an address",
+        email,
+        tickets.text_of(ctx, INVITATION, ticket_id, digest),
+        _REASONS[INVITATION],
     )
 
 
@@ -174,7 +214,7 @@ def _text(letter: Letter) -> str:
     hours = _LIFETIMES[letter.purpose] // 3600
     lifetime = "an hour" if hours == 1 else f"{hours} hours"
     return (
-        f"{_REASONS[letter.purpose]}\n\n{way}\n\nIt works once, for {lifetime}. If it was not "
+        f"{letter.reason}\n\n{way}\n\nIt works once, for {lifetime}. If it was not "
         "you, ignore this mail: nothing has changed.\n"
     )
 

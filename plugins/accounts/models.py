@@ -45,7 +45,7 @@ InvitationText = Annotated[
     Field(
         min_length=1,
         max_length=tickets.TEXT_CHARS_MAX,
-        description="An invitation that the operator made.",
+        description="An invitation that the operator made, or that was mailed.",
     ),
 ]
 Code = Annotated[
@@ -86,7 +86,7 @@ class Registration(Body):
         min_length=1, max_length=NAME_CHARS_MAX, description="The account holder's name."
     )
     invitation: InvitationText | None = Field(
-        default=None, description="Needed where `auth.registration` is `invite`."
+        default=None, description="Needed where `auth.registration` is `invite` or `mailed`."
     )
 
 

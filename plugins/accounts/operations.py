@@ -17,7 +17,7 @@ from plugins.accounts.api_keys import (
     listed_key,
     mint,
 )
-from plugins.accounts.invitations import CLAIM, check_may_register, to_claim, use_up
+from plugins.accounts.invitations import CLAIM, check_may_register, to_claim, use_up, was_mailed
 from plugins.accounts.models import (
     Account,
     ListedApiKey,
@@ -29,7 +29,7 @@ from plugins.accounts.models import (
     Session,
 )
 from plugins.accounts.passwords import WrongPassword, fits, hasher_of, in_pool
-from plugins.accounts.recovery import VERIFIED, is_verified
+from plugins.accounts.recovery import VERIFIED, is_verified, prove
 from plugins.accounts.second_factor import (
     SECOND_FACTOR,
     Cleared,
@@ -100,14 +100,17 @@ def register(ctx: SlotWriteContext, body: Registration) -> Reply:
         created_at=ctx.now,
     )
     ctx.answer_for(tenants.scope_of(ctx.scope.slot, account))
-    if ctx.settings.auth.verify_email and mail.is_sent(ctx.settings):
+    by_mail = was_mailed(ctx, body)
+    if ctx.settings.auth.verify_email and mail.is_sent(ctx.settings) and not by_mail:
         mail.ask(ctx, mail.VERIFY, body.email)
     ctx[tenants.TENANTS].put((account.number,), account)
     ctx[tenants.EMAILS].put(
         (tenants.email_digest(ctx.secrets, body.email),), tenants.TenantNumber(account.number)
     )
+    theirs = ctx.within(*tenants.identity(ctx.scope.slot, account))
+    if by_mail:
+        prove(theirs)
     if credits_limit(ctx.settings, account.tier) is not None:
-        theirs = ctx.within(*tenants.identity(ctx.scope.slot, account))
         metering.charge(theirs, CARRIED_OVER, erasures.spent_before(ctx, body.email))
     return Reply(201, _begun(ctx, account), resource_id=tenant_id)
 
@@ -278,7 +281,8 @@ OPERATIONS = (
         description=(
             "Makes an account and logs it in. The access token is usable at once. A taken e-mail "
             "address is 409. Where `auth.registration` is `invite`, it needs an `invitation` of "
-            "the operator, and where it is `closed`, nobody registers: 403."
+            "the operator, where it is `mailed` one of POST /v1/auth/invitation-request, and where "
+            "it is `closed`, nobody registers: 403."
         ),
         example={**_CREDENTIALS_EXAMPLE, "full_name": "Ada Lovelace"},
         example_reply=_SESSION_EXAMPLE,

@@ -1,7 +1,8 @@
 """What a mail proves: whose an e-mail address is.
 
 A forgotten password is set anew with a ticket that was mailed, and that proves the address, as does
-the ticket that a registration mails where `auth.verify_email` is on. An account whose address
+the ticket that a registration mails where `auth.verify_email` is on, and an invitation that was
+mailed. An account whose address
 nobody has proved may have been made by anybody: the operator mints no keys into it then, and the
 first reset takes it from whoever holds its keys.
 
@@ -92,7 +93,7 @@ def is_verified(ctx: ReadContext) -> bool:
     return ctx[VERIFIED].has(_key(ctx))
 
 
-def _verify(ctx: WriteContext) -> bool:
+def prove(ctx: WriteContext) -> bool:
     """Remember that it was proved; -> whether it is news."""
     if is_verified(ctx):
         return False
@@ -146,7 +147,7 @@ async def hash_new(call: Call, hasher: argon2.PasswordHasher, models: Models) ->
 def reset(ctx: SlotWriteContext, body: Reset) -> SessionsEnded:
     account = _holder(ctx, mail.RESET, body.token)
     of_account = ctx.within(*tenants.identity(ctx.scope.slot, account))
-    if _verify(of_account):
+    if prove(of_account):
         delete_all_keys(of_account)
     tenants.set_password(of_account, ctx.prepared)
     return SessionsEnded(ended=access_tokens.end_sessions(of_account))
@@ -154,7 +155,7 @@ def reset(ctx: SlotWriteContext, body: Reset) -> SessionsEnded:
 
 def verify_email(ctx: SlotWriteContext, body: VerifyEmail) -> Verified:
     account = _holder(ctx, mail.VERIFY, body.token)
-    if not _verify(ctx.within(*tenants.identity(ctx.scope.slot, account))):
+    if not prove(ctx.within(*tenants.identity(ctx.scope.slot, account))):
         raise _not_good()
     return Verified(email=account.email, email_verified=True)
 

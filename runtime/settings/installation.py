@@ -347,9 +347,13 @@ class MemorySettings(Section, frozen=True):
 
 
 class Auth(Section, frozen=True):
-    registration: Literal["open", "invite", "closed"] = Field(
+    registration: Literal["open", "mailed", "invite", "closed"] = Field(
         default="open",
-        description="Who may register: anybody, whoever the operator invited, or nobody.",
+        description=(
+            "Who may register: anybody, whoever asks for an invitation and gets it by mail, "
+            "whoever the operator invited, or nobody. All but `open` tell nobody who has an "
+            "account."
+        ),
     )
     verify_email: bool = Field(
         default=False,

@@ -11,6 +11,7 @@ PARTS = {
     "auth.api_keys.create": "part 4, Authentication; part 5.3",
     "auth.api_keys.delete": "part 5.5, part 5.7",
     "auth.api_keys.list": "part 4, rule P; part 5.3",
+    "auth.invitation.request": "part 5.1",
     "auth.login": "part 5.1",
     "auth.logout": "part 5.5",
     "auth.me": "part 5",

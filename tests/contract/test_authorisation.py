@@ -20,6 +20,7 @@ from tests.support.in_process import PASSWORD, InProcess, in_process
 PUBLIC = {
     "auth.register",
     "auth.login",
+    "auth.invitation.request",
     "auth.password_reset.confirm",
     "auth.password_reset.request",
     "auth.verify_email",

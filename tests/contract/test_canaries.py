@@ -223,6 +223,7 @@ def live_with_memories(plant: CanaryHarness) -> None:
     operator = plant.service.secrets.operator_token
     plant("internal.keys.create", {"email": f"{address}@example.com", "name": "*"}, who=operator)
     guest = {"email": "*@example.com"}
+    plant("auth.invitation.request", guest)
     invited = plant("internal.invitations.create", guest, who=operator)
     claim = {"invitation": invited["invitation"], "email": invited["email"]}
     plant("internal.invitations.claim", claim, who=operator)

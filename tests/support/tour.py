@@ -81,6 +81,7 @@ class Tour:
 
 def accounts(call: Tour) -> None:
     account = {"email": "Ada@Example.com", "password": PASSWORD, "full_name": "Ada Lovelace"}
+    call("auth.invitation.request", {"email": "grace@example.com"})
     call.token = call("auth.register", account)["access_token"]
     address = "ada@example.com"
     call.service.until(lambda: call.box.tickets(address, "verify-email"))

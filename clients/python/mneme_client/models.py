@@ -1459,6 +1459,11 @@ class Insights(TypedDict):
 Interval = TypedDict("Interval", {"from": "str | None", "to": "str | None"})
 
 
+class InvitationAsked(TypedDict):
+    status: Literal["accepted"]
+    """A mail is on its way to the address, if it can be."""
+
+
 class Invoice(TypedDict):
     id: str
     """The document's id."""

@@ -242,6 +242,42 @@ class AuthApiKeys:
         return Listing(self._transport, request)
 
 
+class AuthInvitation:
+    """Operations named `auth.invitation.…`."""
+
+    def __init__(self, transport: Transport):
+        self._transport = transport
+
+    def request(
+        self,
+        email: str,
+        *,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+        timeout: float | None = None,
+    ) -> models.InvitationAsked:
+        """Ask for an invitation to register.
+
+        The address is sent what a registration takes as its `invitation` for a day, and
+        needs where `auth.registration` is `mailed`; or, if it has an account, a ticket that
+        sets a new password; at most five mails an hour. The answer is always the same. 403
+        where `auth.registration` is `invite` or `closed`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
+
+        email   E-mail address; white space around it and letter case do not count.
+        prefer  `respond-async`, or `wait=N` to wait up to N seconds for a job.
+        """
+        request = Request(
+            "POST",
+            "/v1/auth/invitation-request",
+            body=given(email=email),
+            key=keyed(idempotency_key),
+            prefer=prefer,
+            timeout=timeout,
+        )
+        return self._transport.json(request)
+
+
 class AuthPasswordReset:
     """Operations named `auth.password_reset.…`."""
 
@@ -426,6 +462,7 @@ class Auth:
     def __init__(self, transport: Transport):
         self._transport = transport
         self.api_keys = AuthApiKeys(transport)
+        self.invitation = AuthInvitation(transport)
         self.password_reset = AuthPasswordReset(transport)
         self.sessions = AuthSessions(transport)
         self.totp = AuthTotp(transport)
@@ -516,13 +553,14 @@ class Auth:
 
         Makes an account and logs it in. The access token is usable at once. A taken e-mail
         address is 409. Where `auth.registration` is `invite`, it needs an `invitation` of
-        the operator, and where it is `closed`, nobody registers: 403. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        the operator, where it is `mailed` one of POST /v1/auth/invitation-request, and
+        where it is `closed`, nobody registers: 403. A repeated Idempotency-Key repeats the
+        answer for 24 hours.
 
         email       E-mail address; white space around it and letter case do not count.
         password    The password.
         full_name   The account holder's name.
-        invitation  Needed where `auth.registration` is `invite`.
+        invitation  Needed where `auth.registration` is `invite` or `mailed`.
         """
         request = Request(
             "POST",

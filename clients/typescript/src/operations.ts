@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: f051ab93c75f3835dce0cccd94c44f81a9c5017ef31fdbf1a3057a13d78b5d1e
+// SHA-256 of the document: 420d4b5a7996b3b4c1056b2b8c85c168736261fb5b310413a541e3f191a35c2d
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -220,6 +220,38 @@ export class AuthApiKeys {
 }
 
 /**
+ * Operations named `auth.invitation.…`.
+ */
+export class AuthInvitation {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Ask for an invitation to register
+   *
+   * The address is sent what a registration takes as its `invitation` for a day, and needs where
+   * `auth.registration` is `mailed`; or, if it has an account, a ticket that sets a new password;
+   * at most five mails an hour. The answer is always the same. 403 where `auth.registration` is
+   * `invite` or `closed`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   */
+  readonly request = (
+    body: Schemas["InvitationRequest"],
+    options: Keyed & Preferring = {},
+  ): Promise<Schemas["InvitationAsked"]> =>
+    this.#transport.send({
+      method: "POST",
+      path: "/v1/auth/invitation-request",
+      body,
+      as: "json",
+      keyed: true,
+      options,
+    });
+}
+
+/**
  * Operations named `auth.password_reset.…`.
  */
 export class AuthPasswordReset {
@@ -411,6 +443,7 @@ export class AuthTotp {
 export class Auth {
   readonly #transport: Transport;
   readonly apiKeys: AuthApiKeys;
+  readonly invitation: AuthInvitation;
   readonly passwordReset: AuthPasswordReset;
   readonly sessions: AuthSessions;
   readonly totp: AuthTotp;
@@ -418,6 +451,7 @@ export class Auth {
   constructor(transport: Transport) {
     this.#transport = transport;
     this.apiKeys = new AuthApiKeys(transport);
+    this.invitation = new AuthInvitation(transport);
     this.passwordReset = new AuthPasswordReset(transport);
     this.sessions = new AuthSessions(transport);
     this.totp = new AuthTotp(transport);
@@ -502,9 +536,9 @@ export class Auth {
    * Register an account
    *
    * Makes an account and logs it in. The access token is usable at once. A taken e-mail address
-   * is 409. Where `auth.registration` is `invite`, it needs an `invitation` of the operator, and
-   * where it is `closed`, nobody registers: 403. A repeated Idempotency-Key repeats the answer
-   * for 24 hours.
+   * is 409. Where `auth.registration` is `invite`, it needs an `invitation` of the operator,
+   * where it is `mailed` one of POST /v1/auth/invitation-request, and where it is `closed`,
+   * nobody registers: 403. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly register = (
     body: Schemas["Registration"],

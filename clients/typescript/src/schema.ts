@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: f051ab93c75f3835dce0cccd94c44f81a9c5017ef31fdbf1a3057a13d78b5d1e
+// SHA-256 of the document: 420d4b5a7996b3b4c1056b2b8c85c168736261fb5b310413a541e3f191a35c2d
 
 export interface paths {
     "/docs": {
@@ -230,6 +230,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/auth/invitation-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for an invitation to register
+         * @description The address is sent what a registration takes as its `invitation` for a day, and needs where `auth.registration` is `mailed`; or, if it has an account, a ticket that sets a new password; at most five mails an hour. The answer is always the same. 403 where `auth.registration` is `invite` or `closed`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         */
+        post: operations["auth.invitation.request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/auth/login": {
         parameters: {
             query?: never;
@@ -361,7 +381,7 @@ export interface paths {
         put?: never;
         /**
          * Register an account
-         * @description Makes an account and logs it in. The access token is usable at once. A taken e-mail address is 409. Where `auth.registration` is `invite`, it needs an `invitation` of the operator, and where it is `closed`, nobody registers: 403. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description Makes an account and logs it in. The access token is usable at once. A taken e-mail address is 409. Where `auth.registration` is `invite`, it needs an `invitation` of the operator, where it is `mailed` one of POST /v1/auth/invitation-request, and where it is `closed`, nobody registers: 403. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["auth.register"];
         delete?: never;
@@ -4529,6 +4549,20 @@ export interface components {
             /** @description Its end, exclusive (ISO 8601); null: open. */
             to: string | null;
         };
+        InvitationAsked: {
+            /**
+             * @description A mail is on its way to the address, if it can be.
+             * @constant
+             */
+            status: "accepted";
+        };
+        InvitationRequest: {
+            /**
+             * Format: email
+             * @description E-mail address; white space around it and letter case do not count.
+             */
+            email: string;
+        };
         Invoice: {
             /** @description The document's id. */
             id: string;
@@ -5989,7 +6023,7 @@ export interface components {
             password: string;
             /** @description The account holder's name. */
             full_name: string;
-            /** @description Needed where `auth.registration` is `invite`. */
+            /** @description Needed where `auth.registration` is `invite` or `mailed`. */
             invitation?: string | null;
         };
         Relationship: {
@@ -7357,6 +7391,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    "auth.invitation.request": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+                /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description `respond-async` answers 202 at once; `wait=N` waits up to N seconds for a job. */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted: the work goes on. `Location` and `Retry-After` say where and when to look again. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationAsked"];
+                };
             };
         };
     };
