@@ -7,7 +7,11 @@
 # Everything is in it, the embedding model too: nothing is fetched when it runs. Every package has the version and the digest that
 # configs/requirements.txt names, and so has what builds those without wheels; `make pins` writes both files.
 
-FROM python:3.11-slim-bookworm AS build
+# A tag is whatever its makers say today. Name the image that you have looked at by its digest:
+#   docker build --build-arg BASE=python:3.11-slim-bookworm@sha256:… -t mneme .
+ARG BASE=python:3.11-slim-bookworm
+
+FROM ${BASE} AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ \
     && rm -rf /var/lib/apt/lists/*
@@ -28,7 +32,7 @@ RUN /opt/mneme/bin/pip install --no-deps --no-build-isolation .
 # Checks the weights' SHA-256; they are there, so it fetches nothing.
 RUN /opt/mneme/bin/mneme models fetch
 
-FROM python:3.11-slim-bookworm
+FROM ${BASE}
 # tini reaps what Ray leaves behind; KubeRay's own probes call wget.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends tini wget \

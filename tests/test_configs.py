@@ -321,6 +321,15 @@ def test_the_image_installs_nothing_without_a_digest() -> None:
         assert one.specifier.contains(building[canonical(one.name)]), text
 
 
+def test_both_stages_of_the_image_stand_on_the_base_that_is_named_once() -> None:
+    """So a digest that is given goes for all of it."""
+    stages = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert stages == ["${BASE}", "${BASE}"]
+    (base,) = re.findall(r"^ARG BASE=(\S+)$", DOCKERFILE, re.MULTILINE)
+    assert DOCKERFILE.index(f"ARG BASE={base}") < DOCKERFILE.index("FROM")
+    assert base.startswith("python:3.11-")
+
+
 def test_what_the_image_installs_is_looked_up_by_a_check() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert re.search(r"^check:.* audit$", makefile, re.MULTILINE)
