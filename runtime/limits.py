@@ -7,6 +7,8 @@ unbounded.
 
 from __future__ import annotations
 
+import os
+
 # --- wire -----------------------------------------------------------------------------------------
 BODY_BYTES_MAX = 10 * 1024 * 1024
 PUBLIC_BODY_BYTES_MAX = 64 * 1024  # of operations that ask for no credential
@@ -216,7 +218,8 @@ READER_RESTART_SECONDS_MAX = 60.0  # up to this
 READER_UNSENT_BYTES_MAX = 64 * 1024**2  # what it has not taken yet
 READER_ACCOUNT_BYTES_MAX = 256 * 1024**2  # more of an account in memory is in one process alone
 READER_ACCOUNTS_LARGE_MAX = 10_000  # of which that is remembered
-HEAVY_READ_THREADS = 2
+# They share one interpreter with all that is answered in milliseconds.
+HEAVY_READ_THREADS = LONG_WORK_THREADS = max(1, (os.cpu_count() or 1) // 2)
 HEAVY_READ_ROWS_MAX = 1_000_000
 HEAVY_READ_BYTES_MAX = 1024**3
 HEAVY_READ_CPU_SECONDS_MAX = 5.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -18,6 +17,7 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
+from runtime.limits import LONG_WORK_THREADS
 from runtime.turns import InTurns, account_in_turn
 
 Made = TypeVar("Made")
@@ -76,7 +76,7 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
 
 @cache
 def _of_process() -> LongWork:
-    return LongWork(max(1, (os.cpu_count() or 1) // 2))
+    return LongWork(LONG_WORK_THREADS)
 
 
 async def aside(work: Callable[..., Made], *args: Any) -> Made:
