@@ -347,7 +347,8 @@ def prepare_hostile(service: Served, kind: str) -> str:
     headers = {"Authorization": f"Bearer {token}"}
     if kind in ("wide_filters", "broken_streams"):
         for start in range(0, 300, 100):
-            batch = [{"content": f"the violin of number {start + n} is here"} for n in range(100)]
+            # In a language that nobody is named in, or whose memories would be read for minutes.
+            batch = [{"content": f"die Geige Nummer {start + n} ist hier"} for n in range(100)]
             service.http.post(
                 "/v1/memories/batch", json={"memories": batch}, headers=headers
             ).raise_for_status()
