@@ -29,12 +29,13 @@ from storage.store import Scope, Snapshot, Store
 class PreparedReads:
     """Does what comes after `load` of the reads that are not answered at once.
 
+    models     what prepares them
     under_way  how many run or wait here
     heavy      those that may read many rows
     """
 
     def __init__(self, store: Store, environment: Environment, models: Models | None):
-        self._store, self._environment, self._models = store, environment, models
+        self._store, self._environment, self.models = store, environment, models
         self._pool = ReadPool(store, formed_read, READ_THREADS_MAX)
         if models is not None and models.shard_embedder is not None:
             self._pool.on_backlog = models.shard_embedder.yield_to_reads
@@ -89,7 +90,7 @@ class PreparedReads:
             prefetch = self._pool.prefetch(operation, make_prefetching) if is_alone else None
             try:
                 with remembered_for(tenant), on_busy(prefetch and prefetch.begin):
-                    prepared = await operation.prepare(call, loaded.prepared, self._models)
+                    prepared = await operation.prepare(call, loaded.prepared, self.models)
             except BaseException:
                 if prefetch is not None:
                     prefetch.leave()
@@ -97,7 +98,7 @@ class PreparedReads:
             with tracing.part("read", operation.name):
                 reply = await self._pool.run(operation, tenant, make, prepared, prefetch)
         if operation.complete is not None:
-            reply = formed(operation, await operation.complete(call, reply.body, self._models))
+            reply = formed(operation, await operation.complete(call, reply.body, self.models))
         return Answered.of(reply, made[-1])
 
     async def _heavily(
@@ -126,7 +127,7 @@ class PreparedReads:
             return await self.heavy.run(account, call, at_once)
         found = await self.heavy.run(account, call, lambda snapshot: loaded(make(snapshot)))
         with remembered_for(account):
-            prepared = await operation.prepare(call, found, self._models)
+            prepared = await operation.prepare(call, found, self.models)
         return await self.heavy.run(
             account, call, lambda snapshot: answered(make(snapshot), prepared)
         )

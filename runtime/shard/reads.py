@@ -30,12 +30,14 @@ log = logging.getLogger("mneme.shard")
 class Reads:
     """Answers the reads of a shard.
 
+    prepared    those with slow work, and heavy ones, that are done in this process
     slow        reads with slow work, and heavy ones, that are under way
     announcing  writes of events that reads announced
     """
 
     def __init__(self, parts: Parts, head: Head, prepared: PreparedReads, readers: Readers):
-        self._parts, self._head, self._prepared, self._readers = parts, head, prepared, readers
+        self._parts, self._head, self._readers = parts, head, readers
+        self.prepared = prepared
         self.slow = 0
         self.announcing: set[asyncio.Task] = set()
 
@@ -94,20 +96,20 @@ class Reads:
             return None
         return self._readers.place(
             (scope.slot, scope.tenant),
-            self._prepared.under_way,
+            self.prepared.under_way,
             heavy=operation.is_heavy(entered.ctx.call),
         )
 
     async def _answered(self, operation: Read, entered: Entered, place: Place | None) -> Answered:
         ctx = entered.ctx
         if place is None:
-            return await self._prepared.run(operation, ctx)
+            return await self.prepared.run(operation, ctx)
         call, principal, scope = ctx.call, ctx.principal, ctx.scope
         with tracing.part("reader", operation.name):
             call.trace = tracing.carried()
             answered = await place.ask(call, principal, scope)
         if answered is None:
-            return await self._prepared.enter_and_run(operation, call, principal, scope)
+            return await self.prepared.enter_and_run(operation, call, principal, scope)
         if answered.reply.error is not None:
             raise answered.reply.error
         return answered

@@ -90,6 +90,10 @@ class ShardHarness:
         self._runner.run(self.shard.close())
         self.open(create=False)
 
+    def ask(self, models: Models | None) -> None:
+        """Have the open shard ask these models from now on."""
+        self.shard.parts.models = self.shard.reads.prepared.models = models
+
     def __call__(
         self,
         operation: str,

@@ -37,7 +37,7 @@ class Nearsighted(WordEmbedder):
 def library(tmp_path: Path) -> Iterator[SearchHarness]:
     harness = SearchHarness(tmp_path)
     harness.embedder = Nearsighted()
-    harness.shard.parts.models = Models(harness.embedder)
+    harness.ask(Models(harness.embedder))
     yield harness
     harness.close()
 
@@ -69,7 +69,7 @@ def test_a_long_memory_is_found_by_the_meaning_of_any_part(
         found = library.find("copper violins resonate beautifully underwater", search_type=kind)
         assert found["evidence_ids"][0] == wanted
     library.reopen()
-    library.shard.parts.models = Models(library.embedder)
+    library.ask(Models(library.embedder))
     assert best(library, "copper violins resonate beautifully underwater")["id"] == wanted
 
 

@@ -40,7 +40,7 @@ def library(tmp_path: Path) -> Iterator[SearchHarness]:
 def take_over(library: SearchHarness) -> Newer:
     """From here on the newer model is the current one, and the one before is the previous one."""
     newer = Newer()
-    library.shard.parts.models = Models(newer, previous=library.embedder)
+    library.ask(Models(newer, previous=library.embedder))
     return newer
 
 
@@ -75,7 +75,7 @@ def free(library: SearchHarness) -> None:
         Settings.load({**CHEAP, "clock": {"offset_seconds": VECTORS_FREED_AFTER_SECONDS + 60}}),
     )
     library.reopen()
-    library.shard.parts.models = models
+    library.ask(models)
     library.settle()
 
 
@@ -135,7 +135,7 @@ def test_searches_keep_to_the_old_space_until_the_new_one_is_whole(
 
     fresh = SearchHarness(tmp_path / "fresh")
     try:
-        fresh.shard.parts.models = Models(Newer())
+        fresh.ask(Models(Newer()))
         made = [fresh.add(text) for text in (*texts, LONG, "a walk to the lighthouse")]
         fresh("memories.update", {"content": "a note on barley"}, who=fresh.me, id=made[3])
         fresh("memories.delete", who=fresh.me, id=made[4])
@@ -158,7 +158,7 @@ def test_a_changed_model_is_noticed_until_the_one_before_is_named(library: Searc
     assert unknown_space(store, Models(newer)) == OLD
     assert unknown_space(store, Models(newer, previous=older)) is None
     assert unknown_space(store, Models(newer, accepts_any=True)) is None
-    library.shard.parts.models = Models(newer, previous=older)
+    library.ask(Models(newer, previous=older))
     job_id = re_embed(library)["job_id"]
     library.until(lambda: re_embed(library, job_id=job_id)["status"] == "switched")
     assert unknown_space(store, Models(newer)) is None
@@ -171,14 +171,14 @@ def test_a_third_model_begins_anew_and_leaves_nothing_of_the_second(
     """The second model's job is under way when the service is started with the third."""
     for number in range(70):
         library.add(f"note {number}")
-    library.shard.parts.models = Models(Newer(), previous=library.embedder)
+    library.ask(Models(Newer(), previous=library.embedder))
     library.embedder.down = False
     second = take_over(library)
     job_id = re_embed(library)["job_id"]
     library.until(lambda: re_embed(library, job_id=job_id)["embedded"] > 0)
     third = Newer()
     third.space, third.width = "third/16", 16
-    library.shard.parts.models = Models(third, previous=library.embedder)
+    library.ask(Models(third, previous=library.embedder))
     library.until(lambda: re_embed(library, job_id=job_id)["status"] == "switched")
     another = re_embed(library)["job_id"]
     library.until(lambda: re_embed(library, job_id=another)["status"] == "switched")
@@ -188,7 +188,7 @@ def test_a_third_model_begins_anew_and_leaves_nothing_of_the_second(
 
 def test_without_the_model_before_searches_go_by_words_meanwhile(library: SearchHarness) -> None:
     memory_id = library.add("rye bread from the mill")
-    library.shard.parts.models = Models(Newer(), accepts_any=True)
+    library.ask(Models(Newer(), accepts_any=True))
     assert library.ids("rye bread") == [memory_id]
     job_id = re_embed(library)["job_id"]
     library.until(lambda: re_embed(library, job_id=job_id)["status"] == "switched")

@@ -497,6 +497,6 @@ def test_a_search_by_words_needs_nothing_of_the_embedder(library: SearchHarness)
             raise InferenceUnavailable("not known yet")
 
     wanted = library.add("The harbour opens at six.")
-    library.shard.parts.models = Models(Silent())
+    library.ask(Models(Silent()))
     assert library.ids("harbour", search_type="bm25") == [wanted]
     assert library.find("harbour")["degraded_reasons"] == ["embedding_unavailable"]
