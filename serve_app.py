@@ -97,7 +97,17 @@ def _sections() -> dict[str, type[core_settings.Section]]:
     return {**further, **sections_of(PLUGINS)}
 
 
-class Settings(core_settings.composed(_sections()), frozen=True):
+def _kept() -> list[core_settings.Kept]:
+    """What all of them keep, likewise: of two of one name the first is the one."""
+    others = [each.plugin for each in installed() if each.plugin]
+    return [kept for plugin in (*PLUGINS, *others) for kept in plugin.keeps]
+
+
+class Tiers(core_settings.tiers_with(_kept()), frozen=True):
+    """The section `tiers`: the core's terms, and the room for what the plugins keep."""
+
+
+class Settings(core_settings.composed({**_sections(), "tiers": Tiers}), frozen=True):
     """The settings of the service: the core's sections and those of its plugins."""
 
 

@@ -77,8 +77,8 @@ FILENAME_CHARS_MAX = 255
 # --- idempotency ----------------------------------------------------------------------------------
 REPLAY_WINDOW_SECONDS = 24 * 3600
 
-# --- tiers: requests a minute, credits a month, bytes of files and texts, records (-1: unlimited) -
-# The one place of the runtime that names what plugins keep: a tier is one offer, in one table.
+# --- tiers: requests a minute, credits a month (-1: unlimited) ------------------------------------
+# What an account of each may keep is said by the plugins that keep it: Plugin.keeps.
 TIERS: dict[str, dict] = {
     "free": {
         "display_name": "Free",
@@ -86,13 +86,6 @@ TIERS: dict[str, dict] = {
         "price_cents": 0,
         "requests_per_minute": 60,
         "credits": 1_000,
-        "file_bytes": 1024**3,
-        "text_bytes": 100 * 1024**2,
-        "collections": 1_000,
-        "profiles": 1_000,
-        "memories": 10_000,
-        "documents": 1_000,
-        "entities": 10_000,
     },
     "starter": {
         "display_name": "Starter",
@@ -100,13 +93,6 @@ TIERS: dict[str, dict] = {
         "price_cents": 1_900,
         "requests_per_minute": 300,
         "credits": 25_000,
-        "file_bytes": 10 * 1024**3,
-        "text_bytes": 2 * 1024**3,
-        "collections": 10_000,
-        "profiles": 10_000,
-        "memories": 250_000,
-        "documents": 10_000,
-        "entities": 250_000,
     },
     "pro": {
         "display_name": "Pro",
@@ -114,13 +100,6 @@ TIERS: dict[str, dict] = {
         "price_cents": 9_900,
         "requests_per_minute": 1_200,
         "credits": 200_000,
-        "file_bytes": 50 * 1024**3,
-        "text_bytes": 10 * 1024**3,
-        "collections": 50_000,
-        "profiles": 50_000,
-        "memories": 1_000_000,
-        "documents": 50_000,
-        "entities": 1_000_000,
     },
     "scale": {
         "display_name": "Scale",
@@ -128,13 +107,6 @@ TIERS: dict[str, dict] = {
         "price_cents": 39_900,
         "requests_per_minute": 2_000,
         "credits": 1_000_000,
-        "file_bytes": 250 * 1024**3,
-        "text_bytes": 50 * 1024**3,
-        "collections": 250_000,
-        "profiles": 100_000,
-        "memories": 5_000_000,
-        "documents": 250_000,
-        "entities": 5_000_000,
     },
     "enterprise": {
         "display_name": "Enterprise",
@@ -142,23 +114,7 @@ TIERS: dict[str, dict] = {
         "price_cents": None,
         "requests_per_minute": 3_000,
         "credits": -1,
-        "file_bytes": -1,
-        "text_bytes": -1,
-        "collections": -1,
-        "profiles": -1,
-        "memories": -1,
-        "documents": -1,
-        "entities": -1,
     },
-}
-# What an account of a tier keeps so many of, in words.
-RECORDS = {
-    "text_bytes": "Bytes of memories' texts, tags and metadata, earlier versions included,",
-    "collections": "Collections",
-    "profiles": "Profiles of end users, where the API is asked for a new one,",
-    "memories": "Memories, those of documents and conversations included,",
-    "documents": "Documents",
-    "entities": "Entities of the knowledge graph that the API was asked for",
 }
 WINDOW_SECONDS = 60
 

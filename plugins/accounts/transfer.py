@@ -50,7 +50,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.loop_steps import in_steps
 from runtime.api.operation import Body, Call, Flow, Idempotency, Query, Read, Reply, View, Write
 from runtime.api.pagination import envelope, position
-from runtime.api.plugin import Origin
+from runtime.api.restoring import Origin
 from runtime.errors import ApiError, BadRequest, ValidationFailed
 from runtime.inference import Models
 from runtime.limits import ID_CHARS_MAX, NAME_CHARS_MAX

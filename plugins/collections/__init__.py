@@ -30,7 +30,11 @@ and is given out once.
 
 from __future__ import annotations
 
-from plugins.collections.limits import CLEANUP_ROWS_PER_STEP, METADATA_BYTES_MAX
+from plugins.collections.limits import (
+    CLEANUP_ROWS_PER_STEP,
+    COLLECTIONS_KEPT,
+    METADATA_BYTES_MAX,
+)
 from plugins.collections.models import CollectionId
 from plugins.collections.operations import OPERATIONS, export
 from plugins.collections.restoring import RESTORE
@@ -92,5 +96,6 @@ plugin = Plugin(
     export=export,
     restore=RESTORE,
     figures=figures,
+    keeps=(COLLECTIONS_KEPT,),
     checks=CHECKS,
 )

@@ -25,7 +25,7 @@ from plugins.collections.store import (
 )
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
-from runtime.api.plugin import Origin, Restore
+from runtime.api.restoring import Origin, Restore
 from runtime.timestamps import Timestamp
 
 # Ids become keys, which are not sealed: nothing but an id may stand there.

@@ -233,7 +233,9 @@ def figures(ctx: ReadContext) -> dict[str, int]:
 
 def check_collections(ctx: ReadContext) -> None:
     """Raise PermissionDenied where the tier has no room for one more collection."""
-    check_room(ctx.settings, ctx.principal.tier, "collections", figures(ctx)["collections"])
+    check_room(
+        ctx.settings, ctx.principal.tier, limits.COLLECTIONS_KEPT, figures(ctx)["collections"]
+    )
 
 
 def store_collection(ctx: WriteContext, row: CollectionRow) -> None:

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP
 from plugins.documents.extras import DOCUMENTS, MEDIA
+from plugins.documents.limits import DOCUMENTS_KEPT, FILE_BYTES_KEPT
 from plugins.documents.operations import OPERATIONS
 from plugins.documents.parsing.sandbox import missing
 from plugins.documents.privacy import CHECKS, erase, export, figures
@@ -57,6 +58,7 @@ plugin = Plugin(
     erase=erase,
     export=export,
     figures=figures,
+    keeps=(FILE_BYTES_KEPT, DOCUMENTS_KEPT),
     swept=PARTS,
     checks=CHECKS,
     settings={"documents": DocumentsSettings},

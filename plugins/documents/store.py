@@ -51,7 +51,12 @@ from plugins.collections import (
     require_collection,
 )
 from plugins.documents.chunking import TextChunk
-from plugins.documents.limits import DOCUMENTS_BESIDE_MAX, TEXT_PIECE_CHARS
+from plugins.documents.limits import (
+    DOCUMENTS_BESIDE_MAX,
+    DOCUMENTS_KEPT,
+    FILE_BYTES_KEPT,
+    TEXT_PIECE_CHARS,
+)
 from plugins.documents.models import DocumentChanged
 from plugins.documents.parsing import formats
 from plugins.memories import hide_all, readable
@@ -59,7 +64,7 @@ from runtime import ids
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event
-from runtime.api.tiers import check_room
+from runtime.api.tiers import check_room, records_limit
 from runtime.errors import NotFound, PayloadTooLarge
 from runtime.timestamps import iso
 from storage.blobs import Blob
@@ -383,7 +388,7 @@ def add(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
     kept already and it is not needed. Raises PermissionDenied, PayloadTooLarge where the tier has
     no room.
     """
-    check_room(ctx.settings, ctx.principal.tier, "documents", member_totals(ctx)[1])
+    check_room(ctx.settings, ctx.principal.tier, DOCUMENTS_KEPT, member_totals(ctx)[1])
     unneeded = _need_file(ctx, row, blob)
     ordinal = row.ordinal.to_bytes(4, "big")
     ctx[DOCUMENT_IDS].put((row.id,), ordinal)
@@ -527,10 +532,12 @@ def _count_bytes(ctx: WriteContext, more: int) -> None:
 
 def _check_room(ctx: WriteContext, size: int, what: str) -> None:
     """Raise PayloadTooLarge where the tier has no room for so many more bytes. what: they are."""
-    tier = ctx.settings.tiers.terms(ctx.principal.tier)
-    if 0 <= tier["file_bytes"] < stored_bytes(ctx) + size:
+    settings, tier = ctx.settings, ctx.principal.tier
+    limit = records_limit(settings, tier, FILE_BYTES_KEPT)
+    if limit is not None and limit < stored_bytes(ctx) + size:
+        name = settings.tiers.terms(tier)["display_name"]
         raise PayloadTooLarge(
-            f"The tier {tier['display_name']} keeps {tier['file_bytes']:,} bytes of files and of "
+            f"The tier {name} keeps {limit:,} bytes of files and of "
             f"what is read out of them, and {what} is too large for what is left. Delete "
             "documents, or upgrade.",
             code="document_too_large",

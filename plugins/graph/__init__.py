@@ -29,6 +29,7 @@ from __future__ import annotations
 from plugins.collections import COLLECTION_CLEANUP
 from plugins.graph import operations, privacy, queries, reading, search, unread
 from plugins.graph.forgetting import forget_memory
+from plugins.graph.limits import ENTITIES_KEPT
 from plugins.graph.mentions import Mentioned, mentioned_by
 from plugins.graph.models import GRAPH_WRITE
 from plugins.graph.noting import note_stored
@@ -107,6 +108,7 @@ plugin = Plugin(
         ),
     },
     figures=privacy.figures,
+    keeps=(ENTITIES_KEPT,),
     checks=(unread.CHECK,),
     erase=privacy.erase,
     export=privacy.export,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from runtime.settings import Kept
+
 ALIASES_MAX = 64
 ALIAS_SOURCES_MAX = 8  # memories that are remembered to have given an entity a name
 ENTITY_TYPE_CHARS_MAX = 64
@@ -39,3 +41,12 @@ READING_ATTEMPTS_MAX = 20
 READING_YIELDS_SHARE = 0.25  # of a core, to what else the process does
 READING_LOOK_SECONDS = 0.1
 READING_LOOKS_MAX = 10  # so a step waits a second at most
+
+# --- what an account may keep, by its tier --------------------------------------------------------
+ENTITIES_KEPT = Kept(
+    "entities",
+    "Entities of the knowledge graph that the API was asked for that an account of the tier {tier} "
+    "may keep",
+    {"free": 10_000, "starter": 250_000, "pro": 1_000_000, "scale": 5_000_000},
+    place=70,
+)

@@ -24,7 +24,7 @@ from plugins.graph.store import Claim, assert_claim, ensure_entity, put_claim
 from plugins.memories import Metadata
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
-from runtime.api.plugin import Origin, Restore
+from runtime.api.restoring import Origin, Restore
 from runtime.api.tiers import has_feature
 from runtime.limits import ID_CHARS_MAX
 from runtime.timestamps import Timestamp

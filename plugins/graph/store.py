@@ -14,6 +14,7 @@ from pyroaring import BitMap
 from plugins.collections import dropped_numbers
 from plugins.graph import statistics as graph_stats
 from plugins.graph.limits import ALIASES_MAX, CLAIMS_COMPARED_MAX, SOURCES_PER_CLAIM_MAX
+from plugins.graph.room import check_entities
 from plugins.graph.rows import (
     ALWAYS,
     CLAIM_FIELDS,
@@ -40,7 +41,6 @@ from plugins.graph.rows import (
 )
 from plugins.memories import MemoryRow, find_rows_at, unreadable
 from runtime.api.context import ReadContext, WriteContext
-from runtime.api.tiers import check_room, records_limit
 from runtime.errors import NotFound, PermissionDenied
 from runtime.ids import id_tag
 from storage.store import Key
@@ -192,7 +192,7 @@ def ensure_entity(
     at = ctx.now if memory is None else memory.occurred_at
     if row is None:
         if memory is None:
-            _check_room(ctx)
+            check_entities(ctx)
         row = new_entity(ctx, name, kind or UNKNOWN_TYPE, at, collection, entity_id)
         is_new = True
     else:
@@ -216,19 +216,6 @@ def ensure_entity(
         after = mentioned(ctx, after, memory, GIVEN if is_given else CLAIMED)
     put_entity(ctx, after, None if is_new else row)
     return after, is_new
-
-
-def _check_room(ctx: WriteContext) -> None:
-    """Count those asked for only where there may be too many."""
-    settings, tier = ctx.settings, ctx.principal.tier
-    limit = records_limit(settings, tier, "entities")
-    if limit is None or graph_stats.figure(ctx, "entities") < limit:
-        return
-    kept = graph_stats.asked_for(ctx)
-    if kept is None:
-        kept = sum(row.asked_for for _, row in ctx[ENTITIES].scan())
-        graph_stats.asked_for_counted(ctx, kept)
-    check_room(settings, tier, "entities", kept)
 
 
 def new_entity(

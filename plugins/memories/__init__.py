@@ -39,6 +39,8 @@ from plugins.memories.indexing import INDEX_JOB, index_in_time, index_texts, wai
 from plugins.memories.limits import (
     BATCH_ITEMS_MAX,
     CONTENT_CHARS_MAX,
+    MEMORIES_KEPT,
+    TEXT_BYTES_KEPT,
     TITLE_CHARS_MAX,
 )
 from plugins.memories.models import (
@@ -201,6 +203,7 @@ plugin = Plugin(
     erase=erase,
     export=export,
     figures=figures,
+    keeps=(TEXT_BYTES_KEPT, MEMORIES_KEPT),
     restore=RESTORE,
     swept=TABLES,
     checks=CHECKS,

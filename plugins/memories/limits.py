@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from runtime.settings import Kept
+
 # --- pages and batches ----------------------------------------------------------------------------
 BATCH_ITEMS_MAX = 100
 BULK_DELETE_MEMORIES_MAX = 500
@@ -49,3 +51,21 @@ RE_EMBEDDED_ROWS_PER_STEP = 64
 RE_EMBED_ATTEMPTS_MAX = 2_000
 VECTORS_FREED_PER_STEP = 500
 VECTORS_FREED_AFTER_SECONDS = 60  # longer than a search may take
+
+# --- what an account may keep, by its tier --------------------------------------------------------
+TEXT_BYTES_KEPT = Kept(
+    "text_bytes",
+    "Bytes of memories' texts, tags and metadata, earlier versions included, that an account of "
+    "the tier {tier} may keep",
+    {"free": 100 * 1024**2, "starter": 2 * 1024**3, "pro": 10 * 1024**3, "scale": 50 * 1024**3},
+    words="bytes of memories' texts and of their earlier versions",
+    way_out="Delete memories that are not needed",
+    place=20,
+)
+MEMORIES_KEPT = Kept(
+    "memories",
+    "Memories, those of documents and conversations included, that an account of the tier {tier} "
+    "may keep",
+    {"free": 10_000, "starter": 250_000, "pro": 1_000_000, "scale": 5_000_000},
+    place=50,
+)

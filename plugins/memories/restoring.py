@@ -30,7 +30,7 @@ from plugins.memories.rows import MEMORY_IDS, Draft, VersionRow
 from plugins.memories.store import store_memories
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
-from runtime.api.plugin import Origin, Restore
+from runtime.api.restoring import Origin, Restore
 from runtime.limits import ID_CHARS_MAX
 from runtime.timestamps import Timestamp
 

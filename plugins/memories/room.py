@@ -19,7 +19,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from plugins.collections import member_totals
-from plugins.memories.limits import MEMORIES_MEASURED_PER_STEP
+from plugins.memories.limits import (
+    MEMORIES_KEPT,
+    MEMORIES_MEASURED_PER_STEP,
+    TEXT_BYTES_KEPT,
+)
 from plugins.memories.rows import (
     MEMORIES,
     MEMORY_BYTES,
@@ -34,7 +38,6 @@ from runtime.api.figures import estimated_bytes
 from runtime.api.jobs import Again
 from runtime.api.tiers import check_room, records_limit
 
-KIND = "text_bytes"
 MEASURE_JOB = "memories.measure"
 _SAID = ("content", "title", "tags", "source", "source_reference", "speaker", "metadata", *SCOPES)
 _STORED = struct.Struct(">qII")
@@ -85,11 +88,11 @@ def check_drafts(ctx: ReadContext, drafts: Sequence[Draft], stored: int) -> None
     """
     # Counted only where the last ordinal does not show already that there is room.
     tier, more = ctx.principal.tier, stored + len(drafts)
-    limit = records_limit(ctx.settings, tier, "memories")
+    limit = records_limit(ctx.settings, tier, MEMORIES_KEPT)
     last = next(iter(ctx[MEMORIES].keys(reverse=True, limit=1)), None)
     if limit is not None and (last is None or last[0] + 1 + more > limit):
-        check_room(ctx.settings, tier, "memories", member_totals(ctx)[0], more)
-    if records_limit(ctx.settings, tier, KIND) is not None:
+        check_room(ctx.settings, tier, MEMORIES_KEPT, member_totals(ctx)[0], more)
+    if records_limit(ctx.settings, tier, TEXT_BYTES_KEPT) is not None:
         said = ([draft.content, *map(draft.fields.get, _SAID[1:])] for draft in drafts)
         check_bytes(ctx, sum(len(_encode(each)) for each in said))
 
@@ -104,8 +107,8 @@ def check_version(ctx: ReadContext, row: MemoryRow) -> None:
 def check_bytes(ctx: ReadContext, more: int) -> None:
     """Raise PermissionDenied where the tier has no room for so many more bytes of texts."""
     tier = ctx.principal.tier
-    if more > 0 and records_limit(ctx.settings, tier, KIND) is not None:
-        check_room(ctx.settings, tier, KIND, text_bytes(ctx), more)
+    if more > 0 and records_limit(ctx.settings, tier, TEXT_BYTES_KEPT) is not None:
+        check_room(ctx.settings, tier, TEXT_BYTES_KEPT, text_bytes(ctx), more)
 
 
 # --- counting -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ dialectic.py.
 
 from __future__ import annotations
 
+from plugins.profile.limits import PROFILES_KEPT
 from plugins.profile.operations import OPERATIONS
 from plugins.profile.store import (
     SOURCES_CHECK,
@@ -39,5 +40,6 @@ plugin = Plugin(
     erase=erase,
     export=export,
     figures=figures,
+    keeps=(PROFILES_KEPT,),
     checks=(SOURCES_CHECK,),
 )

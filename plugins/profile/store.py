@@ -46,6 +46,7 @@ from plugins.profile.limits import (
     FACTS_PER_PROFILE_MAX,
     PROFILE_MEMORIES_PER_STEP,
     PROFILE_REFRESH_DELAY_MS,
+    PROFILES_KEPT,
 )
 from plugins.profile.rules import DYNAMIC, FUNCTIONAL, Observation, observations
 from plugins.profile.sections import in_sections, section_of
@@ -180,8 +181,8 @@ def figures(ctx: ReadContext) -> dict[str, int]:
 def check_profiles(ctx: ReadContext) -> None:
     """Raise PermissionDenied where the tier has no room for one more profile."""
     tier = ctx.principal.tier
-    if records_limit(ctx.settings, tier, "profiles") is not None:  # they are counted one by one
-        check_room(ctx.settings, tier, "profiles", ctx[PROFILES].count())
+    if records_limit(ctx.settings, tier, PROFILES_KEPT) is not None:  # they are counted one by one
+        check_room(ctx.settings, tier, PROFILES_KEPT, ctx[PROFILES].count())
 
 
 # --- reading --------------------------------------------------------------------------------------

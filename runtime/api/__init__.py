@@ -47,10 +47,10 @@ from runtime.api.plugin import (
     Job,
     Plugin,
     Registry,
-    Restore,
     Retriever,
     RetryStrategy,
 )
+from runtime.api.restoring import Restore
 from runtime.api.steps import JobSteps, Steps
 
 __all__ = [

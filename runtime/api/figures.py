@@ -1,8 +1,8 @@
 """What a tenant keeps, in figures: each plugin counts what is its own, and who shows the figures
 adds them up, without knowing whose they are.
 
-Names in use: `memories`, `text_bytes`, `documents`, `file_bytes`, `entities`, `collections`,
-`profiles`, and `bytes`, to which several plugins add.
+A name is that of something for which tiers have room (`Kept`), where it is counted by one, and
+`bytes` what several plugins add to.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
 from runtime.api.checks import Check
 from runtime.api.context import (
     AccessCounter,
@@ -29,19 +27,22 @@ from runtime.api.context import (
 )
 from runtime.api.mount import Mount
 from runtime.api.operation import Event, Flow, Idempotency, Kind, Operation, Read, Write
+from runtime.api.restoring import Restore
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
 from runtime.api.steps import JobSteps
 from runtime.api.tiers import NO_OFFER, Feature, Offer
 from runtime.api.tools import Tool
 from runtime.extras import Extra
+from runtime.limits import TIERS
 from runtime.outbound import Outbound
-from runtime.settings import Section, Settings
+from runtime.settings import CORE_TERMS, Kept, Section, Settings
 from storage.store import Table
 
 EVERY_EVENT = "*"
 CORE = "the core"
 CORE_ID_PREFIXES = ("evt", "job", "ses")
 _ID_PREFIX = re.compile("[a-z]{3}")
+_KEPT = re.compile("[a-z]+(_[a-z]+)*")
 Declared = TypeVar("Declared")
 KeptElsewhere = Callable[[Settings, Mapping[str, int]], Mapping[str, str]]
 
@@ -146,33 +147,6 @@ class Retriever:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where imported records come from.
-
-    renamed  what an id of the export is called in the importing account
-    is_own   whether this installation has made the export, and nobody changed it since. Of any
-             other nobody knows whether what it says of times, versions and actors is so
-    """
-
-    renamed: Callable[[str], str]
-    is_own: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Restore:
-    """How an import takes in one kind of exported record.
-
-    model     what a record must be; fields it does not have are ignored
-    function  (ctx: WriteContext, records, origin: Origin) -> how many were new
-    takes     (ctx, record) -> whether it is taken in, and not counted as skipped; else all are
-    """
-
-    model: type[BaseModel]
-    function: Callable[[WriteContext, list[Any], Origin], int]
-    takes: Callable[[WriteContext, Any], bool] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Plugin:
     """One noun: everything it adds to the service, as data.
 
@@ -207,6 +181,7 @@ class Plugin:
                     service and may still hold something of an erased account
     figures         (ctx: ReadContext) -> {name: count} of what it keeps for the tenant, which are
                     added to those of the others (runtime/api/figures.py)
+    keeps           that of which an account may keep as much as its tier has room for
     swept           its large tables that `erase` need not read: they are swept before it, in steps
     restore         kind of exported record -> how such records are taken in
     checks          what must agree among its rows, indexes, counters, jobs (runtime/api/checks.py)
@@ -248,6 +223,7 @@ class Plugin:
     export: Callable[[ReadContext], Iterable[tuple[Any, ...]]] | None = None
     kept_elsewhere: KeptElsewhere | None = None
     figures: Figures | None = None
+    keeps: tuple[Kept, ...] = ()
     swept: tuple[Table, ...] = ()
     restore: Mapping[str, Restore] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
@@ -331,6 +307,7 @@ class Registry:
         _check_routes(operations.values(), owners)
         _check_id_prefixes(ordered)
         sections_of(ordered)
+        _check_kept(ordered)
         _only_one_says(ordered, "offer", "what is offered")
         _only_one_says(ordered, "outbound_proxy", "which proxy requests go through")
         features = _declared_once("feature", ordered, lambda plugin: plugin.features)
@@ -453,6 +430,21 @@ def _declared_once(
                 )
             owners[name], found[name] = plugin.name, declared
     return found
+
+
+def _check_kept(plugins: Iterable[Plugin]) -> None:
+    _unique("room for", _each(plugins, "keeps"))
+    for plugin, kept in _each(plugins, "keeps"):
+        if not _KEPT.fullmatch(kept.name) or kept.name in CORE_TERMS:
+            raise RegistryError(
+                f"plugin {plugin!r} keeps {kept.name!r}; the name must be small letters and "
+                f"underscores, and none of {', '.join(CORE_TERMS)}"
+            )
+        if unknown := [tier for tier in kept.room if tier not in TIERS]:
+            raise RegistryError(
+                f"plugin {plugin!r} says what room for {kept.name!r} the tier {unknown[0]!r} has; "
+                f"the tiers are {', '.join(TIERS)}"
+            )
 
 
 def _check_features(operations: Iterable[Operation], features: Mapping[str, Feature]) -> None:

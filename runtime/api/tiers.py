@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.errors import FeatureNotAvailable, PermissionDenied
 from runtime.limits import TIERS
-from runtime.settings import Settings
+from runtime.settings import Kept, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,6 @@ class Offer:
 
 
 NO_OFFER = Offer()
-_WORDS = {"text_bytes": "bytes of memories' texts and of their earlier versions"}
-_DELETE = "Delete some that are not needed"
-_WAYS = {"text_bytes": "Delete memories that are not needed"}
 _RANK = {name: rank for rank, name in enumerate(TIERS)}
 
 
@@ -45,24 +42,24 @@ def credits_limit(settings: Settings, tier: str) -> int | None:
     return None if credits < 0 else credits
 
 
-def records_limit(settings: Settings, tier: str, kind: str) -> int | None:
-    """How many of a kind of RECORDS (runtime/limits.py), such as `memories` or `text_bytes`, an
-    account of a tier may keep here, None for unlimited.
+def records_limit(settings: Settings, tier: str, kind: Kept) -> int | None:
+    """How many of a kind of records, or of their bytes, an account of a tier may keep here, None
+    for unlimited.
     """
-    limit = getattr(settings.tiers, f"{tier}_{kind}")
+    limit = getattr(settings.tiers, f"{tier}_{kind.name}")
     return None if limit < 0 else limit
 
 
-def check_room(settings: Settings, tier: str, kind: str, kept: int, more: int = 1) -> None:
+def check_room(settings: Settings, tier: str, kind: Kept, there: int, more: int = 1) -> None:
     """Check, in the transaction that brings them, that the account's tier has room for `more`
-    records beside those that are kept. Raises PermissionDenied.
+    records beside those that are there. Raises PermissionDenied.
     """
     limit = records_limit(settings, tier, kind)
-    if limit is not None and kept + more > limit:
+    if limit is not None and there + more > limit:
         name = settings.tiers.terms(tier)["display_name"]
         raise PermissionDenied(
-            f"The tier {name} keeps {limit:,} {_WORDS.get(kind, kind)}; {kept:,} are there, and "
-            f"this would add {more:,}. {_WAYS.get(kind, _DELETE)}, or upgrade.",
+            f"The tier {name} keeps {limit:,} {kind.words or kind.name}; {there:,} are there, and "
+            f"this would add {more:,}. {kind.way_out}, or upgrade.",
             code="quota_exceeded",
         )
 

@@ -62,20 +62,23 @@ from runtime.settings.sources import (
     from_overrides,
     sentence,
 )
-from runtime.settings.tiers import Limits, Tiers
+from runtime.settings.tiers import CORE_TERMS, Kept, Limits, Tiers, tiers_with
 
 __all__ = [
     "CONFIG_VARIABLE",
+    "CORE_TERMS",
     "LOCAL_PROFILE",
     "NODE_VARIABLE",
     "VARIABLE_PREFIX",
     "EmbedderSettings",
+    "Kept",
     "Section",
     "Settings",
     "SettingsError",
     "composed",
     "default_config",
     "known_settings",
+    "tiers_with",
 ]
 
 # What configs/local.yaml says of the core's sections, for an installation that came without that
@@ -172,16 +175,17 @@ class Settings(Section, frozen=True):
         overrides  "dotted.key=value" texts in order, or dotted key -> value
         environ    the environment; None reads none, so that a test sees only what it gives
         partial    leave alone what the file and the environment, which others read too, say of
-                   sections that these settings do not have
+                   sections that these settings do not have, and of what plugins add to those that
+                   they do have
 
         Raises SettingsError.
         """
-        known = known_settings(cls)
+        known, widened = known_settings(cls), _widened(cls) if partial else None
         values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         for name, value, origin in (
-            *from_config(known, config, partial),
-            *from_environ(known, environ or {}, partial),
+            *from_config(known, config, widened),
+            *from_environ(known, environ or {}, widened),
             *from_overrides(known, overrides),
         ):
             values[name], origins[name] = value, origin
@@ -208,9 +212,8 @@ class Settings(Section, frozen=True):
 
     def core(self) -> Settings:
         """The core's sections alone, for a process that has no use for the plugins."""
-        return Settings.model_construct(
-            **{name: getattr(self, name) for name in Settings.model_fields}
-        )
+        own = {name: getattr(self, name) for name in Settings.model_fields}
+        return Settings.model_construct(**{**own, "tiers": self.tiers.core()})
 
     def describe(self) -> dict[str, Any]:
         """Dotted name -> JSON value of every setting, secrets as "********"."""
@@ -255,6 +258,12 @@ def known_settings(settings: type[Settings]) -> Mapping[str, FieldInfo]:
                 else {name: field}
             )
     return known
+
+
+def _widened(settings: type[Settings]) -> set[str]:
+    """The names of the sections to which plugins add."""
+    sections = {name: _section(field) for name, field in settings.model_fields.items()}
+    return {name for name, section in sections.items() if section and section.widened}
 
 
 def _section(field: FieldInfo) -> type[Section] | None:

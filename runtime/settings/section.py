@@ -13,11 +13,13 @@ class Section(BaseModel, frozen=True):
     users write, and reads it by its type: `SearchSettings.of(ctx.settings).candidates`.
 
     follows  the core's section behind which a plugin's is listed; None for the end of the list
+    widened  whether plugins add settings of theirs to it
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     follows: ClassVar[str | None] = None
+    widened: ClassVar[bool] = False
 
     @classmethod
     def of(cls, settings: Section) -> Self:

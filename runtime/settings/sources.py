@@ -8,7 +8,7 @@ is in bounds is not known here.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -33,10 +33,11 @@ class SettingsError(Exception):
 
 
 def from_config(
-    known: Known, config: Path | Mapping[str, Any] | None, partial: bool = False
+    known: Known, config: Path | Mapping[str, Any] | None, widened: Collection[str] | None = None
 ) -> Iterator[Given]:
-    """What a YAML file says, or its content as a nested mapping. partial: of known sections alone.
-    Raises SettingsError.
+    """What a YAML file says, or its content as a nested mapping. widened: sections of which a name
+    that is not known is left alone, as all of a section is that is not known; None for every name
+    to be known. Raises SettingsError.
     """
     if config is None:
         return
@@ -49,12 +50,14 @@ def from_config(
         )
     sections = {name.split(".")[0] for name in known if "." in name}
     for name, value in content.items():
-        if partial and name not in sections and isinstance(value, Mapping | None):
+        if widened is not None and name not in sections and isinstance(value, Mapping | None):
             continue
         if name not in sections:
             yield _known(known, str(name), origin), value, origin
         elif isinstance(value, Mapping):
             for key, inner in value.items():
+                if _is_elsewhere(known, f"{name}.{key}", widened):
+                    continue
                 yield _known(known, f"{name}.{key}", origin), inner, origin
         elif value is not None:
             raise SettingsError(
@@ -83,11 +86,9 @@ def _read_yaml(path: Path) -> Any:
 
 
 def from_environ(
-    known: Known, environ: Mapping[str, str], partial: bool = False
+    known: Known, environ: Mapping[str, str], widened: Collection[str] | None = None
 ) -> Iterator[Given]:
-    """What variables of the environment say. partial: of known sections alone. Raises
-    SettingsError.
-    """
+    """What variables of the environment say. widened: as of a file. Raises SettingsError."""
     for variable in sorted(environ):
         if variable.startswith(VARIABLE_PREFIX) and variable not in (
             CONFIG_VARIABLE,
@@ -96,7 +97,7 @@ def from_environ(
         ):
             origin = f"the environment variable {variable}"
             name = variable.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
-            if partial and _is_elsewhere(known, name):
+            if _is_elsewhere(known, name, widened):
                 continue
             name = _known(known, name, origin, spelling=_variable)
             yield name, _parsed(known[name], environ[variable]), origin
@@ -121,10 +122,14 @@ def from_overrides(known: Known, overrides: Iterable[str] | Mapping[str, Any]) -
         yield name, _parsed(known[name], value), origin
 
 
-def _is_elsewhere(known: Known, name: str) -> bool:
-    """Whether a name is one of a section of which no setting is known."""
+def _is_elsewhere(known: Known, name: str, widened: Collection[str] | None) -> bool:
+    """Whether a name is left alone: one that is not known, of a section that plugins add to, or of
+    which no setting is known.
+    """
     section, dot, _ = name.partition(".")
-    return dot != "" and not any(other.startswith(f"{section}.") for other in known)
+    if widened is None or not dot or name in known:
+        return False
+    return section in widened or not any(other.startswith(f"{section}.") for other in known)
 
 
 def _variable(name: str) -> str:

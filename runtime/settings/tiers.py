@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field, create_model
 
-from runtime.limits import RECORDS, TIERS
+from runtime.limits import TIERS
 from runtime.settings.section import Section
 
 
@@ -43,14 +45,57 @@ class Limits(Section, frozen=True):
     )
 
 
-class _TierTerms(Section, frozen=True):
+# Of each tier: type, least value and description of what is not counted by a plugin.
+CORE_TERMS: Mapping[str, tuple[Any, int, str]] = {
+    "price_cents": (
+        int | None,
+        0,
+        "Price of the tier {tier}, in cents a month; null is by agreement",
+    ),
+    "requests_per_minute": (int, 0, "Requests per minute of the tier {tier}; 0 is unlimited"),
+    "credits": (int, -1, "Credits per month of the tier {tier}; -1 is unlimited"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something of which an account may keep as much as its tier has room for: records of a kind,
+    or their bytes. Whoever counts it declares it, and checks before more comes in.
+
+    name     as settings, figures and replies call it, such as `memories`: a setting
+             tiers.{tier}_{name} for each tier, whose default is its room
+    what     which those are, for the settings' description; `{tier}` in it is a tier's name
+    room     tier -> how many; -1 is without a limit, and so is a tier that is not named
+    words    what a refusal calls them; "" for their name
+    way_out  what a refusal says to do
+    place    where they stand among what a tier gives; of equals, the order of the plugins
+    """
+
+    name: str
+    what: str
+    room: Mapping[str, int]
+    words: str = ""
+    way_out: str = "Delete some that are not needed"
+    place: int = 100
+
+
+class TierTerms(Section, frozen=True):
+    """What each tier gives and costs, each figure a setting: tiers.free_credits,
+    tiers.pro_price_cents … The core's are in Tiers; of what plugins keep, `tiers_with` adds them.
+    """
+
+    widened = True
+
     def terms(self, tier: str) -> dict[str, Any]:
         """What a tier is called, costs (cents a month, None is custom) and gives (requests a
-        minute, credits a month, bytes of stored files and how many records of each kind, -1
-        unlimited).
+        minute, credits a month and how much of all that is kept, -1 unlimited).
         """
-        terms = ("price_cents", "requests_per_minute", "credits", "file_bytes", *RECORDS)
-        found = {term: getattr(self, f"{tier}_{term}") for term in terms}
+        own = f"{tier}_"
+        found = {
+            name.removeprefix(own): getattr(self, name)
+            for name in type(self).model_fields
+            if name.startswith(own)
+        }
         price = found["price_cents"]
         dollars = (
             ""
@@ -62,37 +107,32 @@ class _TierTerms(Section, frozen=True):
         text = "custom" if price is None else f"{dollars} / month" if price else dollars
         return {"name": tier, "display_name": TIERS[tier]["display_name"], "price": text, **found}
 
-
-def _tier_settings() -> dict[str, Any]:
-    described = {
-        "price_cents": (
-            int | None,
-            0,
-            "Price of the tier {name}, in cents a month; null is by agreement.",
-        ),
-        "requests_per_minute": (int, 0, "Requests per minute of the tier {name}; 0 is unlimited."),
-        "credits": (int, -1, "Credits per month of the tier {name}; -1 is unlimited."),
-        "file_bytes": (
-            int,
-            -1,
-            "Bytes that the files of an account of the tier {name}, and the texts read out of "
-            "them, may have; -1 is unlimited.",
-        ),
-    }
-    for kind, what in RECORDS.items():
-        text = f"{what} that an account of the tier {{name}} may keep; -1 is unlimited."
-        described[kind] = (int, -1, text)
-    return {
-        f"{name}_{term}": (
-            kind,
-            Field(default=tier[term], ge=least, description=text.format(name=name)),
-        )
-        for name, tier in TIERS.items()
-        for term, (kind, least, text) in described.items()
-    }
+    def core(self) -> Tiers:
+        """These without what plugins keep."""
+        return Tiers.model_construct(**{name: getattr(self, name) for name in Tiers.model_fields})
 
 
-# The table of tiers, each figure a setting: tiers.free_credits,
-# tiers.pro_price_cents …
-class Tiers(create_model("TierTerms", __base__=_TierTerms, **_tier_settings()), frozen=True):
-    pass
+def tiers_with(keeps: Iterable[Kept]) -> type[TierTerms]:
+    """The section `tiers` with what plugins keep, for a module to derive its own from, as with
+    `composed`. Of two of one name the first counts; what the core calls so stays the core's.
+    """
+    first: dict[str, Kept] = {}
+    for kept in sorted(keeps, key=lambda kept: kept.place):
+        first.setdefault(kept.name, kept)
+    fields: dict[str, Any] = {}
+    for tier, terms in TIERS.items():
+        for term, (kind, least, text) in CORE_TERMS.items():
+            described = f"{text.replace('{tier}', tier)}."
+            fields[f"{tier}_{term}"] = (
+                kind,
+                Field(default=terms[term], ge=least, description=described),
+            )
+        for name, kept in first.items():
+            described = f"{kept.what.replace('{tier}', tier)}; -1 is unlimited."
+            room = Field(default=kept.room.get(tier, -1), ge=-1, description=described)
+            fields.setdefault(f"{tier}_{name}", (int, room))
+    return create_model("TiersWith", __base__=TierTerms, **fields)
+
+
+class Tiers(tiers_with(()), frozen=True):
+    """What the core says of each tier: its price, requests a minute and credits a month."""

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from plugins.billing.settings import BillingSettings
 from runtime.limits import TIERS
 from runtime.settings import (
+    Kept,
     Section,
     SettingsError,
     composed,
     default_config,
     known_settings,
+    tiers_with,
 )
 from runtime.settings import Settings as CoreSettings
 from serve_app import LOCAL_PROFILE, PLUGINS, Settings
@@ -239,7 +241,9 @@ def test_the_sections_of_every_plugin_are_settings():
     for name, section in declared.items():
         assert {f"{name}.{key}" for key in section.model_fields} <= known.keys()
         assert section.of(Settings()) == section()
-    assert len(known) == len(known_settings(CoreSettings)) + sum(
+    kept = [f"{tier}_{kept.name}" for tier in TIERS for plugin in PLUGINS for kept in plugin.keeps]
+    assert {f"tiers.{name}" for name in kept} <= known.keys()
+    assert len(known) == len(known_settings(CoreSettings)) + len(kept) + sum(
         len(section.model_fields) for section in declared.values()
     )
 
@@ -264,6 +268,41 @@ def test_a_section_is_listed_behind_the_one_it_follows():
         BehindShards.of(Settings())
 
 
+def test_what_plugins_keep_is_settings_of_each_tier_in_their_places():
+    marks = Kept("marks", "Marks of the tier {tier}", {"free": 3, "pro": 9}, place=2)
+    sheets = Kept("sheets", "Sheets of the tier {tier}", {}, place=1)
+    another = Kept("marks", "Marks of another", {"free": 4}, place=3)
+
+    class Tiers(tiers_with([marks, sheets, another]), frozen=True):
+        pass
+
+    class Wider(composed({"tiers": Tiers}), frozen=True):
+        pass
+
+    known = known_settings(Wider)
+    names = [name for name in known if name.startswith("tiers.free_")]
+    core = ["price_cents", "requests_per_minute", "credits"]
+    assert names == [f"tiers.free_{term}" for term in (*core, "sheets", "marks")]
+    assert known["tiers.pro_marks"].description == "Marks of the tier pro; -1 is unlimited."
+    chosen = Wider.load({"tiers": {"starter_marks": 5}}, {"tiers.free_sheets": "7"})
+    rooms = [chosen.tiers.terms(tier)["marks"] for tier in TIERS]
+    assert (rooms, chosen.tiers.terms("free")["sheets"]) == ([3, 5, 9, -1, -1], 7)
+    with pytest.raises(SettingsError, match=r"tiers\.free_marks in the command line is not valid"):
+        Wider.load(overrides={"tiers.free_marks": -2})
+    with pytest.raises(SettingsError, match=r"tiers\.free_marsk .* nearest is tiers\.free_marks"):
+        Wider.load({"tiers": {"free_marsk": 1}})
+
+
+def test_the_core_leaves_alone_what_plugins_keep():
+    config = {"tiers": {"free_credits": 7, "free_memories": 8}}
+    environ = {"MNEME_TIERS__PRO_CREDITS": "9", "MNEME_TIERS__PRO_MEMORIES": "many"}
+    settings = CoreSettings.load(config, environ=environ, partial=True)
+    assert (settings.tiers.free_credits, settings.tiers.pro_credits) == (7, 9)
+    assert "memories" not in settings.tiers.terms("free")
+    with pytest.raises(SettingsError, match="is not a setting"):
+        CoreSettings.load(config)
+
+
 def test_the_core_reads_its_sections_and_leaves_others_alone(tmp_path):
     config = written(tmp_path, "http: {port: 1}\nsearch: {candidates: many}\nanswers:\n")
     environ = {"MNEME_SEARCH__CANDIDATES": "many", "MNEME_HTTP__HOST": "10.0.0.2"}
@@ -277,7 +316,8 @@ def test_the_core_reads_its_sections_and_leaves_others_alone(tmp_path):
 
 
 def test_the_core_of_the_settings_is_what_the_core_would_have_read():
-    given = {"shards": {"count": 2}, "search": {"candidates": 77}}
+    tiers = {"free_credits": 7, "free_memories": 8}
+    given = {"shards": {"count": 2}, "search": {"candidates": 77}, "tiers": tiers}
     assert Settings.load(given).core() == CoreSettings.load(given, partial=True)
 
 

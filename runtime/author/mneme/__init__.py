@@ -56,8 +56,8 @@ from runtime.api import (
 )
 from runtime.api.checks import last_ordinal
 from runtime.api.operation import not_blank
-from runtime.api.plugin import Origin
-from runtime.api.tiers import Feature, Offer
+from runtime.api.restoring import Origin
+from runtime.api.tiers import Feature, Offer, check_room
 from runtime.api.tools import Tool
 from runtime.errors import (
     ApiError,
@@ -78,7 +78,7 @@ from runtime.errors import (
 )
 from runtime.extras import Extra
 from runtime.inference import InferenceUnavailable, Models
-from runtime.settings import Section, Settings
+from runtime.settings import Kept, Section, Settings
 from runtime.timestamps import Timestamp, iso
 from storage.indexes import BitmapIndex, ColumnIndex, LexicalIndex, VectorIndex
 from storage.store import Table
@@ -110,6 +110,7 @@ __all__ = [
     "InferenceUnavailable",
     "Job",
     "JobSteps",
+    "Kept",
     "Kind",
     "LexicalIndex",
     "Models",
@@ -155,6 +156,7 @@ __all__ = [
     "View",
     "Write",
     "WriteContext",
+    "check_room",
     "envelope",
     "iso",
     "last_ordinal",

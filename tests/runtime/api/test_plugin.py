@@ -34,7 +34,7 @@ from runtime.api.plugin import (
 from runtime.api.tiers import NO_OFFER, Feature
 from runtime.api.tools import Tool
 from runtime.extras import Extra
-from runtime.settings import Section
+from runtime.settings import Kept, Section
 from serve_app import PLUGINS
 from storage.indexes import BitmapIndex
 from storage.store import Table
@@ -189,6 +189,22 @@ def test_plugins_come_after_what_they_require() -> None:
             [Plugin(name, models={"m": print}) for name in "ab"],
             "plugins 'a' and 'b' both declare the model 'm'",
         ),
+        (
+            [Plugin(name, keeps=(Kept("marks", "Marks", {}),)) for name in "ab"],
+            "room for 'marks' is declared twice, by plugin 'a' and plugin 'b'",
+        ),
+        (
+            [Plugin("a", keeps=(Kept("credits", "Credits", {}),))],
+            "plugin 'a' keeps 'credits'; the name must be",
+        ),
+        (
+            [Plugin("a", keeps=(Kept("Loud marks", "Marks", {}),))],
+            "plugin 'a' keeps 'Loud marks'; the name must be",
+        ),
+        (
+            [Plugin("a", keeps=(Kept("marks", "Marks", {"gold": 1}),))],
+            "what room for 'marks' the tier 'gold' has; the tiers are free, starter",
+        ),
     ],
 )
 def test_inconsistent_sets_are_refused(plugins: list[Plugin], says: str) -> None:
@@ -282,7 +298,7 @@ def test_jobs_of_any_plugin_are_shown_where_they_say(tmp_path: Path) -> None:
     "declared",
     [
         *(Plugin, Operation, Read, Write, Flow, Upload, Job, RetryStrategy, CatchUp),
-        *(Retriever, Tool, Restore),
+        *(Retriever, Tool, Restore, Kept),
     ],
 )
 def test_what_can_be_declared_is_documented(declared: type) -> None:

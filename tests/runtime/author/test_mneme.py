@@ -133,6 +133,38 @@ def test_what_needs_an_extra_of_the_package_names_its_line(tmp_path: Path) -> No
     assert said.endswith("pip install 'mneme-plugin-notes[ink]'")
 
 
+def test_what_it_keeps_has_the_room_of_the_tier(tmp_path: Path) -> None:
+    kept = mneme.Kept(
+        "notes",
+        "Notes of an account of the tier {tier}",
+        {"free": 2, "pro": 9},
+        words="notes on paper",
+        way_out="Burn some",
+    )
+
+    def keep(ctx, body):
+        there = len(list(ctx[NOTES].keys()))
+        mneme.check_room(ctx.settings, ctx.principal.tier, kept, there)
+        ctx[NOTES].put((there,), b"x")
+        return {"id": NOTE_ID}
+
+    plugin = replace(NOTES_PLUGIN, keeps=(kept,), operations=(replace(MAKE, handler=keep),))
+    assert check_plugin(plugin) == []
+    given = {"billing.default_tier": "free", "tiers.starter_notes": 5}
+    with Harness(tmp_path / "data", plugin, settings=given) as service:
+        me = service.register()
+        made = [service.request("POST", "/v1/notes", who=me) for _ in range(3)]
+        tiers = service.request("GET", "/v1/billing/tiers").json()["items"]
+    assert [answer.status_code for answer in made] == [200, 200, 403]
+    error = made[-1].json()["error"]
+    assert (error["code"], error["message"]) == (
+        "quota_exceeded",
+        "The tier Free keeps 2 notes on paper; 2 are there, and this would add 1. Burn some, or "
+        "upgrade.",
+    )
+    assert [tier["notes"] for tier in tiers] == [2, 5, 9, -1, -1]
+
+
 @pytest.mark.parametrize(
     ("plugin", "says"),
     [

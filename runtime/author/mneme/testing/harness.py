@@ -22,7 +22,7 @@ from runtime.http import build_asgi, read_authorization
 from runtime.inference import Embedding, Models, language
 from runtime.installation import FORMAT_VERSION, Layout, Secrets
 from runtime.placement import PlacementTable
-from runtime.settings import composed
+from runtime.settings import composed, tiers_with
 from runtime.shard import CORE_INDEXES, CORE_TABLES, Shard, resolve
 from runtime.telemetry import Telemetry
 from storage.store import Identity, Scope
@@ -110,7 +110,9 @@ class Harness:
             everything, core_tables=CORE_TABLES, core_indexes=CORE_INDEXES
         )
         given = {**CHEAP, **(settings or {}), "data_dir": str(directory)}
-        self.settings = composed(sections_of(everything)).load(None, given)
+        tiers = tiers_with(kept for plugin in everything for kept in plugin.keeps)
+        sections = {**sections_of(everything), "tiers": tiers}
+        self.settings = composed(sections).load(None, given)
         self.secrets = Secrets.generate()
         loaded = {name: load(self.settings) for name, load in self.registry.models.items()}
         models = Models(WordEmbedder(), of_plugins=loaded)
