@@ -114,6 +114,24 @@ def test_time_and_number_count_only_when_asked_for() -> None:
     assert (asked["time"][0], asked["number"][0]) == (1, 1)
 
 
+def test_a_long_memory_shows_everything_somewhere_so_each_of_it_counts_less() -> None:
+    yes = np.array([True, True])
+    told = columns(
+        2,
+        content_words=np.array([ranking.FEATURE_WORDS, 4 * ranking.FEATURE_WORDS]),
+        previous=np.array([1, 0]),
+        answers=yes,
+        capitals=np.array([9, 9]),
+        has_number=yes,
+        has_time=yes,
+    )
+    asked = query(asks_when=True, asks_count=True, asks_where=True)
+    found = ranking.features(asked, pool([[1, 1]]), told)
+    for name in ("answer", "time", "number", "place", "names", "dated"):
+        short, long = found[name].tolist()
+        assert short > 0 and long == pytest.approx(short / 4), name
+
+
 def test_what_follows_a_question_takes_over_how_well_it_matches() -> None:
     told = columns(3, previous=np.array([-1, 0, 1]), answers=np.array([False, True, False]))
     found = ranking.features(query(), pool([[1, 0, 0]]), told)["answer"]
