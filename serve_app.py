@@ -207,6 +207,9 @@ def open_reader(settings: Settings, number: int, count: int) -> ReadingShard:
     """Open a shard's store to read it, in a process beside the shard's own, of
     which there are `count`.
     """
+    threads = settings.embedder.threads or max(1, (os.cpu_count() or 1) // 2 // (1 + count))
+    embedder = settings.embedder.model_copy(update={"threads": threads})
+    settings = settings.model_copy(update={"embedder": embedder})
     return ReadingShard(
         shard_directory(settings.data_dir, number),
         registry(settings),

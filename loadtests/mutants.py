@@ -355,6 +355,22 @@ MUTANTS = (
         "test_a_neighbour_is_answered_while_wide_requests_wait_and_run",
     ),
     Mutant(
+        "readers hear of no commit",
+        "runtime/shard/writer.py",
+        "        self._on_fed(committed)\n",
+        "",
+        "tests/runtime/cluster/test_readers.py::"
+        "test_what_was_acknowledged_is_found_by_every_process",
+    ),
+    Mutant(
+        "what a silent reader was asked waits for it",
+        "runtime/cluster/readers.py",
+        "if not reader.is_heard:",
+        "if False:",
+        "tests/runtime/cluster/test_readers.py::"
+        "test_a_reader_that_is_stopped_is_asked_nothing_until_it_goes_on",
+    ),
+    Mutant(
         "graphs grown by the writer",
         "storage/indexes/vectors/builder.py",
         'threading.Thread(target=self._run, name="graphs", daemon=True).start()',

@@ -235,7 +235,7 @@ class ReaderProcesses:
         await self._wanted.wait()
         while True:
             began = time.monotonic()
-            reader = self._readers[place] = await self._begun(name)
+            reader = await self._begun(place, name)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(START_SECONDS_MAX):
                     await reader.changed.wait()
@@ -252,7 +252,7 @@ class ReaderProcesses:
             await asyncio.sleep(pause)
             pause = min(2 * pause, READER_RESTART_SECONDS_MAX)
 
-    async def _begun(self, name: str) -> _Reader:
+    async def _begun(self, place: int, name: str) -> _Reader:
         """A process that opens the store. It ends with this thread, which is the event loop's."""
         own, others = socket.socketpair()
         with others:
@@ -262,7 +262,7 @@ class ReaderProcesses:
                 pass_fds=[others.fileno()],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(each or "." for each in sys.path)},
             )
-        reader = _Reader(process, self._learn_large)
+        reader = self._readers[place] = _Reader(process, self._learn_large)
         await reader.frames.connect(own)
         release = release_of(self._opener)
         reader.frames.send(
