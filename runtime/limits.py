@@ -174,8 +174,9 @@ READER_RESTART_SECONDS_MAX = 60.0  # up to this
 READER_UNSENT_BYTES_MAX = 64 * 1024**2  # what it has not taken yet
 READER_ACCOUNT_BYTES_MAX = 256 * 1024**2  # more of an account in memory is in one process alone
 READER_ACCOUNTS_LARGE_MAX = 10_000  # of which that is remembered
-# They share one interpreter with all that is answered in milliseconds.
-HEAVY_READ_THREADS = LONG_WORK_THREADS = max(1, (os.cpu_count() or 1) // 2)
+HEAVY_READ_THREADS = 4  # that share the cores of long work, a slice each
+LONG_WORK_THREADS = max(1, (os.cpu_count() or 1) // 2)  # and cores
+LONG_WORK_SLICE_SECONDS = 0.02  # of one account's, where others wait and it can be left
 HEAVY_READ_ROWS_MAX = 1_000_000
 HEAVY_READ_BYTES_MAX = 1024**3
 HEAVY_READ_CPU_SECONDS_MAX = 5.0
@@ -259,6 +260,7 @@ EMBEDDER_SMALL_TURN_TEXTS_MAX = 32
 EMBEDDER_YIELDS_SECONDS_MAX = 0.01
 EMBEDDER_ROUND_TEXTS_MAX = 128
 EMBEDDER_ROUND_CHARS_MAX = 8_192  # some runs: they are tokenized while others wait
+EMBEDDER_CORE_SECONDS_MAX = 0.005  # waited for a core for long texts, while none is looked after
 EMBEDDER_SMALL_SHARE_MAX = 0.67  # of the time of a run, where small requests go on and on
 TOKENIZED_AT_ONCE_CHARS_MAX = 256
 EMBEDDER_TURN_TEXTS_MAX = 32  # of one large request, while others wait

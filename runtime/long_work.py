@@ -1,33 +1,106 @@
-"""Work that takes an interpreter for milliseconds to seconds, such as the analysis of long texts:
-beside the event loop, so much at once, accounts in turns by the processor time that they have had.
+"""What takes a core for milliseconds to seconds, such as the analysis of long texts, a run of the
+model over them, or a read of many rows: half of the cores are for it, and accounts take turns by
+the processor time that they have had.
 
 Threads share one interpreter, and a machine has few cores: were all such work begun at once, as an
-account may ask for by many requests, each of those who are answered in milliseconds would wait for
-a share among many. So half of the cores work on it, and one piece of an account's at a time.
+account may ask for by many requests, whoever is answered in milliseconds would wait for a share
+among many. Work that can, gives its core away for a turn of another account's now and then
+(`breathe`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
-from runtime.limits import LONG_WORK_THREADS
+from runtime.limits import LONG_WORK_SLICE_SECONDS, LONG_WORK_THREADS
 from runtime.turns import InTurns, account_in_turn
 
 Made = TypeVar("Made")
 
 
-class LongWork:
-    """submit() from any thread. Its threads live as long as the process."""
+class _Turn:
+    """A thread that waits for a core, or has one: since when, and by how much processor time."""
 
-    def __init__(self, threads: int):
-        self._threads_max = threads
+    def __init__(self, account: Hashable):
+        self.account = account
+        self.came = threading.Event()
+        self.given_up = False
+        self.since = self.used = 0.0
+
+
+class Cores:
+    """take() and leave(), from any thread, one turn of a thread's at a time."""
+
+    def __init__(self, count: int):
+        self._lock = threading.Lock()  # of the following
+        self._free = count
+        self._waiting: InTurns[_Turn] = InTurns()
+        self._own = threading.local()
+
+    def take(self, account: Hashable, patience_seconds: float | None = None) -> bool:
+        """Wait for the account's turn, so long at most; -> whether it came."""
+        turn = _Turn(account)
+        with self._lock:
+            if self._free and not self._waiting:
+                self._free -= 1
+                turn.came.set()
+            else:
+                self._waiting.put(account, turn)
+        if not turn.came.wait(patience_seconds):
+            with self._lock:
+                if not turn.came.is_set():
+                    turn.given_up = True
+                    return False
+        turn.since, turn.used = time.monotonic(), time.thread_time()
+        self._own.turn = turn
+        return True
+
+    def leave(self) -> None:
+        """End this thread's turn, and begin the next."""
+        turn, self._own.turn = self._own.turn, None
+        with self._lock:
+            self._free += 1
+            self._waiting.charge(turn.account, time.thread_time() - turn.used)
+            while self._free and (following := self._waiting.take()) is not None:
+                if not following.given_up:
+                    self._free -= 1
+                    following.came.set()
+
+    @contextlib.contextmanager
+    def held(self, account: Hashable) -> Iterator[None]:
+        self.take(account)
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def breathe(self) -> None:
+        """Where others wait and this thread has had its core for a while: let them, and go on in
+        its account's next turn.
+        """
+        turn = getattr(self._own, "turn", None)
+        if turn is None or not self._waiting:
+            return
+        if time.monotonic() - turn.since > LONG_WORK_SLICE_SECONDS:
+            self.leave()
+            self.take(turn.account)
+
+
+class LongWork:
+    """submit() from any thread: what is done on threads of its own, on a core of `cores`, one piece
+    of an account's at a time. Its threads live as long as the process.
+    """
+
+    def __init__(self, threads: int, cores: Cores):
+        self._threads_max, self._cores = threads, cores
         self._changed = threading.Condition()  # guards the following
         self._waiting: InTurns[tuple[Hashable, Future[Any], Callable[[], Any]]] = InTurns()
         self._busy: set[Hashable] = set()
@@ -55,7 +128,8 @@ class LongWork:
                 account = taken[0]
                 self._busy.add(account)
             begun = time.thread_time()
-            _settle(*taken[1:])
+            with self._cores.held(account):
+                _settle(*taken[1:])
             with self._changed:
                 self._busy.discard(account)
                 self._waiting.charge(account, time.thread_time() - begun)
@@ -75,8 +149,14 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
 
 
 @cache
-def _of_process() -> LongWork:
-    return LongWork(LONG_WORK_THREADS)
+def cores() -> Cores:
+    """Those of this process."""
+    return Cores(LONG_WORK_THREADS)
+
+
+@cache
+def _threads() -> LongWork:
+    return LongWork(LONG_WORK_THREADS, cores())
 
 
 async def aside(work: Callable[..., Made], *args: Any) -> Made:
@@ -84,5 +164,5 @@ async def aside(work: Callable[..., Made], *args: Any) -> Made:
     worked for (`in_turn_of`).
     """
     context = contextvars.copy_context()
-    future = _of_process().submit(account_in_turn(), lambda: context.run(work, *args))
+    future = _threads().submit(account_in_turn(), lambda: context.run(work, *args))
     return await asyncio.wrap_future(future)

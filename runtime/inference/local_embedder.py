@@ -31,6 +31,7 @@ from runtime.inference.embedding import (
     busy_callback,
 )
 from runtime.inference.language.parse import ToRead
+from runtime.long_work import cores
 from runtime.turns import InTurns, account_in_turn
 
 
@@ -223,10 +224,19 @@ class LocalEmbedder(BoundedEmbedder):
             if not self._runs:
                 self._runs.extend(self._taken(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX))
             if self._runs:
-                self._run(self._runs.popleft(), self._pause())
+                self._run_large()
         runs = (item.request for run in self._runs for item in run)
         waiting = {id(each): each for each in (*self._small, *self._large, *runs)}
         self._fail(waiting.values(), "the embedder is closed")
+
+    def _run_large(self) -> None:
+        """The next run of the others, unless no core comes for it: then it is tried again soon."""
+        if not cores().take(self._runs[0][0].request.account, limits.EMBEDDER_CORE_SECONDS_MAX):
+            return
+        try:
+            self._run(self._runs.popleft(), self._pause())
+        finally:
+            cores().leave()
 
     def _run_small(self) -> None:
         for run in self._taken(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX):

@@ -25,6 +25,7 @@ from runtime.limits import (
     HEAVY_READ_ROWS_MAX,
     HEAVY_READ_THREADS,
 )
+from runtime.long_work import cores
 from runtime.shard.turns import Account, Turns
 from storage.store import Snapshot, Store
 
@@ -55,6 +56,7 @@ class Spending:
         self._rows += rows
         self._size += size
         self._unchecked += rows
+        cores().breathe()
         if self._rows > self._bounds.rows:
             raise self._refusal(f"would read more than {self._bounds.rows} rows")
         if self._size > self._bounds.size:
@@ -93,7 +95,7 @@ class HeavyReads:
             await self._turns.take(account)
             # Whoever asked may leave; its turn is over when the thread is free again.
             taken = [0.0]
-            running = loop.run_in_executor(self._threads, self._read, call, work, taken)
+            running = loop.run_in_executor(self._threads, self._read, account, call, work, taken)
             running.add_done_callback(lambda _: self._turns.leave(account, taken[0]))
             return await asyncio.shield(running)
 
@@ -105,11 +107,16 @@ class HeavyReads:
         """End the threads, once what runs has ended."""
         self._threads.shutdown()
 
-    def _read(self, call: Call, work: Callable[[Snapshot], T], taken: list[float]) -> T:
+    def _read(
+        self, account: Account, call: Call, work: Callable[[Snapshot], T], taken: list[float]
+    ) -> T:
         """taken: where the processor time is noted that this took, in seconds."""
         begun = time.thread_time()
         try:
-            with self._store.snapshot(Spending(call, self._bounds)) as snapshot:
+            with (
+                cores().held(account),
+                self._store.snapshot(Spending(call, self._bounds)) as snapshot,
+            ):
                 return work(snapshot)
         finally:
             taken[0] = time.thread_time() - begun

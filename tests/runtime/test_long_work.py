@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 
 import pytest
 
-from runtime.long_work import LongWork, aside
+from runtime import long_work
+from runtime.long_work import Cores, LongWork, aside
 from runtime.turns import in_turn_of
 
 WAIT_SECONDS_MAX = 60
@@ -28,7 +31,7 @@ class Held:
 
 
 def test_an_account_that_asks_for_much_waits_behind_itself() -> None:
-    work, order, held = LongWork(1), list[str](), Held()
+    work, order, held = LongWork(1, Cores(1)), list[str](), Held()
     first = work.submit("eve", held)
     assert held.begun.wait(WAIT_SECONDS_MAX)
     others = [work.submit("eve", lambda: order.append("eve")) for _ in range(20)]
@@ -41,7 +44,7 @@ def test_an_account_that_asks_for_much_waits_behind_itself() -> None:
 
 
 def test_one_piece_of_an_accounts_at_a_time() -> None:
-    work, held, second, other = LongWork(2), Held(), Held(), Held()
+    work, held, second, other = LongWork(2, Cores(2)), Held(), Held(), Held()
     running = work.submit("eve", held)
     assert held.begun.wait(WAIT_SECONDS_MAX)
     waiting = work.submit("eve", second)
@@ -53,7 +56,7 @@ def test_one_piece_of_an_accounts_at_a_time() -> None:
 
 
 def test_what_is_not_wanted_any_more_is_not_begun() -> None:
-    work, held = LongWork(1), Held()
+    work, held = LongWork(1, Cores(1)), Held()
     running: Future[str] = work.submit("eve", held)
     assert held.begun.wait(WAIT_SECONDS_MAX)
     given_up = work.submit("ada", lambda: pytest.fail("nobody wants it"))
@@ -64,7 +67,7 @@ def test_what_is_not_wanted_any_more_is_not_begun() -> None:
 
 
 def test_a_failure_is_its_callers_and_ends_nothing_else() -> None:
-    work = LongWork(1)
+    work = LongWork(1, Cores(1))
 
     def fail() -> None:
         raise LookupError("nothing there")
@@ -72,6 +75,60 @@ def test_a_failure_is_its_callers_and_ends_nothing_else() -> None:
     with pytest.raises(LookupError):
         work.submit("eve", fail).result(WAIT_SECONDS_MAX)
     assert work.submit("eve", lambda: 7).result(WAIT_SECONDS_MAX) == 7
+
+
+def test_cores_are_given_to_whoever_has_had_least_and_to_nobody_who_gave_up() -> None:
+    cores, order = Cores(1), list[str]()
+    assert cores.take("eve") and not in_thread(lambda: cores.take("ada", 0.001))
+    begun = [threading.Event() for _ in range(3)]
+
+    def work(place: int, account: str) -> None:
+        begun[place].set()
+        with cores.held(account):
+            order.append(account)
+
+    threads = [
+        threading.Thread(target=work, args=(place, account))
+        for place, account in enumerate(("eve", "eve", "bob"))
+    ]
+    for thread, each in zip(threads, begun, strict=True):
+        thread.start()
+        assert each.wait(WAIT_SECONDS_MAX)
+    spend_processor_time()
+    cores.leave()
+    for thread in threads:
+        thread.join(WAIT_SECONDS_MAX)
+    assert sorted(order) == ["bob", "eve", "eve"]
+    assert cores.take("ada", 0.001)
+
+
+def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_work, "LONG_WORK_SLICE_SECONDS", 0.0)
+    cores, came = Cores(1), threading.Event()
+    cores.breathe()  # who has no core has none to give away
+
+    def other() -> None:
+        with cores.held("ada"):
+            came.set()
+
+    with cores.held("eve"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        while not came.is_set():
+            cores.breathe()
+    thread.join(WAIT_SECONDS_MAX)
+    assert came.is_set()
+
+
+def in_thread(work: Callable[[], bool]) -> bool:
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work).result(WAIT_SECONDS_MAX)
+
+
+def spend_processor_time() -> None:
+    begun = time.thread_time()
+    while time.thread_time() == begun:
+        pass
 
 
 def test_it_is_done_beside_the_loop_in_the_context_of_whoever_asks() -> None:

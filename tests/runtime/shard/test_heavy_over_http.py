@@ -12,11 +12,11 @@ import pytest
 import serve_app
 from runtime.api.operation import Read
 from runtime.api.plugin import Plugin
-from runtime.limits import HEAVY_READ_THREADS
+from runtime.limits import LONG_WORK_THREADS
 from tests.support.over_http import OverHttp, over_http
 
 WAIT_SECONDS_MAX = 60
-HOLDERS = [f"holder{number}@example.com" for number in range(HEAVY_READ_THREADS)]
+HOLDERS = [f"holder{number}@example.com" for number in range(LONG_WORK_THREADS)]
 WIDE = {"OR": [{"content": {"icontains": f"nothing {number}"}} for number in range(250)]}
 ENTITY = "/v1/knowledge-graph"
 REQUESTS = {
@@ -46,7 +46,7 @@ REQUESTS = {
 
 
 class Held:
-    """The service while all threads of heavy reads are busy."""
+    """The service while all cores that long work may have are taken."""
 
     def __init__(self, directory: Path):
         self.may_end = threading.Event()
@@ -75,7 +75,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
 
 
 def test_a_neighbour_is_answered_while_wide_requests_wait_and_run(held: Held) -> None:
-    """All threads of heavy reads are taken: so every wide request waits, which shows that it runs
+    """All cores of heavy reads are taken: so every wide request waits, which shows that it runs
     there and nowhere else; and the neighbour's requests are answered.
     """
     service = held.service
