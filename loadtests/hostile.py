@@ -1,8 +1,9 @@
 """Have 200 hostile clients of ten kinds beside 20 honest ones, and see what it costs those: python
-loadtests/hostile.py [--seconds 300] [--engine local]
+loadtests/hostile.py [--seconds 300] [--turns 2] [--engine local] [--kinds KIND … [--each-apart]]
 
 The honest ones read, list, search and write, each a request every half second, whether or not the
-one before was answered; what they get alone is measured first, then again beside the hostile ones:
+one before was answered; what they get alone is measured first, then again beside the hostile ones,
+and both once more where several turns are asked for. --each-apart shows what each kind costs:
 
     slow heads      a byte of a request's head a second
     slow bodies     a byte of a large body a second
@@ -21,7 +22,9 @@ met nothing, because the machine has no processor left for them, counts as one t
 
 The hostile have the tier `free` where nothing else is said, an account each, and an address of
 their own on the loopback network. They run in a process of the lowest priority (nice 19), since
-generator and service share the machine; what they take of it still counts against the service.
+generator and service share the machine; what they take of it is printed, and still counts against
+the service. The honest run in another, which notes when each request was due, and how late it was
+begun.
 """
 
 from __future__ import annotations
