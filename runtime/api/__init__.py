@@ -9,6 +9,7 @@ transaction. The names below are what nearly every plugin needs; what few need i
     operation, context, plugin   what is declared, and what handlers are given
     jobs, outbox, steps          background work, events, and what a flow composes
     pagination, checks, mount    pages of lists, verification, subtrees of other protocols
+    exporting, restoring         what an export holds, and how an import takes it in
     tenants, access_tokens       accounts and the credentials that open them
     attestation                  what this installation knows again as its own
     tiers, metering              what an account may use, and what it has used
