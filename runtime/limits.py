@@ -7,8 +7,6 @@ unbounded.
 
 from __future__ import annotations
 
-import os
-
 # --- wire -----------------------------------------------------------------------------------------
 BODY_BYTES_MAX = 10 * 1024 * 1024
 PUBLIC_BODY_BYTES_MAX = 64 * 1024  # of operations that ask for no credential
@@ -175,7 +173,8 @@ READER_UNSENT_BYTES_MAX = 64 * 1024**2  # what it has not taken yet
 READER_ACCOUNT_BYTES_MAX = 256 * 1024**2  # more of an account in memory is in one process alone
 READER_ACCOUNTS_LARGE_MAX = 10_000  # of which that is remembered
 HEAVY_READ_THREADS = 4  # that share the cores of long work, a slice each
-LONG_WORK_THREADS = max(1, (os.cpu_count() or 1) // 2)  # and cores
+LONG_WORK_THREADS = 2  # of what holds the interpreter most of the time
+LONG_WORK_CROWDED_SECONDS = 1.0  # since another account asked
 LONG_WORK_SLICE_SECONDS = 0.02  # of one account's, where others wait and it can be left
 HEAVY_READ_ROWS_MAX = 1_000_000
 HEAVY_READ_BYTES_MAX = 1024**3

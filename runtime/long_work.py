@@ -1,11 +1,11 @@
 """What takes a core for milliseconds to seconds, such as the analysis of long texts, a run of the
-model over them, or a read of many rows: half of the cores are for it, and accounts take turns by
-the processor time that they have had.
+model over them, or a read of many rows: while several accounts ask, half of the cores are for it,
+and accounts take turns by the processor time that they have had.
 
 Threads share one interpreter, and a machine has few cores: were all such work begun at once, as an
 account may ask for by many requests, whoever is answered in milliseconds would wait for a share
 among many. Work that can, gives its core away for a turn of another account's now and then
-(`breathe`).
+(`breathe`). An account that is alone has all cores.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -20,7 +21,11 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
-from runtime.limits import LONG_WORK_SLICE_SECONDS, LONG_WORK_THREADS
+from runtime.limits import (
+    LONG_WORK_CROWDED_SECONDS,
+    LONG_WORK_SLICE_SECONDS,
+    LONG_WORK_THREADS,
+)
 from runtime.turns import InTurns, account_in_turn
 
 Made = TypeVar("Made")
@@ -37,20 +42,36 @@ class _Turn:
 
 
 class Cores:
-    """take() and leave(), from any thread, one turn of a thread's at a time."""
+    """take() and leave(), from any thread, one turn of a thread's at a time. asked() by whoever is
+    answered in milliseconds.
+    """
 
     def __init__(self, count: int):
+        self._count = count
+        self._last: Hashable = None
+        self._last_change = float("-inf")  # seconds of the clock when another account asked
         self._lock = threading.Lock()  # of the following
-        self._free = count
+        self._taken = 0
         self._waiting: InTurns[_Turn] = InTurns()
         self._own = threading.local()
+
+    def asked(self, account: Hashable) -> None:
+        """Note a request of this account."""
+        if account != self._last:
+            if self._last is not None:
+                self._last_change = time.monotonic()
+            self._last = account
+
+    def _are_free(self) -> bool:
+        crowded = time.monotonic() - self._last_change < LONG_WORK_CROWDED_SECONDS
+        return self._taken < (max(1, self._count // 2) if crowded else self._count)
 
     def take(self, account: Hashable, patience_seconds: float | None = None) -> bool:
         """Wait for the account's turn, so long at most; -> whether it came."""
         turn = _Turn(account)
         with self._lock:
-            if self._free and not self._waiting:
-                self._free -= 1
+            if not self._waiting and self._are_free():
+                self._taken += 1
                 turn.came.set()
             else:
                 self._waiting.put(account, turn)
@@ -67,11 +88,11 @@ class Cores:
         """End this thread's turn, and begin the next."""
         turn, self._own.turn = self._own.turn, None
         with self._lock:
-            self._free += 1
+            self._taken -= 1
             self._waiting.charge(turn.account, time.thread_time() - turn.used)
-            while self._free and (following := self._waiting.take()) is not None:
+            while self._are_free() and (following := self._waiting.take()) is not None:
                 if not following.given_up:
-                    self._free -= 1
+                    self._taken += 1
                     following.came.set()
 
     @contextlib.contextmanager
@@ -151,7 +172,7 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
 @cache
 def cores() -> Cores:
     """Those of this process."""
-    return Cores(LONG_WORK_THREADS)
+    return Cores(os.cpu_count() or 1)
 
 
 @cache

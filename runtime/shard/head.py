@@ -31,6 +31,7 @@ from runtime.api.slot_context import (
 )
 from runtime.errors import PermissionDenied, RateLimited, Unauthenticated
 from runtime.inference import Models
+from runtime.long_work import cores
 from runtime.placement import SlotGate
 from runtime.shard import auth, idempotency
 from runtime.shard.admission import Admission, Reservation
@@ -103,6 +104,7 @@ class Head:
         """
         parts, held = self._parts, None
         principal, scope, reservation = self.admit(snapshot, operation, call)
+        cores().asked((scope.slot, scope.tenant))
         ctx = reading(operation)(snapshot, scope, call, parts.environment, principal)
         if call.idempotency_key is not None:
             replayed = self._replayed(ctx, snapshot, operation, call, reservation)

@@ -102,6 +102,16 @@ def test_cores_are_given_to_whoever_has_had_least_and_to_nobody_who_gave_up() ->
     assert cores.take("ada", 0.001)
 
 
+def test_an_account_that_is_alone_has_all_cores_and_half_of_them_beside_others() -> None:
+    cores = Cores(2)
+    for _ in range(2):
+        cores.asked("eve")
+    assert in_thread(lambda: cores.take("eve", 0.001)) and cores.take("eve", 0.001)
+    cores.leave()
+    cores.asked("ada")
+    assert not cores.take("eve", 0.001), "one is taken, and the other is for who is answered soon"
+
+
 def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_work, "LONG_WORK_SLICE_SECONDS", 0.0)
     cores, came = Cores(1), threading.Event()
