@@ -528,6 +528,7 @@ def main() -> int:
     given = parser.parse_args()
     raise_file_limit()
     limits = {"limits__requests_per_minute": "null", "billing__default_tier": "free"}
+    limits |= {"auth__argon2_time_cost": 3, "auth__argon2_memory_kib": 65_536}  # as by default
     with (
         tempfile.TemporaryDirectory(prefix="mneme-hostile-") as directory,
         served(Path(directory) / "data", given.engine, **limits) as service,
