@@ -86,14 +86,15 @@ class OneMachine:
 
     def __init__(self, data_dir: Path, engine: str, chance: random.Random):
         self.data_dir, self.engine, self._chance = data_dir, engine, chance
+        self._tokens: list[str] = []
         self._service = self._served()
         self.url = self._service.url
         self.faults = {
             "service": self._kill_all,
             "shard": lambda: killed(self._shard()),
             "shard-stopped": lambda: stopped(self._shard(), chance),
-            "reader": lambda: killed(self._one("reader_process", SHARDS)),
-            "reader-stopped": lambda: stopped(self._one("reader_process", SHARDS), chance),
+            "reader": lambda: killed(self._reader()),
+            "reader-stopped": lambda: stopped(self._reader(), chance),
             "gateway": lambda: killed(self._one("ServeReplica")),
             "supervisor": lambda: killed(self._one("SupervisorActor")),
             "supervisor-stopped": lambda: stopped(self._one("SupervisorActor"), chance),
@@ -113,10 +114,21 @@ class OneMachine:
         return httpx.AsyncHTTPTransport()
 
     def register(self, email: str) -> str:
-        return self._service.register(email)
+        token = self._service.register(email)
+        self._tokens.append(token)
+        return token
 
     def _shard(self) -> psutil.Process:
         return self._one("ShardActor", SHARDS)
+
+    def _reader(self) -> psutil.Process:
+        """One of those that a heavy read of each account has begun, unless they were there."""
+        for token in self._tokens:
+            with contextlib.suppress(httpx.TransportError):
+                self._service.http.get(
+                    "/v1/search/similar/none", headers={"Authorization": f"Bearer {token}"}
+                )
+        return self._one("reader_process")
 
     def _one(self, kind: str, count: int = 1) -> psutil.Process:
         running = RunDirectory.of(self.data_dir).processes
