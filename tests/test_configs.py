@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from runtime.cli import parser
 from runtime.cluster.nodes import LABEL
@@ -269,21 +270,28 @@ def test_the_image_has_what_the_project_needs() -> None:
 
 
 def needed() -> dict[str, list[Requirement]]:
-    """Canonical name -> what is asked of it, by the project and by all that it needs."""
+    """Canonical name -> what is asked of it, by the project and by all that it needs. What is
+    installed here in another version than the image's says nothing of what the image needs.
+    """
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
     (everything,) = map(Requirement, extras["all"])
     texts = [*project["dependencies"], *(text for one in everything.extras for text in extras[one])]
-    asked, found, seen = [Requirement(text) for text in texts], {}, set()
+    asked, seen = [Requirement(text) for text in texts], set[tuple[str, str]]()
+    found = dict[str, list[Requirement]]()
     while asked:
         one = asked.pop()
         name = canonical(one.name)
         found.setdefault(name, []).append(one)
+        other = metadata.version(name) != PINS.get(name)
         for extra in {"", *one.extras} - {extra for known, extra in seen if known == name}:
             seen.add((name, extra))
             for text in metadata.requires(name) or ():
                 further = Requirement(text)
                 if further.marker is None or further.marker.evaluate({"extra": extra}):
+                    if other and canonical(further.name) not in PINS:
+                        continue
+                    further.specifier = SpecifierSet() if other else further.specifier
                     asked.append(further)
     return found
 

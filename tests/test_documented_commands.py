@@ -34,6 +34,7 @@ NO_SETTINGS = {
     *serve_app.registry().jobs,
     *serve_app.registry().operations,
     *("plugins.memories", "secrets.env", "storage.limits", "webhooks.ts"),
+    "tiers.free_bookmarks",  # of an example's plugin
 }
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _WANTED = re.compile(

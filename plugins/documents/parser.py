@@ -39,7 +39,7 @@ _decode_answer = msgspec.msgpack.Decoder(ParserReply).decode
 
 FOLDER = Path(__file__).resolve().parent  # in which the child finds its package
 _READ_BYTES = 1024 * 1024
-_NICENESS = 15
+_NICENESS = 5
 _CHILDREN = ThreadPoolExecutor(PARSERS_AT_ONCE_MAX, "parser")
 _running = 0
 
@@ -163,7 +163,7 @@ def parse_file(
         process_group=0,
     )
     with child:
-        # Whoever waits for an answer goes first.
+        # Whoever waits for an answer goes first, but not for ever: a file has so many seconds.
         os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
         if leash is not None:
             leash.hold(child)

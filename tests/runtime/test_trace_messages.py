@@ -135,15 +135,15 @@ def asked(
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
+            with collector.heard:  # before whoever sent it may go on
+                collector.came.append((self.path, headers, body))
+                collector.heard.notify_all()
             status, retry_after = collector.answers.pop(0) if collector.answers else (200, "")
             self.send_response(status)
             if retry_after:
                 self.send_header("Retry-After", retry_after)
             self.send_header("Content-Length", "0")
             self.end_headers()
-            with collector.heard:
-                collector.came.append((self.path, headers, body))
-                collector.heard.notify_all()
 
         def log_message(self, *_: object) -> None:
             pass
