@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -40,22 +41,36 @@ def test_local_serves_and_closes_in_order(tmp_path: Path) -> None:
         assert service.get("/tiny/add").json()["count"] == 2
 
 
+@contextmanager
+def hangups(handler: signal.Handlers) -> Iterator[None]:
+    """What processes that are started do first when their terminal is closed: what this one does,
+    which nohup may have started.
+    """
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_local_closes_in_order_when_its_terminal_is_closed(tmp_path: Path) -> None:
-    with running(tmp_path / "data", "engine=local", "shards.count=1") as service:
+    with (
+        hangups(signal.SIG_DFL),
+        running(tmp_path / "data", "engine=local", "shards.count=1") as service,
+    ):
         assert service.get("/tiny/add").status_code == 200
         assert service.stop(signal.SIGHUP) == 0
     assert (tmp_path / "data/shards/0000/closed").exists()
 
 
 def test_local_outlives_its_terminal_where_nohup_says_so(tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what a process starts with
-    try:
-        with running(tmp_path / "data", "engine=local", "shards.count=1") as service:
-            service.process.send_signal(signal.SIGHUP)
-            assert service.get("/tiny/add").json()["count"] == 1
-            assert service.stop(signal.SIGTERM) == 0
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    with (
+        hangups(signal.SIG_IGN),
+        running(tmp_path / "data", "engine=local", "shards.count=1") as service,
+    ):
+        service.process.send_signal(signal.SIGHUP)
+        assert service.get("/tiny/add").json()["count"] == 1
+        assert service.stop(signal.SIGTERM) == 0
 
 
 def test_local_serves_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
