@@ -10,6 +10,7 @@ English.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -19,9 +20,9 @@ from pyroaring import BitMap
 from plugins.memories import MEMORY_FEATURES, MEMORY_FIELDS, MEMORY_TEXT
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from plugins.search.models import SearchBody
-from plugins.search.slips import Spellings, near_terms, spelled, unmet_words
+from plugins.search.slips import Spellings, near_terms, possible_slips, spelled, unmet_words
 from plugins.search.universe import universe
-from runtime.api.context import ReadContext
+from runtime.api.context import ReadContext, Vocabulary
 from storage.indexes import among, ordinals_of
 from storage.text import (
     STOP_WORDS,
@@ -70,11 +71,8 @@ class Named:
     names left out, and the query with and without.
 
     role   "user" or "assistant" where the query asks for what one of them said, else None
-    unmet  words that no memory has
-    near   those of them that are one slip away from a speaker's name -> that name, and what was
-           said by whom it names
+    slips  words that no memory has and the model never met -> what they may be meant to be
     near_terms  those that are one slip away from terms of memories -> these, likeliest first
-    slips  those that are spelled wrong -> what they may be meant to be
     """
 
     query: QueryText
@@ -83,10 +81,8 @@ class Named:
     left_out: list[str]
     rest: QueryText
     role: str | None = None
-    unmet: list[str] = field(default_factory=list)
-    near: dict[str, tuple[str, BitMap]] = field(default_factory=dict)
-    near_terms: dict[str, list[str]] = field(default_factory=dict)
     slips: Spellings = field(default_factory=dict)
+    near_terms: dict[str, list[str]] = field(default_factory=dict)
 
     def proposing(self, terms: list[str]) -> list[str]:
         """Those of the query's terms that look for candidates: names find too many, so the others
@@ -96,15 +92,16 @@ class Named:
         others = [term for term in terms if term not in named] if named else terms
         return others if len(others) >= OTHER_TERMS_MIN else terms
 
-    def correct(self) -> None:
-        """Take slips that are near a speaker's name for that name."""
-        taken = [word for word in self.slips if word in self.near]
-        if not taken:
+    def correct(self, near: dict[str, tuple[str, BitMap]]) -> None:
+        """Take slips that are near a speaker's name for that name.
+
+        near: slip -> the name, and what was said by whom it names
+        """
+        if not near:
             return
         text = self.query.text
-        for word in taken:
+        for word, (name, spoken) in near.items():
             del self.slips[word]
-            name, spoken = self.near[word]
             meant = name.capitalize() if word[0].isupper() else name
             text = spelled(text, word, meant)
             self.add(meant, spoken)
@@ -123,9 +120,12 @@ class Named:
             self.people[same] &= spoken
 
 
-def find_names(ctx: ReadContext, body: SearchBody) -> Named:
+def find_names(ctx: ReadContext, body: SearchBody, vocabulary: Vocabulary) -> Named:
     """Words of the query that are names of speakers, as people type them. Words that name the same
     person, first and last name, count as one.
+
+    vocabulary: what the model that will embed the query knows. Other spellings are looked up of
+    words that it never met alone: there are hundreds of each, and it reads any other as it stands.
     """
     query = read_query(body.query)
     named = Named(query, [], [], [], query)
@@ -144,13 +144,15 @@ def find_names(ctx: ReadContext, body: SearchBody) -> Named:
     shorter = without(query.text, named.left_out)
     named.rest = query if shorter == query.text else read_query(shorter, query.language)
     named.role = None if named.people else role_asked(query)
-    named.unmet = unmet_words(ctx, named.rest)
-    named.near = near_speakers(ctx, named.unmet)
-    named.near_terms = near_terms(ctx, [word for word in named.unmet if word not in named.near])
+    # Who was taught another language knows of no slips in this one.
+    if body.measures_words and vocabulary.taught(named.rest.language):
+        named.slips = possible_slips(unmet_words(ctx, named.rest), vocabulary)
+        named.correct(near_speakers(ctx, named.slips))
+        named.near_terms = near_terms(ctx, named.slips)
     return named
 
 
-def near_speakers(ctx: ReadContext, words: list[str]) -> dict[str, tuple[str, BitMap]]:
+def near_speakers(ctx: ReadContext, words: Iterable[str]) -> dict[str, tuple[str, BitMap]]:
     """Those of the words that are one slip away from a speaker's name -> the likeliest of such
     names, of equally likely ones that of whoever said most, and all that was said by whom it names.
     """

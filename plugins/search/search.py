@@ -51,7 +51,7 @@ from plugins.search.neighbours import Surroundings, surroundings, with_neighbour
 from plugins.search.question import Question, ask
 from plugins.search.retrieved import Retrieved, require_channel
 from plugins.search.settings import RankingFastSettings, SearchSettings, ranking_profile
-from plugins.search.slips import dated, embedded, possible_slips
+from plugins.search.slips import dated, embedded
 from plugins.search.universe import FILTERS_AT, is_heavy, universe
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Read
@@ -111,7 +111,8 @@ def load(ctx: ReadContext, body: SearchBody) -> Loaded:
     if body.filters:
         compile_filter(ctx, body.filters, FILTERS_AT)
     wait_seconds = SearchSettings.of(ctx.settings).embedding_wait_seconds
-    return Loaded(find_names(ctx, body), wait_seconds, Spaces.in_use(ctx))
+    space = Spaces.in_use(ctx)
+    return Loaded(find_names(ctx, body, ctx.vocabulary_of(space)), wait_seconds, space)
 
 
 async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
@@ -122,10 +123,6 @@ async def prepare(call: Call, loaded: Loaded, models: Models) -> Prepared:
     embedder = models.embedder_of(space)
     prepared = Prepared(named, time.perf_counter())
     prepared.foreign = not embedder.taught(named.rest.language)
-    # Who was taught another language knows of no slips in this one.
-    if named.unmet and not prepared.foreign and call.body.measures_words:
-        named.slips = possible_slips(named.unmet, embedder)
-        named.correct()
     meant = embedded(dated(named.rest.text, named.slips), named.slips, named.near_terms)
     text = embedder.readable(meant)
     prepared.unread = text != meant

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Iterable
 from itertools import chain, islice
 
 import numpy as np
@@ -14,8 +15,7 @@ import numpy as np
 from plugins.memories import MEMORY_TEXT
 from plugins.search.days import MONTHS
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
-from runtime.api.context import ReadContext
-from runtime.inference import Embedder
+from runtime.api.context import ReadContext, Vocabulary
 from storage.text import QueryText, Speller, query_terms, slips_undone
 
 SLIPS_MAX = 4  # words of a query that are looked up in other spellings
@@ -40,12 +40,12 @@ def unmet_words(ctx: ReadContext, query: QueryText) -> list[str]:
     return [_POSSESSIVE.sub("", word) for word in found]
 
 
-def possible_slips(unmet: list[str], embedder: Embedder) -> Spellings:
+def possible_slips(unmet: list[str], vocabulary: Vocabulary) -> Spellings:
     """Those of the words that the model never met either, and the spellings that it has met."""
-    return {word: embedder.spellings(word) for word in unmet if not embedder.knows(word)}
+    return {word: vocabulary.spellings(word) for word in unmet if not vocabulary.knows(word)}
 
 
-def near_terms(ctx: ReadContext, unmet: list[str]) -> dict[str, list[str]]:
+def near_terms(ctx: ReadContext, unmet: Iterable[str]) -> dict[str, list[str]]:
     """Word that no memory has -> terms one slip away that some have, the likeliest first: a slip
     happens the more often, the more often its word is written.
     """

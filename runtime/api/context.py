@@ -98,6 +98,20 @@ class Enqueue(Protocol):
     ) -> str: ...
 
 
+class Vocabulary(Protocol):
+    """What an embedding model has met: the part of runtime/inference's Embedder that computes
+    nothing worth waiting for, so that a snapshot may ask it.
+    """
+
+    def knows(self, word: str, /) -> bool: ...
+    def spellings(self, word: str, /) -> list[str]: ...
+    def taught(self, language: str, /) -> bool: ...
+
+
+def no_vocabulary(space: str | None) -> Vocabulary:
+    raise LookupError(f"this process has no model, thus none of the space {space!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """What every context of one shard shares.
@@ -109,6 +123,8 @@ class Environment:
     mend     (ctx, transaction, environment, number) -> (repairs made, findings left): how an
              operator has an account's rows repaired
     owns     whether a slot belongs to the shard, rather than being on its way
+    vocabulary_of  (embedding space, None: the service's) -> what its model has met. LookupError in
+                   a process without models
     """
 
     registry: Installed
@@ -119,6 +135,7 @@ class Environment:
     enqueue: Enqueue
     mend: Callable[[Any, Reader, Environment, int], tuple[int, list[Any]]]
     owns: Callable[[int], bool] = lambda _slot: True
+    vocabulary_of: Callable[[str | None], Vocabulary] = no_vocabulary
 
 
 class ReadContext:
@@ -182,6 +199,10 @@ class ReadContext:
     @property
     def registry(self) -> Installed:
         return self._environment.registry
+
+    def vocabulary_of(self, space: str | None) -> Vocabulary:
+        """What the model of an embedding space has met. LookupError in a process without models."""
+        return self._environment.vocabulary_of(space)
 
     @property
     def sequence(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from runtime.api.context import Environment
+from runtime.api.context import Environment, no_vocabulary
 from runtime.api.operation import Call, Principal, Read, Reply
 from runtime.api.plugin import Registry
 from runtime.errors import ApiError
@@ -60,6 +60,7 @@ class ReadingShard:
             emit=_writes_nothing,
             enqueue=_writes_nothing,
             mend=_writes_nothing,
+            vocabulary_of=no_vocabulary if models is None else models.embedder_of,
         )
         self._prepared = PreparedReads(self.store, environment, models)
 

@@ -17,7 +17,7 @@ from typing import Any
 from runtime import tracing
 from runtime.api import access_tokens, erasures, jobs, latencies, metering, outbox, tenants
 from runtime.api.call import Due
-from runtime.api.context import COUNTERS, Environment, WriteContext
+from runtime.api.context import COUNTERS, Environment, WriteContext, no_vocabulary
 from runtime.api.operation import Call, Kind, Read, Reply, Write
 from runtime.api.plugin import Registry
 from runtime.errors import ApiError, InternalError, Moved, Unauthenticated, Unavailable
@@ -132,6 +132,7 @@ class Shard:
             enqueue=jobs.enqueue,
             mend=verification.mend,
             owns=self._gate.owns,
+            vocabulary_of=no_vocabulary if models is None else models.embedder_of,
         )
         self._admission = Admission(
             settings,
