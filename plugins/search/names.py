@@ -29,7 +29,6 @@ from storage.text import (
     QueryText,
     query_terms,
     read_query,
-    slips_undone,
     word_set,
 )
 
@@ -147,21 +146,24 @@ def find_names(ctx: ReadContext, body: SearchBody, vocabulary: Vocabulary) -> Na
     # Who was taught another language knows of no slips in this one.
     if body.measures_words and vocabulary.taught(named.rest.language):
         named.slips = possible_slips(unmet_words(ctx, named.rest), vocabulary)
-        named.correct(near_speakers(ctx, named.slips))
-        named.near_terms = near_terms(ctx, named.slips)
+        named.correct(near_speakers(ctx, named.slips, vocabulary))
+        named.near_terms = near_terms(ctx, named.slips, vocabulary)
     return named
 
 
-def near_speakers(ctx: ReadContext, words: Iterable[str]) -> dict[str, tuple[str, BitMap]]:
-    """Those of the words that are one slip away from a speaker's name -> the likeliest of such
+def near_speakers(
+    ctx: ReadContext, slips: Iterable[str], vocabulary: Vocabulary
+) -> dict[str, tuple[str, BitMap]]:
+    """Those of the slips that are one slip away from a speaker's name -> the likeliest of such
     names, of equally likely ones that of whoever said most, and all that was said by whom it names.
     """
-    found = {}
-    for word in words:
-        likely = {name: so for name, so in slips_undone(word).items() if name not in ORDINARY}
-        spoken = ctx.index(MEMORY_FIELDS).of_each("speaker_word", list(likely))
-        met = [(name, of) for name, of in zip(likely, spoken, strict=True) if of]
-        if met:
+    found, speakers = {}, ctx.index(MEMORY_FIELDS)
+    for word in slips:
+        undone = vocabulary.slips_undone(word)
+        likely = {name: so for name, so in undone.items() if name not in ORDINARY}
+        names = speakers.carried("speaker_word", list(likely))
+        met = zip(names, speakers.of_each("speaker_word", names), strict=True)
+        if names:
             found[word] = max(met, key=lambda one: (likely[one[0]], len(one[1]), one[0]))
     return found
 

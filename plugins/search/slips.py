@@ -16,7 +16,7 @@ from plugins.memories import MEMORY_TEXT
 from plugins.search.days import MONTHS
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from runtime.api.context import ReadContext, Vocabulary
-from storage.text import QueryText, Speller, query_terms, slips_undone
+from storage.text import QueryText, Speller, query_terms
 
 SLIPS_MAX = 4  # words of a query that are looked up in other spellings
 SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours
@@ -45,14 +45,16 @@ def possible_slips(unmet: list[str], vocabulary: Vocabulary) -> Spellings:
     return {word: vocabulary.spellings(word) for word in unmet if not vocabulary.knows(word)}
 
 
-def near_terms(ctx: ReadContext, unmet: Iterable[str]) -> dict[str, list[str]]:
-    """Word that no memory has -> terms one slip away that some have, the likeliest first: a slip
+def near_terms(
+    ctx: ReadContext, slips: Iterable[str], vocabulary: Vocabulary
+) -> dict[str, list[str]]:
+    """Slip -> terms one slip away that some memories have, the likeliest first: a slip
     happens the more often, the more often its word is written.
     """
     text, found = ctx.index(MEMORY_TEXT), {}
-    for word in unmet:
+    for word in slips:
         own = query_terms(word)
-        likely = slips_undone(own[0]) if len(own) == 1 else {}
+        likely = vocabulary.slips_undone(own[0]) if len(own) == 1 else {}
         met = [term for term, has in zip(likely, text.have_terms(likely), strict=True) if has]
         counts = [len(each.ordinals) for each in text.postings_of(met)]
         often = {term: likely[term] * count for term, count in zip(met, counts, strict=True)}

@@ -216,6 +216,9 @@ class BoundedEmbedder(ABC):
     def spellings(self, word: str) -> list[str]:
         return []
 
+    def slips_undone(self, word: str) -> dict[str, float]:
+        return {}
+
     def readable(self, text: str) -> str:
         return text
 

@@ -93,6 +93,12 @@ class Embedder(Protocol):
         """
         ...
 
+    def slips_undone(self, word: str) -> dict[str, float]:
+        """The texts that one slip may have made this word of, spelled as words are that the model
+        has met, and how likely. Of a remote model nobody can tell, and there are none.
+        """
+        ...
+
     def readable(self, text: str) -> str:
         """The text without words of scripts that the model was not taught, whose vectors say
         nothing; "" when none is left. Of a remote model nobody can tell, and all is readable.

@@ -84,12 +84,13 @@ class BoundBitmaps:
     returned are the caller's own.
     """
 
-    __slots__ = ("_fields", "_index", "_plain", "_prefixed", "_secret", "_table")
+    __slots__ = ("_fields", "_index", "_keyed", "_plain", "_prefixed", "_secret", "_table")
 
     def __init__(self, table: BoundTable[bytes], index: BitmapIndex, secret: bytes):
         self._table = table
         self._index = index
         self._secret = secret
+        self._keyed = _keyed(secret)
         self._fields, self._plain, self._prefixed = (
             frozenset(index.fields),
             frozenset(index.plain),
@@ -130,6 +131,17 @@ class BoundBitmaps:
     def of(self, field: str, value: Value) -> BitMap:
         """The ordinals that carry this value; empty when there are none."""
         return self.of_each(field, [value])[0]
+
+    def carried(self, field: str, values: Sequence[str]) -> list[str]:
+        """Those of the values that any ordinal carries; reads keys alone. ValueError for a plain
+        field.
+        """
+        if self._checked(field) in self._plain:
+            raise ValueError(f"the field {field!r} of index {self._index.name!r} is plain")
+        kept = (short(value, VALUE_BYTES_MAX) for value in values)
+        digests = (_digest_by(self._keyed, field, each) for each in kept)
+        found = self._table.have_each((field,), digests)
+        return [value for value, is_carried in zip(values, found, strict=True) if is_carried]
 
     def of_each(self, field: str, values: Sequence[Value]) -> list[BitMap]:
         """As of, for several values, aligned with them. Reading them at once costs little more than
@@ -257,7 +269,7 @@ class BoundBitmaps:
         if not isinstance(value, str):
             return int(value)
         kept = short(value, VALUE_BYTES_MAX)
-        return kept if field in self._plain else _digest(self._secret, field, kept)
+        return kept if field in self._plain else _digest_by(self._keyed, field, kept)
 
     def _checked(self, field: str) -> str:
         if field not in self._fields:
@@ -265,9 +277,19 @@ class BoundBitmaps:
         return field
 
 
+def _keyed(secret: bytes, what: bytes = b"text") -> blake2b:
+    """What digests begin with: that of many texts copies it."""
+    return blake2b(digest_size=DIGEST_BYTES, key=secret, person=what)
+
+
+def _digest_by(keyed: blake2b, field: str, text: str) -> bytes:
+    keyed = keyed.copy()
+    keyed.update(b"%b\0%b" % (field.encode(), text.encode()))
+    return keyed.digest()
+
+
 def _digest(secret: bytes, field: str, text: str, what: bytes = b"text") -> bytes:
-    said = field.encode() + b"\0" + text.encode()
-    return blake2b(said, digest_size=DIGEST_BYTES, key=secret, person=what).digest()
+    return _digest_by(_keyed(secret, what), field, text)
 
 
 def _prefix_digest(secret: bytes, field: str, prefix: str) -> bytes:

@@ -139,7 +139,7 @@ class BoundLexical:
 
     def __init__(self, index: LexicalIndex, reader: Reader, scope: Scope):
         self._k1, self._b = index.k1, index.b
-        self._secret = scope.key
+        self._keyed = blake2b(digest_size=TERM_KEY_BYTES, key=scope.key)
         self._postings = reader.bind(index.postings, scope)
         self._forward = reader.bind(index.forward, scope)
         self._lengths = reader.bind(index.lengths, scope)
@@ -250,9 +250,9 @@ class BoundLexical:
         }
 
     def _key(self, term: str) -> bytes:
-        return blake2b(
-            term.encode(errors="surrogatepass"), digest_size=TERM_KEY_BYTES, key=self._secret
-        ).digest()
+        keyed = self._keyed.copy()
+        keyed.update(term.encode(errors="surrogatepass"))
+        return keyed.digest()
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class BoundLexical:
 
     def have_terms(self, terms: Iterable[str]) -> list[bool]:
         """Whether any document has each of the terms; reads no more than keys."""
-        return self._postings.have_any([(self._key(term),) for term in terms])
+        return self._postings.have_each((), map(self._key, terms))
 
     def postings(self, term: str) -> Postings:
         """Where the term occurs; empty arrays when nowhere."""

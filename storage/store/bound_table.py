@@ -7,7 +7,7 @@ It owns how a key becomes a physical one and a row becomes bytes. It knows of a 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, Protocol
 
 import lmdb
@@ -16,7 +16,7 @@ import storage.store.cursor as walk
 from storage.store.directory import StoreError
 from storage.store.keycode import decode as decode_key
 from storage.store.keycode import encode as encode_key
-from storage.store.keycode import range_end
+from storage.store.keycode import encode_bytes, range_end
 from storage.store.keyring import Keyring
 from storage.store.schema import Changes, Row, Scope, Table
 
@@ -233,6 +233,21 @@ class BoundTable(Generic[Row]):
             raise self._source.fault(error) from error
         return found
 
+    def have_each(self, prefix: Key, digests: Iterable[bytes]) -> list[bool]:
+        """As have_any, of prefixes that differ in their last part alone, which is bytes: sooner,
+        where hundreds are looked up.
+        """
+        found, beginning = [], self._prefix + encode_key(prefix)
+        try:
+            with self._lmdb.cursor() as cursor:
+                seek, key = cursor.set_range, cursor.key
+                for digest in digests:
+                    start = beginning + encode_bytes(digest)
+                    found.append(seek(start) and key().startswith(start))
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return found
+
     def first_parts(self) -> list[Any]:
         """The distinct first parts of the keys, in order: one look each, however many keys share
         it.
@@ -381,15 +396,16 @@ class SealedTable(BoundTable[Row]):
         ]
 
     def raw_under_each(self, prefixes: Sequence[Key]) -> list[list[tuple[bytes, bytes]]]:
-        found = super().raw_under_each(prefixes)
-        starts = [self._prefix + encode_key(prefix) for prefix in prefixes]
-        return [
-            [
-                (rest, self._unseal(self._owner_of(start + rest), start + rest, sealed))
-                for rest, sealed in each
-            ]
-            for start, each in zip(starts, found, strict=True)
-        ]
+        opened = []
+        for prefix, each in zip(prefixes, super().raw_under_each(prefixes), strict=True):
+            start = self._prefix + encode_key(prefix) if each else b""
+            opened.append(
+                [
+                    (rest, self._unseal(self._owner_of(start + rest), start + rest, sealed))
+                    for rest, sealed in each
+                ]
+            )
+        return opened
 
     def has(self, *key: Any) -> bool:
         return super().get_raw(*key) is not None

@@ -62,6 +62,11 @@ def encode(parts: tuple[Any, ...]) -> bytes:
     return made
 
 
+def encode_bytes(part: bytes) -> bytes:
+    """What encode makes of a key with this one part, sooner."""
+    return b"\x31%b\x00" % _escape(part)
+
+
 def decode(raw: bytes) -> tuple[Any, ...]:
     """The tuple encode was given. ValueError when the bytes are not a key."""
     parts: list[Any] = []

@@ -13,6 +13,7 @@ import numpy as np
 
 from runtime.inference import Embedding, InferenceUnavailable, language
 from runtime.inference.minilm.embedder import latin
+from storage.text import Speller
 
 
 def _words(text: str, spans: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -69,6 +70,10 @@ class WordEmbedder:
 
     def spellings(self, word: str) -> list[str]:
         return [] if self.knows(word) else self.known_spellings.get(word, [])
+
+    def slips_undone(self, word: str) -> dict[str, float]:
+        """By the letters of all that it was given so far."""
+        return Speller(set(re.findall(r"[a-z]+", " ".join(self.texts).lower()))).undone(word)
 
     def readable(self, text: str) -> str:
         return text if self.reads_all else latin(text)

@@ -112,6 +112,9 @@ class MiniLmEmbedder(LocalEmbedder):
             key=lambda meant: self._vocabulary[meant] / likely[meant],
         )
 
+    def slips_undone(self, word: str) -> dict[str, float]:
+        return self._speller.undone(word)
+
     async def read_language(self, texts: Sequence[str]) -> list[Reading]:
         return (await self._read(texts, [None] * len(texts)))[0]
 
