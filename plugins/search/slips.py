@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Iterable
 from itertools import chain, islice
 
 import numpy as np
@@ -45,21 +44,25 @@ def possible_slips(unmet: list[str], vocabulary: Vocabulary) -> Spellings:
     return {word: vocabulary.spellings(word) for word in unmet if not vocabulary.knows(word)}
 
 
-def near_terms(
-    ctx: ReadContext, slips: Iterable[str], vocabulary: Vocabulary
-) -> dict[str, list[str]]:
-    """Slip -> terms one slip away that some memories have, the likeliest first: a slip
-    happens the more often, the more often its word is written.
+def near_terms(ctx: ReadContext, slips: Spellings, vocabulary: Vocabulary) -> dict[str, list[str]]:
+    """Slip -> terms one slip away that some memories have, the likeliest first: a slip happens the
+    more often, the more often its word is written.
+
+    With a capital it may be a name that nobody mentioned, which is not to be taken for another one:
+    then only what the model has met is looked for.
     """
     text, found = ctx.index(MEMORY_TEXT), {}
-    for word in slips:
-        own = query_terms(word)
-        likely = vocabulary.slips_undone(own[0]) if len(own) == 1 else {}
+    for slip, spellings in slips.items():
+        own = query_terms(slip)
+        if slip[0].isupper():
+            likely = dict.fromkeys(chain.from_iterable(map(query_terms, spellings)), 1.0)
+        else:
+            likely = vocabulary.slips_undone(own[0]) if len(own) == 1 else {}
         met = [term for term, has in zip(likely, text.have_terms(likely), strict=True) if has]
         counts = [len(each.ordinals) for each in text.postings_of(met)]
         often = {term: likely[term] * count for term, count in zip(met, counts, strict=True)}
         if often:
-            found[word] = sorted(often, key=lambda term: -often[term])
+            found[slip] = sorted(often, key=lambda term: -often[term])
     return found
 
 

@@ -139,8 +139,13 @@ class BoundBitmaps:
         if self._checked(field) in self._plain:
             raise ValueError(f"the field {field!r} of index {self._index.name!r} is plain")
         kept = (short(value, VALUE_BYTES_MAX) for value in values)
-        digests = (_digest_by(self._keyed, field, each) for each in kept)
-        found = self._table.have_each((field,), digests)
+        digests = [_digest_by(self._keyed, field, each) for each in kept]
+        keys = list(self._table.keys(field, limit=len(values)))
+        if len(keys) < len(values):  # the field has no more: all of them are read sooner
+            every = {value for _, value, _ in keys}
+            found = [digest in every for digest in digests]
+        else:
+            found = self._table.have_each((field,), digests)
         return [value for value, is_carried in zip(values, found, strict=True) if is_carried]
 
     def of_each(self, field: str, values: Sequence[Value]) -> list[BitMap]:
