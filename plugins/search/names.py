@@ -20,7 +20,7 @@ from pyroaring import BitMap
 from plugins.memories import MEMORY_FEATURES, MEMORY_FIELDS, MEMORY_TEXT
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from plugins.search.models import SearchBody
-from plugins.search.slips import Spellings, near_terms, possible_slips, spelled, unmet_words
+from plugins.search.slips import Spellings, find_slips, near_terms, spelled
 from plugins.search.universe import universe
 from runtime.api.context import ReadContext, Vocabulary
 from storage.indexes import among, ordinals_of
@@ -145,7 +145,7 @@ def find_names(ctx: ReadContext, body: SearchBody, vocabulary: Vocabulary) -> Na
     named.role = None if named.people else role_asked(query)
     # Who was taught another language knows of no slips in this one.
     if body.measures_words and vocabulary.taught(named.rest.language):
-        named.slips = possible_slips(unmet_words(ctx, named.rest), vocabulary)
+        named.slips = find_slips(ctx, named.rest, vocabulary)
         named.correct(near_speakers(ctx, named.slips, vocabulary))
         named.near_terms = near_terms(ctx, named.slips, vocabulary)
     return named

@@ -25,23 +25,20 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 Spellings = dict[str, list[str]]  # a word that is a slip -> what may be meant, likeliest first
 
 
-def unmet_words(ctx: ReadContext, query: QueryText) -> list[str]:
-    """Words of the query that no memory has."""
-    looked_up = [
-        word
+def find_slips(ctx: ReadContext, query: QueryText, vocabulary: Vocabulary) -> Spellings:
+    """Words of the query that no memory has and the model never met, and the spellings that it has
+    met.
+    """
+    unknown = {
+        word: _POSSESSIVE.sub("", query.text[word.start : word.end])
         for word in query.words[:WORDS_LOOKED_AT_MAX]
         if word.end - word.start >= SLIP_CHARS_MIN
-    ]
-    terms = list(chain.from_iterable(word.terms for word in looked_up))
+    }
+    unknown = {word: said for word, said in unknown.items() if not vocabulary.knows(said)}
+    terms = list(chain.from_iterable(word.terms for word in unknown))
     met = dict(zip(terms, ctx.index(MEMORY_TEXT).have_terms(terms), strict=True))
-    unmet = (word for word in looked_up if not any(met[term] for term in word.terms))
-    found = (query.text[word.start : word.end] for word in islice(unmet, SLIPS_MAX))
-    return [_POSSESSIVE.sub("", word) for word in found]
-
-
-def possible_slips(unmet: list[str], vocabulary: Vocabulary) -> Spellings:
-    """Those of the words that the model never met either, and the spellings that it has met."""
-    return {word: vocabulary.spellings(word) for word in unmet if not vocabulary.knows(word)}
+    unmet = (said for word, said in unknown.items() if not any(met[term] for term in word.terms))
+    return {word: vocabulary.spellings(word) for word in islice(unmet, SLIPS_MAX)}
 
 
 def near_terms(ctx: ReadContext, slips: Spellings, vocabulary: Vocabulary) -> dict[str, list[str]]:

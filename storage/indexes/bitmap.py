@@ -138,8 +138,8 @@ class BoundBitmaps:
         """
         if self._checked(field) in self._plain:
             raise ValueError(f"the field {field!r} of index {self._index.name!r} is plain")
-        kept = (short(value, VALUE_BYTES_MAX) for value in values)
-        digests = [_digest_by(self._keyed, field, each) for each in kept]
+        kept = [short(value, VALUE_BYTES_MAX) for value in values]
+        digests = _digests_by(self._keyed, field, kept)
         keys = list(self._table.keys(field, limit=len(values)))
         if len(keys) < len(values):  # the field has no more: all of them are read sooner
             every = {value for _, value, _ in keys}
@@ -287,10 +287,18 @@ def _keyed(secret: bytes, what: bytes = b"text") -> blake2b:
     return blake2b(digest_size=DIGEST_BYTES, key=secret, person=what)
 
 
+def _digests_by(keyed: blake2b, field: str, texts: Iterable[str]) -> list[bytes]:
+    begun, digests = keyed.copy(), []
+    begun.update(b"%b\0" % field.encode())
+    for text in texts:
+        each = begun.copy()
+        each.update(text.encode())
+        digests.append(each.digest())
+    return digests
+
+
 def _digest_by(keyed: blake2b, field: str, text: str) -> bytes:
-    keyed = keyed.copy()
-    keyed.update(b"%b\0%b" % (field.encode(), text.encode()))
-    return keyed.digest()
+    return _digests_by(keyed, field, [text])[0]
 
 
 def _digest(secret: bytes, field: str, text: str, what: bytes = b"text") -> bytes:

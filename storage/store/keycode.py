@@ -128,6 +128,8 @@ def short(text: str, bytes_max: int = 200) -> str:
     contains the cut mark itself is hashed too. bytes_max is at least 67, the length of the mark and
     the digest.
     """
+    if len(text) <= bytes_max and text.isascii():
+        return text
     raw = text.encode()
     if len(raw) <= bytes_max and _CUT not in text:
         return text
