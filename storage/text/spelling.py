@@ -37,6 +37,8 @@ class Speller:
         if not _is_spelled(word):
             return {}
         size, last = len(word), _shared_chars(self._beginnings, word)
+        if not last:
+            return {}
         first = size - _shared_chars(self._endings, word[::-1])  # what is from here on is an ending
         places = range(max(1, first - 1), min(last + 1, size))
         swaps = range(max(2, first - 1), min(last + 2, size))
@@ -52,8 +54,8 @@ class Speller:
         be they known or not: names, mostly, that only whoever looks them up can tell from nonsense.
 
         A letter is put only where some known word has it between the same letters, two before and
-        two after it; else there were some fifty texts for each letter. Of names that are no known
-        words nine in ten are spelled so all through.
+        two after it; else there were some fifty texts for each letter. Of slips in names that are
+        no known words nearly nine in ten are undone so.
         """
         word = word.lower()
         if not _is_spelled(word):

@@ -612,6 +612,28 @@ def test_nobody_there_is_unavailable() -> None:
     with_embedder(OpenAiEmbedder(gone.base_url, "k", "m", timeout_seconds=WAIT_SECONDS_MAX), body)
 
 
+def test_slips_in_names_that_it_never_met_are_undone_by_few_texts(models_directory: Path) -> None:
+    names = (
+        "okonkwo kowalczyk gryffindor woodhaven labeouf phuket olafur comfrey kohlrabi velcro "
+        "hogwarts pilsner bellroy belkin instacart sephora oyelaran wojtek annelies tobermory"
+    ).split()
+
+    async def body(embedder: MiniLmEmbedder) -> None:
+        tried = found = 0
+        for name in names:
+            assert not embedder.knows(name)
+            for at in range(1, len(name)):
+                swapped = name[: at - 1] + name[at] + name[at - 1] + name[at + 1 :]
+                left_out, doubled = name[:at] + name[at + 1 :], name[:at] + name[at] + name[at:]
+                for slip in {left_out, doubled, *([swapped] if at > 1 else [])} - {name}:
+                    undone = embedder.slips_undone(slip)
+                    assert len(undone) < 35 * len(slip), "of 53 for each letter"
+                    tried, found = tried + 1, found + (name in undone)
+        assert found > 0.85 * tried
+
+    with_embedder(patient(models_directory), body)
+
+
 def test_the_likeliest_spelling_comes_first_and_scripts_it_was_not_taught_are_left_out(
     models_directory: Path,
 ) -> None:
