@@ -1,4 +1,6 @@
-"""Speculative reads: what of a lone read needs no model is found while the model is at work."""
+"""Speculative reads: what of a lone read needs no model is found while the model is at work, on the
+thread and the snapshot that the read then goes on with.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,18 @@ import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import ExitStack
 
 from runtime.api.operation import Read
 from runtime.api.slot_context import OperatorReadContext
 from storage.store import Snapshot, Store
 
-Found = tuple[ExitStack, OperatorReadContext]
+Found = OperatorReadContext | Exception
 
 
 class Prefetch:
     """One read's snapshot, taken once its model is busy, and what `Read.prefetch` finds on it.
 
-    begin from any thread; then either take or leave, once.
+    begin from any thread; then either go_on or leave, once.
     """
 
     def __init__(
@@ -31,27 +32,36 @@ class Prefetch:
         """make: from a snapshot to the call's context, in which `prepared` is what was loaded."""
         self._operation, self._make, self._store, self._threads = operation, make, store, threads
         self._lock = threading.Lock()  # of the following
-        self._is_wanted, self._found = True, None
+        self._is_begun = self._is_over = False
+        self._rest: Future[Callable[[Found], object]] = Future()
 
     def begin(self) -> None:
         with self._lock, contextlib.suppress(RuntimeError):  # the pool is closed
-            if self._is_wanted and self._found is None:
-                self._found = self._threads.submit(self._find)
+            if not (self._is_over or self._is_begun):
+                self._threads.submit(self._run)
+                self._is_begun = True
 
-    def take(self) -> Future[Found] | None:
-        """The snapshot, for its new owner to close, and the context on it; None if not begun."""
+    def go_on(self, rest: Callable[[Found], object]) -> bool:
+        """Have the rest done by the thread, with the context in which it found something, or with
+        what failed; -> whether it was begun.
+        """
         with self._lock:
-            self._is_wanted = False
-            return self._found
+            self._is_over = True
+        if self._is_begun:
+            self._rest.set_result(rest)
+        return self._is_begun
 
     def leave(self) -> None:
-        """Close the snapshot as soon as nothing is looked for on it."""
-        if (found := self.take()) is not None:
-            found.add_done_callback(lambda found: found.exception() or found.result()[0].close())
+        """Give up what is found."""
+        self.go_on(lambda ctx: None)
 
-    def _find(self) -> Found:
-        with ExitStack() as opened:
-            ctx = self._make(opened.enter_context(self._store.snapshot()))
-            assert self._operation.prefetch is not None
-            ctx.prefetched = self._operation.prefetch(ctx, ctx.call.body)
-            return opened.pop_all(), ctx
+    def _run(self) -> None:
+        with self._store.snapshot() as snapshot:
+            found: Found
+            try:
+                found = self._make(snapshot)
+                assert self._operation.prefetch is not None
+                found.prefetched = self._operation.prefetch(found, found.call.body)
+            except Exception as failed:
+                found = failed
+            self._rest.result()(found)

@@ -20,9 +20,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from runtime.api.operation import Read, Reply
@@ -42,12 +43,11 @@ class _Ready:
 
 @dataclass(slots=True)
 class _Group:
-    """Reads of one operation and tenant that share a snapshot; found: where a prefetch took it."""
+    """Reads of one operation and tenant that share a snapshot."""
 
     tenant: tuple[int, int]
     operation: Read
     waiting: list[_Ready]
-    found: Future[Found] | None = None
 
 
 class ReadPool:
@@ -90,10 +90,10 @@ class ReadPool:
         """
         loop = asyncio.get_running_loop()
         ready = _Ready(make, prepared, loop.create_future())
-        found = prefetch.take() if prefetch is not None else None
-        if found is not None:
-            self._enqueue(_Group(tenant, operation, [ready], found))
-            return await ready.future
+        if prefetch is not None:
+            group = _Group(tenant, operation, [ready])
+            if prefetch.go_on(partial(self._go_on, group, loop)):
+                return await ready.future
         key = (operation.name, *tenant)
         waiting = self._ready.get(key)
         if waiting is None:
@@ -146,6 +146,13 @@ class ReadPool:
             loop.call_later(READ_PATIENCE_SECONDS, self._relieve, loop, ended) if waits else None
         )
 
+    def _go_on(self, group: _Group, loop: asyncio.AbstractEventLoop, found: Found | None) -> None:
+        """Run the read that this thread was ahead of, and then those that came meanwhile."""
+        with self._lock:
+            self._at_work += 1
+        self._run_charged(group, loop, found)
+        self._work(loop)
+
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run groups until none waits."""
         while True:
@@ -155,25 +162,36 @@ class ReadPool:
                     self._at_work -= 1
                     return
                 self._tell_backlog(bool(self._queue))
-            begun = time.thread_time()
-            self._run_group(group, loop)
-            with self._lock:
-                self._queue.charge(group.tenant, time.thread_time() - begun)
+            self._run_charged(group, loop)
+
+    def _run_charged(
+        self,
+        group: _Group,
+        loop: asyncio.AbstractEventLoop,
+        found: Found | None = None,
+    ) -> None:
+        begun = time.thread_time()
+        self._run_group(group, loop, found)
+        with self._lock:
+            self._queue.charge(group.tenant, time.thread_time() - begun)
 
     def _tell_backlog(self, has_backlog: bool) -> None:
         if has_backlog != self._has_backlog:
             self._has_backlog = has_backlog
             self.on_backlog(has_backlog)
 
-    def _run_group(self, group: _Group, loop: asyncio.AbstractEventLoop) -> None:
+    def _run_group(
+        self, group: _Group, loop: asyncio.AbstractEventLoop, found: Found | None
+    ) -> None:
+        """found: by a prefetch, of the only read of a group."""
         waiting = group.waiting
         futures = [ready.future for ready in waiting]
         try:
             with ExitStack() as opened:
-                if group.found is not None:
-                    snapshot, ctx = group.found.result()
-                    opened.enter_context(snapshot)
-                    contexts = [ctx]
+                if isinstance(found, Exception):
+                    raise found
+                if found is not None:
+                    contexts = [found]
                 else:
                     taken = opened.enter_context(self._store.snapshot())
                     contexts = [ready.make(taken) for ready in waiting]

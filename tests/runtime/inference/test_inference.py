@@ -28,6 +28,7 @@ from runtime.inference import (
 )
 from runtime.inference.openai_embedder import OpenAiEmbedder
 from runtime.settings import Settings
+from storage.text import word_set
 from tests.support.loops import run_hastily
 
 WAIT_SECONDS_MAX = 120
@@ -613,10 +614,10 @@ def test_nobody_there_is_unavailable() -> None:
 
 
 def test_slips_in_names_that_it_never_met_are_undone_by_few_texts(models_directory: Path) -> None:
-    names = (
-        "okonkwo kowalczyk gryffindor woodhaven labeouf phuket olafur comfrey kohlrabi velcro "
-        "hogwarts pilsner bellroy belkin instacart sephora oyelaran wojtek annelies tobermory"
-    ).split()
+    names = word_set(
+        """okonkwo kowalczyk gryffindor woodhaven labeouf phuket olafur comfrey kohlrabi velcro
+        hogwarts pilsner bellroy belkin instacart sephora oyelaran wojtek annelies tobermory"""
+    )
 
     async def body(embedder: MiniLmEmbedder) -> None:
         tried = found = 0
