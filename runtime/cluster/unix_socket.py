@@ -72,6 +72,11 @@ async def listen(
         return None
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def early(part: bytes) -> None:
+            # The gateway leaves where all clients of a message have; its calls go on.
+            if not writer.is_closing():
+                _send(writer, part, _MORE)
+
         try:
             other = await _receive(reader)
             _send(writer, release.encode())
@@ -81,7 +86,7 @@ async def listen(
                 return
             while True:
                 message = await _receive(reader)
-                _send(writer, await execute(message, lambda part: _send(writer, part, _MORE)))
+                _send(writer, await execute(message, early))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the gateway has gone
@@ -150,6 +155,8 @@ class ShardSocket:
 
 
 def _send(writer: asyncio.StreamWriter, message: bytes, flag: int = 0) -> None:
+    if writer.is_closing():  # which not every event loop tells by a ConnectionError
+        raise ConnectionResetError
     writer.write(
         _LENGTH.pack(len(message) | flag) + message
     )  # at once: two writes would wake the other side twice

@@ -5,11 +5,12 @@ is told from never having sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import uvloop
 
 from runtime.cluster.unix_socket import Early, NotConnected, ShardSocket, listen, remove
 
@@ -70,6 +71,43 @@ def test_parts_of_an_answer_come_before_the_rest(path: Path) -> None:
                 came.clear(), may_end.clear(), parts.clear()
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_nothing_fails_where_the_gateway_has_gone(path: Path, run: Callable[..., None]) -> None:
+    """Who executes is a shard, which ends its process for what fails in it."""
+
+    async def work() -> None:
+        begun, gone, outcome = asyncio.Event(), asyncio.Event(), asyncio.Queue[object]()
+        troubles: list[dict] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: troubles.append(what))
+
+        async def execute(message: bytes, early: Early) -> bytes:
+            begun.set()
+            await gone.wait()
+            try:
+                for _ in range(10):
+                    early(b"x" * 100_000)
+                    await asyncio.sleep(0.001)
+            except BaseException as failed:
+                outcome.put_nowait(failed)
+                raise
+            outcome.put_nowait(None)
+            return b"the rest"
+
+        async with await listen(path, RELEASE, execute):
+            sent = asyncio.create_task(ShardSocket(path, RELEASE).send(b"many"))
+            await begun.wait()
+            sent.cancel()  # as where its clients have gone
+            with pytest.raises(asyncio.CancelledError):
+                await sent
+            gone.set()
+            assert await outcome.get() is None
+            begun.clear()
+            assert await ShardSocket(path, RELEASE).send(b"many", lambda part: None) == b"the rest"
+        assert troubles == []
+
+    run(work())
 
 
 def test_only_a_directory_of_ones_own_is_used(path: Path) -> None:
