@@ -40,8 +40,8 @@ class Frames(asyncio.Protocol):
         self.send_packed(packed(message))
 
     def send_packed(self, message: bytes) -> None:
-        """Send what `packed` made."""
-        if self._transport is not None:
+        """Send what `packed` made; nothing where the other end is gone."""
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(message)
 
     def close(self) -> None:
