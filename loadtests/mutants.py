@@ -53,6 +53,13 @@ MUTANTS = (
         "test_rows_that_were_held_up_before_they_were_written_are_not_written_later[taken again]",
     ),
     Mutant(
+        "early answers to a gateway that has gone",
+        "runtime/cluster/unix_socket.py",
+        "if not writer.is_closing():",
+        "if True:",
+        "tests/runtime/cluster/test_unix_socket.py::test_nothing_fails_where_the_gateway_has_gone[uvloop]",
+    ),
+    Mutant(
         "no digest of what moved",
         "runtime/cluster/supervisor.py",
         "if not more and doubts and doubts == before:",

@@ -73,7 +73,7 @@ def test_parts_of_an_answer_come_before_the_rest(path: Path) -> None:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 def test_nothing_fails_where_the_gateway_has_gone(path: Path, run: Callable[..., None]) -> None:
     """Who executes is a shard, which ends its process for what fails in it."""
 
