@@ -150,30 +150,28 @@ class ReadPool:
         """Run the read that this thread was ahead of, and then those that came meanwhile."""
         with self._lock:
             self._at_work += 1
-        self._run_charged(group, loop, found)
-        self._work(loop)
+        self._work(loop, group, found)
 
-    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run groups until none waits."""
+    def _work(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        group: _Group | None = None,
+        found: Found | None = None,
+    ) -> None:
+        """Run this group, if one is given, and others until none waits."""
+        begun = time.thread_time()
         while True:
+            if group is not None:
+                self._run_group(group, loop, found)
+            ended = time.thread_time()
             with self._lock:
-                group = self._queue.take()
+                if group is not None:
+                    self._queue.charge(group.tenant, ended - begun)
+                group, found, begun = self._queue.take(), None, ended
                 if group is None:
                     self._at_work -= 1
                     return
                 self._tell_backlog(bool(self._queue))
-            self._run_charged(group, loop)
-
-    def _run_charged(
-        self,
-        group: _Group,
-        loop: asyncio.AbstractEventLoop,
-        found: Found | None = None,
-    ) -> None:
-        begun = time.thread_time()
-        self._run_group(group, loop, found)
-        with self._lock:
-            self._queue.charge(group.tenant, time.thread_time() - begun)
 
     def _tell_backlog(self, has_backlog: bool) -> None:
         if has_backlog != self._has_backlog:
