@@ -56,6 +56,20 @@ def test_a_word_that_some_memory_has_was_meant(library: SearchHarness) -> None:
     assert library.ids("mushroms", search_type="bm25") == [own]
 
 
+def test_a_name_that_nobody_mentioned_is_taken_for_no_other_name(library: SearchHarness) -> None:
+    town = library.add("The harbour of Brackqxwick freezes.")
+    assert library.ids("brackqxwich", search_type="bm25") == [town]
+    assert library.ids("Brackqxwich", search_type="bm25") == []
+
+
+def test_beside_a_speakers_name_no_other_one_is_looked_for(library: SearchHarness) -> None:
+    library.add("I am off to the lake.", speaker="Melanie")
+    library.add("I was there as well.", speaker="Jonas")
+    asked = {"search_type": "hybrid"}
+    assert library.find("Where is Melaqnie?", **asked)["query_entities"] == ["Melanie"]
+    assert library.find("Did Jonas see Melaqnie?", **asked)["query_entities"] == ["Jonas"]
+
+
 def test_of_several_spellings_the_one_that_most_memories_have_counts(
     library: SearchHarness,
 ) -> None:
