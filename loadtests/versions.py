@@ -7,7 +7,8 @@
 same memories, and then get the same requests, a slice each, in an order that changes from round to
 round; so a machine that is slow for a while is slow for both. Printed are the medians of the rates,
 and the median and the middle half of the rounds' ratios, this checkout over the other one. `--set`
-is a setting of both.
+is a setting of both; `{version}` in it is `before` for the one and `after` for the other, such as in
+`--set object_store.url=file:///tmp/objects/{version} --set durability.mode=replicated`.
 
     read, search, write   as in loadtests/compare.py, each with one connection and with many
     ingest                a batch after the other to an account of its own, twice as many under way
@@ -96,8 +97,9 @@ def measure(asked: argparse.Namespace) -> None:
     ):
         slices = []
         for name, checkout in (("before", asked.before.resolve()), ("after", ROOT)):
+            settings = [each.replace("{version}", name) for each in asked.set]
             service = running.enter_context(
-                Service.started(asked.engine, Path(directory) / name, asked.set, checkout=checkout)
+                Service.started(asked.engine, Path(directory) / name, settings, checkout=checkout)
             )
             slices.append(running.enter_context(Version(service, workload, asked).slices()))
         for name in slices[0]:
