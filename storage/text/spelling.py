@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +25,7 @@ class Speller:
         self._known = known
         self._beginnings = sorted(known)
         self._endings = sorted(word[::-1] for word in known)
+        self._fitting = _Fitting(known)
 
     def meant(self, word: str) -> dict[str, float]:
         """The known words that one slip may have made this one of, and how likely.
@@ -65,10 +65,6 @@ class Speller:
         found = {each: likely for made, likely in ways for each in made}
         found.pop(word, None)
         return found
-
-    @cached_property
-    def _fitting(self) -> _Fitting:
-        return _Fitting(self._known)
 
 
 class _Fitting:
