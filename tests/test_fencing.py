@@ -23,6 +23,8 @@ from tests.support.in_process import in_process
 from tests.support.leases import waited_out
 from tests.support.served import REQUEST_SECONDS_MAX, STOP_SECONDS_MAX, Served, refusal, served
 
+pytestmark = pytest.mark.slow
+
 WRITERS = 3
 WRITES_BEFORE = 12
 POLL_SECONDS = 0.02

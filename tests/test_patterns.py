@@ -12,11 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
 import regex
 
 from plugins.ingestion.rules import SENTENCE_CHARS_MAX
 from plugins.ingestion.rules.patterns import Language, Rule
 from tests.support.pumping import LENGTH, Probed, slow
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ("storage", "runtime", "plugins")

@@ -15,6 +15,8 @@ from tests.support.clocks import next_millisecond
 from tests.support.commands import admin
 from tests.support.served import Served, refusal, served
 
+pytestmark = pytest.mark.slow
+
 
 def created(service: Served, token: str, text: str) -> None:
     answer = httpx.post(

@@ -28,6 +28,8 @@ from tests.support import ROOT
 from tests.support.receivers import receiver
 from tests.support.sharded import Sharded
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 AT_ONCE = 6
 

@@ -15,6 +15,8 @@ from tests.support.cut_off import WAIT_SECONDS, Link, node, shipping, taken_over
 from tests.support.in_process import InProcess
 from tests.support.receivers import Receiver, receiver
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:

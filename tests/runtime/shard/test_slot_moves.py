@@ -19,6 +19,8 @@ from runtime.shard.slot_moves import MoveOver, MoveRefused
 from runtime.tenancy import slot_of_email
 from tests.support.sharded import Apart, Sharded, Steps, emails, sharded
 
+pytestmark = pytest.mark.slow
+
 DRAINING = Place(draining=True)
 PAUSE_SECONDS = 0.03  # between the requests of one account under load
 
