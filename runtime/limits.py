@@ -159,6 +159,7 @@ WRITE_QUEUE_MAX = 8_192
 SLOW_CALLS_MAX = 1_024
 READ_GROUP_CALLS_MAX = 32
 READ_THREADS_MAX = 2
+PREFETCHED_SECONDS_MAX = 0.5  # that a snapshot is open for what its read still lacks
 READ_PATIENCE_SECONDS = (
     0.02  # without an end to any read while others wait, before one more thread takes some
 )

@@ -2,66 +2,58 @@
 thread and the snapshot that the read then goes on with.
 """
 
-from __future__ import annotations
-
-import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 
 from runtime.api.operation import Read
 from runtime.api.slot_context import OperatorReadContext
+from runtime.limits import PREFETCHED_SECONDS_MAX
 from storage.store import Snapshot, Store
 
-Found = OperatorReadContext | Exception
+Found = OperatorReadContext | Exception  # what failed, while something was looked for
+Rest = Callable[[Found], object]
+Make = Callable[[Snapshot], OperatorReadContext]  # with `prepared` as it was loaded
 
 
 class Prefetch:
-    """One read's snapshot, taken once its model is busy, and what `Read.prefetch` finds on it.
+    """begin from any thread, once the read's model is busy; then either go_on or leave, once."""
 
-    begin from any thread; then either go_on or leave, once.
-    """
-
-    def __init__(
-        self,
-        operation: Read,
-        make: Callable[[Snapshot], OperatorReadContext],
-        store: Store,
-        threads: Executor,
-    ):
-        """make: from a snapshot to the call's context, in which `prepared` is what was loaded."""
+    def __init__(self, operation: Read, make: Make, store: Store, threads: Executor):
         self._operation, self._make, self._store, self._threads = operation, make, store, threads
         self._lock = threading.Lock()  # of the following
         self._is_begun = self._is_over = False
-        self._rest: Future[Callable[[Found], object]] = Future()
+        self._rest: Future[Rest] = Future()
 
     def begin(self) -> None:
-        with self._lock, contextlib.suppress(RuntimeError):  # the pool is closed
+        with self._lock, suppress(RuntimeError):  # the pool is closed
             if not (self._is_over or self._is_begun):
                 self._threads.submit(self._run)
                 self._is_begun = True
 
-    def go_on(self, rest: Callable[[Found], object]) -> bool:
-        """Have the rest done by the thread, with the context in which it found something, or with
-        what failed; -> whether it was begun.
-        """
+    def go_on(self, rest: Rest) -> bool:
+        """Have the rest done where something was found; -> whether there is such a place."""
         with self._lock:
-            self._is_over = True
-        if self._is_begun:
-            self._rest.set_result(rest)
-        return self._is_begun
+            goes_on, self._is_over = self._is_begun and not self._is_over, True
+            if goes_on:
+                self._rest.set_result(rest)
+        return goes_on
 
     def leave(self) -> None:
-        """Give up what is found."""
-        self.go_on(lambda ctx: None)
+        self.go_on(lambda found: None)
 
     def _run(self) -> None:
         with self._store.snapshot() as snapshot:
-            found: Found
             try:
-                found = self._make(snapshot)
+                found: Found = self._make(snapshot)
                 assert self._operation.prefetch is not None
                 found.prefetched = self._operation.prefetch(found, found.call.body)
             except Exception as failed:
                 found = failed
-            self._rest.result()(found)
+            with suppress(TimeoutError):  # which opens the snapshot for no longer
+                self._rest.exception(PREFETCHED_SECONDS_MAX)
+            with self._lock:
+                self._is_over = True
+            if self._rest.done():
+                self._rest.result()(found)

@@ -31,6 +31,7 @@ class Words:
 
     def __init__(self) -> None:
         self.looked, self.found_at = threading.Event(), []
+        self.is_left = lambda: True
         operation = Read(
             name="words.ask", method="POST", path="/v1/words", body=Word, response=None,
             summary="", load=self.load, prepare=self.prepare, prefetch=self.prefetch,
@@ -48,6 +49,8 @@ class Words:
             return {"prepared": True}
         if call.body.value != "together":
             assert await asyncio.to_thread(self.looked.wait, WAIT_SECONDS_MAX)
+        while call.body.value == "slow" and not self.is_left():
+            await asyncio.sleep(POLL_SECONDS)
         if call.body.value == "down":
             raise InferenceUnavailable("no model")
         return {"prepared": True}
@@ -100,6 +103,14 @@ def test_a_model_that_fails_leaves_no_snapshot_open(tmp_path: Path, words: Words
         assert words.found_at
         harness.until(lambda: no_snapshot_is_open(harness))
         assert harness("words.ask", {"value": "heron"}, who=me).status == 200
+
+
+def test_a_slow_model_leaves_no_snapshot_open_either(tmp_path: Path, words: Words) -> None:
+    """It is closed after moments, and the read takes another one."""
+    with shard_harness(tmp_path, words.plugin) as harness:
+        words.is_left = lambda: no_snapshot_is_open(harness)
+        answer = harness("words.ask", {"value": "slow"}, who=harness.register())
+        assert answer.body["prefetched"] is None and answer.body["prepared"]
 
 
 def test_what_cannot_be_prefetched_is_the_answer(tmp_path: Path, words: Words) -> None:
