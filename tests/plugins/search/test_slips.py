@@ -62,12 +62,11 @@ def test_a_name_that_nobody_mentioned_is_taken_for_no_other_name(library: Search
     assert library.ids("Brackqxwich", search_type="bm25") == []
 
 
-def test_beside_a_speakers_name_no_other_one_is_looked_for(library: SearchHarness) -> None:
+def test_beside_a_speakers_name_another_one_is_known_by_a_slip(library: SearchHarness) -> None:
     library.add("I am off to the lake.", speaker="Melanie")
     library.add("I was there as well.", speaker="Jonas")
-    asked = {"search_type": "hybrid"}
-    assert library.find("Where is Melaqnie?", **asked)["query_entities"] == ["Melanie"]
-    assert library.find("Did Jonas see Melaqnie?", **asked)["query_entities"] == ["Jonas"]
+    found = library.find("Did Jonas see Melaqnie?")
+    assert set(found["query_entities"]) == {"Jonas", "Melanie"}
 
 
 def test_of_several_spellings_the_one_that_most_memories_have_counts(
