@@ -30,14 +30,14 @@ def find_slips(ctx: ReadContext, query: QueryText, vocabulary: Vocabulary) -> Sp
     met.
     """
     unknown = {
-        word: _POSSESSIVE.sub("", query.text[word.start : word.end])
+        said: word.terms
         for word in query.words[:WORDS_LOOKED_AT_MAX]
         if word.end - word.start >= SLIP_CHARS_MIN
+        and not vocabulary.knows(said := _POSSESSIVE.sub("", query.text[word.start : word.end]))
     }
-    unknown = {word: said for word, said in unknown.items() if not vocabulary.knows(said)}
-    terms = list(chain.from_iterable(word.terms for word in unknown))
+    terms = list(chain.from_iterable(unknown.values()))
     met = dict(zip(terms, ctx.index(MEMORY_TEXT).have_terms(terms), strict=True))
-    unmet = (said for word, said in unknown.items() if not any(met[term] for term in word.terms))
+    unmet = (said for said, own in unknown.items() if not any(met[term] for term in own))
     return {word: vocabulary.spellings(word) for word in islice(unmet, SLIPS_MAX)}
 
 
@@ -50,10 +50,10 @@ def near_terms(ctx: ReadContext, slips: Spellings, vocabulary: Vocabulary) -> di
     """
     text, found = ctx.index(MEMORY_TEXT), {}
     for slip, spellings in slips.items():
-        own = query_terms(slip)
         if slip[0].isupper():
             likely = dict.fromkeys(chain.from_iterable(map(query_terms, spellings)), 1.0)
         else:
+            own = query_terms(slip)
             likely = vocabulary.slips_undone(own[0]) if len(own) == 1 else {}
         met = [term for term, has in zip(likely, text.have_terms(likely), strict=True) if has]
         counts = [len(each.ordinals) for each in text.postings_of(met)]
