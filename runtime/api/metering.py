@@ -31,6 +31,8 @@ milliseconds.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -187,18 +189,33 @@ def charge(
     charge_id = charge_id or operation_id(ctx.call)
     key_id = key_of(ctx) if key_id is None else key_id
     at = ctx.now if at is None else at
+    return charge_each(ctx, operation, key_id, at, [(charge_id, credits)]) > 0
+
+
+def charge_each(
+    ctx: WriteContext, operation: str, key_id: str, at: int, charges: Iterable[tuple[bytes, int]]
+) -> int:
+    """Charge several calls of one operation by one key in one hour, which cost little more than
+    one; -> how many were not charged before.
+
+    at       when the last of them was made, Unix milliseconds
+    charges  (charge id, credits, 1 or more)
+    """
     period = _open_period(ctx, period_of(at))
     events = ctx[USAGE_EVENTS]
-    if events.has(period, charge_id):
-        return False
-    events.put((period, charge_id), UsageEventRow(operation, key_id, credits))
+    new = [(charge_id, spent) for charge_id, spent in charges if not events.has(period, charge_id)]
+    if not new:
+        return 0
+    for charge_id, spent in new:
+        events.put((period, charge_id), UsageEventRow(operation, key_id, spent))
+    credits = sum(spent for _, spent in new)
     row = _period(ctx, period)
     row.credits += credits
     ctx[USAGE_PERIODS].put((period,), row)
     _count(ctx, period, operation, key_id, at, credits=credits)
     ctx.metered += credits
-    _fold(ctx)
-    return True
+    _fold(ctx, EXPIRED_ROWS_SWEPT_PER_WRITE * len(new))
+    return len(new)
 
 
 def count_requests(ctx: WriteContext, operation: str, key_id: str, at: int, requests: int) -> None:
@@ -396,16 +413,19 @@ def audit(ctx: ReadContext, period: int) -> dict[str, Any]:
     }
 
 
-def _fold(ctx: WriteContext) -> None:
-    """Take a few events that are older than two days out of the way, into their period."""
+def _fold(ctx: WriteContext, events_max: int) -> None:
+    """Take so many events that are older than two days out of the way, into their period."""
     events, periods = ctx[USAGE_EVENTS], ctx[USAGE_PERIODS]
     oldest = ctx.now - USAGE_EVENTS_KEPT_SECONDS * 1000
-    for (period, charge_id), event in events.scan(limit=EXPIRED_ROWS_SWEPT_PER_WRITE):
+    folded: Counter[int] = Counter()
+    for (period, charge_id), event in events.scan(limit=events_max):
         if made_at(charge_id) >= oldest:
-            return
+            break
         events.delete(period, charge_id)
+        folded[period] += event.credits
+    for period, credits in folded.items():
         row = _period(ctx, period)
-        row.folded += event.credits
+        row.folded += credits
         periods.put((period,), row)
 
 

@@ -239,18 +239,21 @@ def _record(
                 metering.count_refused(ctx, last, requests)
             else:
                 metering.count_requests(ctx, operation, key_id, last, requests)
-        for charge_id, operation, key_id, credits in charges:
-            metering.charge(
-                ctx,
-                operation,
-                credits,
-                charge_id=charge_id,
-                key_id=key_id,
-                at=metering.made_at(charge_id),
-            )
+        for (operation, key_id, _), ours in _by_hour(charges).items():
+            last = max(metering.made_at(charge_id) for charge_id, _ in ours)
+            metering.charge_each(ctx, operation, key_id, last, ours)
         for (hour, operation), row in took.items():
             latencies.count(ctx, operation, hour, row)
         for name, noted in accesses.items():
             ctx.registry.access_counters[name](ctx, noted)
 
     return record
+
+
+def _by_hour(charges: Charges) -> dict[tuple[str, str, int], list[tuple[bytes, int]]]:
+    """(operation, key id, hour) -> the charges that its counters rise by."""
+    found: dict[tuple[str, str, int], list[tuple[bytes, int]]] = {}
+    for charge_id, operation, key_id, credits in charges:
+        hour = metering.made_at(charge_id) // HOUR_MS
+        found.setdefault((operation, key_id, hour), []).append((charge_id, credits))
+    return found

@@ -18,6 +18,7 @@ from runtime.api.operation import Call, Principal, Reply
 from runtime.errors import Unavailable
 from runtime.shard import usage_buffer
 from runtime.shard.usage_buffer import UsageBuffer
+from runtime.timestamps import parse
 from tests.support.metered import metered
 
 KEY = Principal(7, 1, "usr", b"tag_", "free", frozenset({"read"}), "key_1", False)
@@ -149,6 +150,42 @@ def test_what_a_full_disk_refused_is_written_later(tmp_path: Path) -> None:
         usage = ada("usage.get").body
         assert usage["credits"]["used"] == 4
         assert usage["requests"]["used"] == 3 + 3 + 2 + 1
+        ada.audited()
+
+
+def test_what_is_written_together_is_counted_in_its_own_hour_and_month(tmp_path: Path) -> None:
+    """Searches around the end of a month, by two keys, of two operations, are one write."""
+    with metered(tmp_path, at="2026-05-31T22:59:00Z", billing__default_tier="free") as ada:
+        key = ada("auth.api_keys.create", {"name": "k"}).body
+        for at in ("22:59:59", "23:00:01", "23:59:59"):
+            ada.move_to(f"2026-05-31T{at}Z")
+            ada("search.search", {"query": "x"})
+            ada("search.search", {"query": "x"}, who=key["key"])
+            ada("search.context", {"query": "x"})
+        ada.move_to("2026-06-01T00:00:01Z")
+        ada("search.search", {"query": "x"}, who=key["key"])
+        last = ada.harness.now_ms
+        assert ada.used() == 1
+        assert [month["counter"] for month in ada.audited()] == [12, 1]
+        (listed,) = ada("auth.api_keys.list").body["items"]
+        assert listed["usage"]["credits"] == 4
+        assert parse(listed["last_used_at"]) == last
+        hours = ada("usage.history", query={"granularity": "hour"}).body["items"]
+        assert [hour["credits"] for hour in hours if hour["credits"]] == [4, 8, 1]
+
+
+def test_a_charge_that_is_written_again_costs_nothing(tmp_path: Path) -> None:
+    with metered(tmp_path, billing__default_tier="free") as ada:
+        charges = [(metering.operation_id(call(ada.harness.now_ms + i)), 2) for i in range(3)]
+
+        def charged(given: list[tuple[bytes, int]]) -> int:
+            at = ada.harness.now_ms
+            return ada.write(lambda ctx: metering.charge_each(ctx, "search.search", "", at, given))
+
+        assert charged(charges[:2]) == 2
+        assert charged(charges) == 1
+        assert charged(charges) == 0
+        assert ada.used() == 6
         ada.audited()
 
 
