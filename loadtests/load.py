@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ SECONDS_MAX = 120
 CONNECTIONS_MAX = 256
 _WIND_DOWN_SECONDS = 30
 _BATCH_SECONDS_MAX = 60
+_ANSWER_SECONDS_MAX = 10
+_SETTLED_SECONDS_MAX = 900
 _PR_SET_PDEATHSIG = 1
 
 
@@ -185,6 +188,21 @@ class Service:
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
+
+    def settle(self) -> None:
+        """Wait until the work that was left for later is done. Raises LoadFailed."""
+        ends = time.monotonic() + _SETTLED_SECONDS_MAX
+        while sum(self._metric("mneme_shard_jobs_waiting")):
+            if time.monotonic() > ends:
+                raise LoadFailed(f"Jobs are waiting yet after {_SETTLED_SECONDS_MAX:.0f} seconds.")
+            time.sleep(1)
+
+    def _metric(self, name: str) -> list[float]:
+        with urllib.request.urlopen(f"{self.base_url}/metrics", timeout=_ANSWER_SECONDS_MAX) as got:
+            text = got.read().decode()
+        return [
+            float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name)
+        ]
 
     def ingest(
         self, memories: list[dict[str, Any]], batch: int, in_flight: int

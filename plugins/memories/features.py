@@ -32,6 +32,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from storage.text import slip_shape
+
 NOTHING = 0xFFFF_FFFF
 HASHES_CACHED_MAX = 8_192
 READ_CHARS_MAX = 20_000  # a longer text has shown what it is by then
@@ -184,6 +186,14 @@ def words_of_name(name: str) -> frozenset[str]:
     speaker.
     """
     return frozenset(word.casefold() for word in _NAME_WORD.findall(name)[:NAME_WORDS_MAX])
+
+
+def entries_of_name(name: str) -> set[tuple[str, str]]:
+    """Every (field, value) of MEMORY_FIELDS by which what this speaker said is found."""
+    words = words_of_name(name)
+    return {("speaker_word", word) for word in words} | {
+        ("speaker_shape", slip_shape(word, len(word))) for word in words
+    }
 
 
 ABSENT = pack(TextFeatures(), created_at=0, occurred_at=0, session=0, speaker=0, collection=0)

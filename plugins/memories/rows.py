@@ -11,8 +11,8 @@ memory_batches    (batch id,)              -> BatchRow       for repeated Idempo
 memory_bytes      ()                       -> bytes of all of it, see plugins/memories/room.py
 memory_space      ()                       -> SpaceRow       see plugins/memories/spaces.py
 memory_fields     bitmaps of ordinals: live, collection, the scopes, session, speaker,
-                  speaker_word, role, tier, tag, source_type, superseded, pending, created_hour,
-                  occurred_day
+                  speaker_word, speaker_shape, role, tier, tag, source_type, superseded, pending,
+                  created_hour, occurred_day
 memory_text       postings of "speaker content"
 memory_vectors    one vector of the content; of what a long one goes on with, see
                   plugins/memories/passages.py
@@ -228,12 +228,12 @@ MEMORY_BATCHES: Table[BatchRow] = Table(
 MEMORY_FIELDS = BitmapIndex(
     "memory_fields",
     fields=(
-        "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "tier", "tag",
-        "role", "source_type", "superseded", "pending", "created_hour", "updated_hour",
-        "occurred_day", "chunked", *FACET_FIELDS,
+        "live", "collection", *SCOPES, "session", "speaker", "speaker_word", "speaker_shape",
+        "tier", "tag", "role", "source_type", "superseded", "pending", "created_hour",
+        "updated_hour", "occurred_day", "chunked", *FACET_FIELDS,
     ),
     plain=FACETS_IN_ORDER,
-    version=3,  # 3: metadata, importance, title, source and time of change
+    version=4,  # 3: metadata, importance, title, source, time of change; 4: speaker_shape
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
 MEMORY_VECTORS = VectorIndex("memory_vectors")

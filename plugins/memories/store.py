@@ -38,11 +38,11 @@ from plugins.memories import room
 from plugins.memories.features import (
     NOTHING,
     TextFeatures,
+    entries_of_name,
     keyed_hash,
     links,
     pack,
     relinked,
-    words_of_name,
 )
 from plugins.memories.fields import facet_entries
 from plugins.memories.limits import EXPIRY_DELAY_MS
@@ -544,7 +544,7 @@ def entries_of(ctx: ReadContext, row: MemoryRow) -> set[tuple[str, int | str]]:
         if (value := getattr(row, name)) is not None
     )
     if row.speaker is not None:
-        entries.update(("speaker_word", word) for word in words_of_name(row.speaker))
+        entries |= entries_of_name(row.speaker)
     if row.session_id is not None and row.rests_on is None:
         entries.add(("session", session_hash(ctx, row)))
     if row.updated_at != row.created_at:

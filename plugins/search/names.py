@@ -29,6 +29,7 @@ from storage.text import (
     QueryText,
     query_terms,
     read_query,
+    slip_shape,
     word_set,
 )
 
@@ -159,12 +160,21 @@ def near_speakers(
     """
     found, speakers = {}, ctx.index(MEMORY_FIELDS)
     for word in slips:
+        lengths = range(len(word) - 1, len(word) + 2)
+        shapes = [slip_shape(word.casefold(), chars) for chars in lengths]
+        met = speakers.have_each("speaker_shape", shapes)
+        fitting = {chars for chars, is_met in zip(lengths, met, strict=True) if is_met}
+        if not fitting:
+            continue  # as it is with most words, of which some 140 spellings were looked up
         undone = vocabulary.slips_undone(word)
-        likely = {name: so for name, so in undone.items() if name not in ORDINARY}
-        names = speakers.carried("speaker_word", list(likely))
-        met = zip(names, speakers.of_each("speaker_word", names), strict=True)
+        likely = {
+            name: so for name, so in undone.items() if len(name) in fitting and name not in ORDINARY
+        }
+        have = speakers.have_each("speaker_word", list(likely))
+        names = [name for name, has in zip(likely, have, strict=True) if has]
+        spoken = zip(names, speakers.of_each("speaker_word", names), strict=True)
         if names:
-            found[word] = max(met, key=lambda one: (likely[one[0]], len(one[1]), one[0]))
+            found[word] = max(spoken, key=lambda one: (likely[one[0]], len(one[1]), one[0]))
     return found
 
 

@@ -132,21 +132,14 @@ class BoundBitmaps:
         """The ordinals that carry this value; empty when there are none."""
         return self.of_each(field, [value])[0]
 
-    def carried(self, field: str, values: Sequence[str]) -> list[str]:
-        """Those of the values that any ordinal carries; reads keys alone. ValueError for a plain
+    def have_each(self, field: str, values: Sequence[str]) -> list[bool]:
+        """Whether any ordinal carries the value, of each; reads keys alone. ValueError for a plain
         field.
         """
         if self._checked(field) in self._plain:
             raise ValueError(f"the field {field!r} of index {self._index.name!r} is plain")
         kept = [short(value, VALUE_BYTES_MAX) for value in values]
-        digests = _digests_by(self._keyed, field, kept)
-        keys = list(self._table.keys(field, limit=len(values)))
-        if len(keys) < len(values):  # the field has no more: all of them are read sooner
-            every = {value for _, value, _ in keys}
-            found = [digest in every for digest in digests]
-        else:
-            found = self._table.have_each((field,), digests)
-        return [value for value, is_carried in zip(values, found, strict=True) if is_carried]
+        return self._table.have_each((field,), _digests_by(self._keyed, field, kept))
 
     def of_each(self, field: str, values: Sequence[Value]) -> list[BitMap]:
         """As of, for several values, aligned with them. Reading them at once costs little more than

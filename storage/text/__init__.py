@@ -3,7 +3,8 @@
     analyze                  the terms that an index stores of a text
     read_query, query_terms  what a search needs to know of a query, all at once; its terms alone
     content_words, Matcher   words at their places in a text, for excerpts that show why it matched
-    Speller                  which of the words it knows a word may be a slip of the fingers for
+    Speller, slip_shape      which of the words it knows a word may be a slip of the fingers for;
+                             what words one slip apart have in common
     is_english               whether it is written in English
     passages                 a long text in parts that a model reads whole
     estimated_tokens         about how many tokens a text is
@@ -22,7 +23,7 @@ from storage.text.analysis import (
 )
 from storage.text.languages import is_english
 from storage.text.passages import ASCII_PER_TOKEN, estimated_tokens, passages
-from storage.text.spelling import Speller
+from storage.text.spelling import Speller, slip_shape
 from storage.text.stop_words import STOP_WORDS, word_set
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "passages",
     "query_terms",
     "read_query",
+    "slip_shape",
     "word_set",
 ]

@@ -67,6 +67,13 @@ class Speller:
         return found
 
 
+def slip_shape(word: str, chars: int) -> str:
+    """What a word of so many characters that one slip makes of this one has in common with it: few
+    words that are something else have the same.
+    """
+    return f"{word[:1]}{chars}"
+
+
 class _Fitting:
     """Which letters stand between which in known words: three tables of bit masks, a bit a letter,
     by the two letters beside it; place 0 is the beginning of a word.

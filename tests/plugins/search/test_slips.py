@@ -95,6 +95,23 @@ def test_a_speaker_is_known_by_a_name_with_a_slip(library: SearchHarness) -> Non
     assert library.find("What did the asistant paint?")["query_entities"] == []
 
 
+@pytest.mark.parametrize("slip", ["Melanei", "Melane", "Melaniee", "Melanje", "Mealnie"])
+def test_a_speaker_is_known_by_any_kind_of_slip(library: SearchHarness, slip: str) -> None:
+    """Letters swapped, one left out, one too many, a wrong one; whoever else has spoken."""
+    library.embedder.known_spellings[slip] = []
+    library.add("I painted a lake, said Melanie.", speaker="Melanie Quist")
+    library.add("I painted a hill.", speaker="Marlowe Quist")
+    assert library.find(f"What did {slip} paint?")["query_entities"] == ["Melanie"]
+
+
+def test_a_speaker_whose_memories_are_gone_is_known_no_more(library: SearchHarness) -> None:
+    gone = library.add("I painted a lake.", speaker="Melanie")
+    library.add("I painted a hill.", speaker="Tobias")
+    assert library.find("What did Melaqnie paint?")["query_entities"] == ["Melanie"]
+    assert library("memories.delete", who=library.me, id=gone).status == 200
+    assert library.find("What did Melaqnie paint?")["query_entities"] == []
+
+
 def test_what_the_model_never_met_is_looked_for_among_the_memories_words(
     library: SearchHarness,
 ) -> None:
