@@ -27,7 +27,6 @@ from storage.indexes import among, ordinals_of
 from storage.text import (
     STOP_WORDS,
     QueryText,
-    query_terms,
     read_query,
     slip_shape,
     word_set,
@@ -88,7 +87,7 @@ class Named:
         """Those of the query's terms that look for candidates: names find too many, so the others
         do where there are enough.
         """
-        named = frozenset(term for word in self.left_out for term in query_terms(word))
+        named = frozenset(term for word in self.left_out for term in self.query.terms_of(word))
         others = [term for term in terms if term not in named] if named else terms
         return others if len(others) >= OTHER_TERMS_MIN else terms
 
@@ -140,7 +139,7 @@ def find_names(ctx: ReadContext, body: SearchBody, vocabulary: Vocabulary) -> Na
     for word, spoken in zip(asked, spoken_by, strict=True):
         if spoken and len(named.words) < NAMES_IN_QUERY_MAX:
             named.add(word, spoken)
-    named.left_out = named.words or common_names(ctx, body)
+    named.left_out = named.words or common_names(ctx, body, query)
     shorter = without(query.text, named.left_out)
     named.rest = query if shorter == query.text else read_query(shorter, query.language)
     named.role = None if named.people else role_asked(query)
@@ -225,7 +224,7 @@ def said_by(
     return found
 
 
-def common_names(ctx: ReadContext, body: SearchBody) -> list[str]:
+def common_names(ctx: ReadContext, body: SearchBody, query: QueryText) -> list[str]:
     """Names in an English query that many memories of the search hold. They stand in for speakers
     where none is known: such a name tells the memories apart by its word, while in an embedding it
     only draws together all that mention anybody."""
@@ -238,7 +237,9 @@ def common_names(ctx: ReadContext, body: SearchBody) -> list[str]:
     names = [
         name
         for name in names[:NAMES_IN_QUERY_MAX]
-        if any(len(text.postings(term).ordinals) >= NAME_COMMON_MIN for term in query_terms(name))
+        if any(
+            len(text.postings(term).ordinals) >= NAME_COMMON_MIN for term in query.terms_of(name)
+        )
     ]
     if not names:
         return []
@@ -250,7 +251,7 @@ def common_names(ctx: ReadContext, body: SearchBody) -> list[str]:
         for name in names
         if any(
             np.count_nonzero(among(members, text.postings(term).ordinals)) >= NAME_COMMON_MIN
-            for term in query_terms(name)
+            for term in query.terms_of(name)
         )
     ]
 

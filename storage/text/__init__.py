@@ -18,10 +18,10 @@ from storage.text.analysis import (
     QueryText,
     analyze,
     content_words,
+    is_english,
     query_terms,
     read_query,
 )
-from storage.text.languages import is_english
 from storage.text.passages import ASCII_PER_TOKEN, estimated_tokens, passages
 from storage.text.spelling import Speller, slip_shape
 from storage.text.stop_words import STOP_WORDS, word_set

@@ -31,23 +31,26 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import regex
 import Stemmer
 
 from storage.text.asking import asked_terms, asking_language, is_asking, is_east_asian
+from storage.text.languages import (
+    QUERY_EVIDENCE,
+    TEXT_EVIDENCE,
+    VOTING_WORDS_MAX,
+    language_of,
+)
 from storage.text.scripts import script_of
-from storage.text.stop_words import ENGLISH_TOO, STOP_WORDS, word_set
+from storage.text.stop_words import STOP_WORDS, word_set
 
 CACHED_WORDS_MAX = 16_384  # per language
 CACHED_CHARS_MAX = 32
 STEMMED_CHARS_MAX = 64
 PIECES_PER_TOKEN_MAX = 64
-VOTING_WORDS_MAX = 256
-TEXT_EVIDENCE, QUERY_EVIDENCE = 1.5, 1.0
-ENGLISH_MARGIN = 1.2
 
 SUBWORD_CHARS_MIN = 2.5  # on average, for a token to be taken apart
 
@@ -180,7 +183,7 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
     if script is not None:
         return (_stem(word, script) if script else word,)
     plain = _stem(_unaccented(word), "english")
-    own = _stem(word, language)
+    own = plain if language == "english" and word.isascii() else _stem(word, language)
     return (plain,) if own == plain else (own, plain)
 
 
@@ -309,8 +312,20 @@ def _unspaced(token: str) -> _Word:
     return _Word(terms, tuple(pairs), terms, tuple(pieces))
 
 
+def _plain(token: str, language: str) -> _Word:
+    """A word of ASCII letters, all small but perhaps the first: what most are. It has no parts."""
+    word, size = token.lower(), len(token)
+    forms = _forms(word, language)
+    if word in STOP_WORDS[language]:
+        return _Word((), (), forms, ())
+    return _Word(forms, forms, forms, tuple([(form, 0, size) for form in forms]))
+
+
 def _word(token: str, language: str) -> _Word:
-    if not token.isascii() and _UNSPACED_RUN.match(token):
+    if token.isascii():
+        if token.isalpha() and token[1:].islower():
+            return _plain(token, language)
+    elif _UNSPACED_RUN.match(token):
         return _unspaced(token)
     plain = _LETTERS.fullmatch(token) is not None
     found: list[Piece] = []
@@ -363,31 +378,6 @@ class Words(dict[str, _Word]):
         return word
 
 
-# --- language -------------------------------------------------------------------------------------
-
-
-def language_of(tokens: list[str], evidence: float) -> str:
-    """The language of a text's Latin words: English unless function words of another outweigh
-    it.
-    """
-    voters = dict.fromkeys(tokens[:VOTING_WORDS_MAX])
-    votes = [vote for token in voters if (vote := _VOTES.get(token)) is not None]
-    if sum(weight for weight, _ in votes) < evidence:
-        return "english"
-    tally: dict[str, float] = {}
-    for weight, languages in votes:
-        for language in languages:
-            tally[language] = tally.get(language, 0.0) + weight
-    best = max(tally, key=tally.__getitem__)
-    if tally[best] < evidence:
-        return "english"
-    english = STOP_WORDS["english"]
-    against = sum(
-        _VOTES[token][0] if token in _VOTES else 1.0 for token in voters if token.lower() in english
-    )
-    return best if tally[best] > ENGLISH_MARGIN * against else "english"
-
-
 def _words_for(tokens: list[str], evidence: float) -> Words:
     return CACHES[language_of(tokens, evidence)]
 
@@ -406,6 +396,20 @@ def analyze(text: str) -> list[str]:
         for token in tokens:
             terms += words[token].every
     return terms
+
+
+def is_english(text: str) -> bool:
+    """Whether a text's Latin words are English: their function words are, or those of another
+    language alone are no more than those of English alone. So a name, an initial or a word of slang
+    that is a function word elsewhere makes no short sentence foreign.
+    """
+    tokens = tokens_of(text)
+    other = language_of(tokens, TEXT_EVIDENCE)
+    if other == "english":
+        return True
+    words = {token.lower() for token in tokens[:VOTING_WORDS_MAX] if len(token) > 1}
+    english, theirs = words & STOP_WORDS["english"], words & STOP_WORDS[other]
+    return len(theirs - english) <= len(english - theirs)
 
 
 class ContentWord(NamedTuple):
@@ -519,6 +523,13 @@ class QueryText(NamedTuple):
     words: list[ContentWord]
     terms: list[str]
 
+    def terms_of(self, word: str) -> Sequence[str]:
+        """The terms that a word of it is looked up by."""
+        for each in self.words:
+            if self.text[each.start : each.end] == word:
+                return each.terms
+        return read_query(word, self.language).terms
+
 
 def read_query(text: str, language: str | None = None) -> QueryText:
     """What a search needs to know of a query, or of a part of one whose language is known. One
@@ -559,39 +570,6 @@ def _looked_up(token: str, words: Words) -> tuple[str, ...]:
     return () if is_asking(word, language) else words[token].query
 
 
-# --- function words -------------------------------------------------------------------------------
-
-
-def _votes() -> dict[str, tuple[float, tuple[str, ...]]]:
-    """Function word -> (weight, languages other than English that use it). The more languages share
-    a word, the less it says.
-    """
-    users: dict[str, list[str]] = {}
-    for language, words in STOP_WORDS.items():
-        for word in words:
-            users.setdefault(word, []).append(language)
-    return {
-        spelling: vote
-        for word, languages in users.items()
-        for spelling, vote in _ballots(word, languages)
-    }
-
-
-def _ballots(
-    word: str, languages: list[str]
-) -> Iterable[tuple[str, tuple[float, tuple[str, ...]]]]:
-    others = tuple(
-        language for language in languages if language != "english" and script_of(word) is None
-    )
-    if not others:
-        return
-    shared = len(others) + (2 if "english" in languages or word in ENGLISH_TOO else 0)
-    vote = (shared**-0.5, others)
-    yield word, vote
-    yield word.capitalize(), vote
-
-
-_VOTES = _votes()
 CACHES = {
     language: Words(language)
     for language in STOP_WORDS

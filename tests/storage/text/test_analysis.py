@@ -22,6 +22,7 @@ from storage.text import (
     query_terms,
     read_query,
 )
+from storage.text.languages import TEXT_EVIDENCE, language_of
 
 
 def finds(query: str, text: str) -> bool:
@@ -177,7 +178,7 @@ def test_characters_that_are_not_neighbours_do_not_meet() -> None:
     ],
 )
 def test_function_words_tell_the_language(text: str, language: str) -> None:
-    assert analysis.language_of(analysis.tokens_of(text), analysis.TEXT_EVIDENCE) == language
+    assert language_of(analysis.tokens_of(text), TEXT_EVIDENCE) == language
 
 
 def test_a_text_of_stop_words_keeps_them() -> None:
@@ -337,3 +338,12 @@ def test_a_word_finds_the_text_it_stands_in(words: list[str]) -> None:
             if not any(term in stops for stops in STOP_WORDS.values())
         ]
         assert not plain or every & set(plain)
+
+
+def test_a_word_of_a_query_has_the_terms_that_it_has_there() -> None:
+    query = read_query("Quando Gianna è andata a Roma con gli amici dell'università?")
+    assert query.language == "italian"
+    assert query.terms_of("amici") == next(
+        word.terms for word in query.words if query.text[word.start : word.end] == "amici"
+    )
+    assert set(query.terms_of("università")) == set(read_query("università", "italian").terms)
