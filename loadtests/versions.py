@@ -9,7 +9,7 @@ in everything else. Then they get the same requests, a slice each, in an order t
 round to round; so a machine that is slow for a while is slow for both. Printed are the medians of
 the rates, and the median and the middle half of the rounds' ratios, this checkout over the other
 one. `--set` is a setting of both; `{version}` in it is `before` for the one and `after` for the
-other, as in `--set object_store.url=file:///tmp/objects/{version} --set durability.mode=replicated`.
+other, as in `--set object_store.url=file:///tmp/objects/{version}`.
 
     read, search, write   as in loadtests/compare.py, each with one connection and with many
     ingest                a batch after the other to an account of its own, twice as many under way
