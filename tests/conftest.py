@@ -14,6 +14,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from plugins.collections import limits
+from plugins.graph import reading, unread
+from plugins.profile import store
 from storage.indexes import has_avx512_vnni
 from tests.support.collector import Collector, collector
 from tests.support.served import Served, served
@@ -108,6 +111,18 @@ def _gains_from_chance(item: pytest.Item) -> bool:
         or "seed" in item.fixturenames
         or getattr(item.obj, "is_hypothesis_test", False)
     )
+
+
+@pytest.fixture
+def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is put off so that it happens once for many changes happens soon: for tests that wait
+    until all jobs are done.
+    """
+    monkeypatch.setattr(limits, "MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
+    monkeypatch.setattr(unread, "READING_DELAY_MS", 5)
+    monkeypatch.setattr(reading, "READING_PAUSE_STEPS", 0)
+    monkeypatch.setattr(reading, "READING_LOOKS_MAX", 0)
+    monkeypatch.setattr(store, "PROFILE_REFRESH_DELAY_MS", 5)
 
 
 @pytest.fixture

@@ -91,14 +91,17 @@ class Reads:
         and for an account of which it has much in memory.
         """
         scope = entered.ctx.scope
-        is_large = self._parts.store.residents.bytes_of(scope) > READER_ACCOUNT_BYTES_MAX
-        if entered.ctx.principal is None or is_large:
+        if entered.ctx.principal is None:
             return None
-        return self._readers.place(
+        place = self._readers.place(
             (scope.slot, scope.tenant),
             self.prepared.under_way,
             heavy=operation.is_heavy(entered.ctx.call),
         )
+        if place is None:
+            return None
+        is_large = self._parts.store.residents.bytes_of(scope) > READER_ACCOUNT_BYTES_MAX
+        return None if is_large else place
 
     async def _answered(self, operation: Read, entered: Entered, place: Place | None) -> Answered:
         ctx = entered.ctx

@@ -18,7 +18,7 @@ PATIENT = Retries(attempts_max=100, wait_seconds_max=0.5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("writes", [200, pytest.param(2_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("writes", [100, pytest.param(2_000, marks=pytest.mark.long)])
 def test_writes_survive_a_kill_of_the_service(tmp_path: Path, writes: int) -> None:
     """Killed once half of the writes are answered, sixteen under way; on the same port and
     directory a moment later.

@@ -163,6 +163,7 @@ class Load:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.usefixtures("without_delay")
 def test_accounts_move_under_load_and_no_write_is_lost_or_doubled(tmp_path: Path) -> None:
     async def work() -> None:
         async with sharded(tmp_path, 3) as service:
