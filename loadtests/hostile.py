@@ -48,8 +48,8 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import httpx
-from prometheus_client.parser import text_string_to_metric_families
 
+from loadtests.load import figures, settle
 from tests.support.flood import raise_file_limit
 from tests.support.served import Served, served
 
@@ -404,27 +404,6 @@ def prepare_honest(service: Served) -> tuple[list[str], list[str]]:
     return tokens, memories
 
 
-def figures(service: Served, name: str) -> dict[str, float]:
-    """The samples of one metric: by their labels."""
-    families = text_string_to_metric_families(service.http.get("/metrics").text)
-    return {
-        " ".join(sample.labels.values()): sample.value
-        for family in families
-        for sample in family.samples
-        if sample.name == name
-    }
-
-
-def settle(service: Served) -> float:
-    """Wait until what was stored is indexed; -> seconds."""
-    began = time.monotonic()
-    while sum(figures(service, "mneme_shard_jobs_waiting").values()):
-        if time.monotonic() - began > SETTLED_SECONDS_MAX:
-            break
-        time.sleep(1)
-    return time.monotonic() - began
-
-
 @dataclass
 class Ground:
     """A service with everybody's accounts in it."""
@@ -466,15 +445,15 @@ def prepared(service: Served, kinds: Collection[str]) -> Ground:
         kind: [prepare_hostile(service, kind) for _ in range(HOSTILE_OF_KIND)] for kind in kinds
     }
     ground = Ground(service, tokens, memories, hostile, export)
-    settle(service)
+    settle(service.url, SETTLED_SECONDS_MAX)
     ground.alone(3)  # warm
     return ground
 
 
 def stalls(service: Served) -> dict[str, int]:
     """Steps that held an event loop, by who and operation."""
-    found = figures(service, "mneme_gateway_loop_stalls_total") | figures(
-        service, "mneme_shard_loop_stalls_total"
+    found = figures(service.url, "mneme_gateway_loop_stalls_total") | figures(
+        service.url, "mneme_shard_loop_stalls_total"
     )
     return {name: int(value) for name, value in found.items() if value}
 
@@ -486,7 +465,7 @@ def each_apart(service: Served, kinds: Collection[str], seconds: float) -> None:
     for kind in kinds:
         seen, met = ground.beside([kind], seconds)
         print(f"{kind}: {seen.told()}; met {dict(met[kind])}", flush=True)
-        print(f"  settled after {settle(service):.0f} s", flush=True)
+        print(f"  settled after {settle(service.url, SETTLED_SECONDS_MAX):.0f} s", flush=True)
     print("event loops held for 100 ms or longer:", stalls(service) or "never")
 
 
@@ -504,7 +483,7 @@ def run(service: Served, kinds: Collection[str], seconds: float, turns: int) -> 
             attacked.setdefault(kind, Counter()).update(each)
             print(f"  {kind}: {dict(each)}")
         print("beside the hostile:", seen.told(), flush=True)
-        print(f"  settled after {settle(service):.0f} s", flush=True)
+        print(f"  settled after {settle(service.url, SETTLED_SECONDS_MAX):.0f} s", flush=True)
     print("event loops held for 100 ms or longer:", stalls(service) or "never")
     slower = beside.quantile(0.99) / alone.quantile(0.99)
     print(f"{beside.share / alone.share:.1%} of the rate alone, p99 {slower:.1f} times that alone")

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -48,7 +49,6 @@ CONNECTIONS_MAX = 256
 _WIND_DOWN_SECONDS = 30
 _BATCH_SECONDS_MAX = 60
 _ANSWER_SECONDS_MAX = 10
-_SETTLED_SECONDS_MAX = 900
 _PR_SET_PDEATHSIG = 1
 
 
@@ -189,21 +189,6 @@ class Service:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
 
-    def settle(self) -> None:
-        """Wait until the work that was left for later is done. Raises LoadFailed."""
-        ends = time.monotonic() + _SETTLED_SECONDS_MAX
-        while sum(self._metric("mneme_shard_jobs_waiting")):
-            if time.monotonic() > ends:
-                raise LoadFailed(f"Jobs are waiting yet after {_SETTLED_SECONDS_MAX:.0f} seconds.")
-            time.sleep(1)
-
-    def _metric(self, name: str) -> list[float]:
-        with urllib.request.urlopen(f"{self.base_url}/metrics", timeout=_ANSWER_SECONDS_MAX) as got:
-            text = got.read().decode()
-        return [
-            float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name)
-        ]
-
     def ingest(
         self, memories: list[dict[str, Any]], batch: int, in_flight: int
     ) -> tuple[Figures, list[str]]:
@@ -235,6 +220,28 @@ class Service:
         if answer.status != 201:
             raise LoadFailed(f"A batch was answered {answer.status}: {content[:200]!r}.")
         return (time.perf_counter() - begun) * 1000, json.loads(content)["memory_ids"]
+
+
+def figures(base_url: str, name: str) -> dict[str, float]:
+    """The samples of one metric of a service: by their labels."""
+    with urllib.request.urlopen(f"{base_url}/metrics", timeout=_ANSWER_SECONDS_MAX) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+    return {
+        " ".join(sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == name
+    }
+
+
+def settle(base_url: str, seconds_max: float) -> float:
+    """Wait until no job of the service waits, or so long; -> seconds."""
+    began = time.monotonic()
+    while sum(figures(base_url, "mneme_shard_jobs_waiting").values()):
+        if time.monotonic() - began > seconds_max:
+            break
+        time.sleep(1)
+    return time.monotonic() - began
 
 
 def _wait_until_healthy(port: int, process: subprocess.Popen[bytes], output: Path) -> None:

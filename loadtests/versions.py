@@ -31,10 +31,11 @@ from typing import Any
 
 from loadtests import conversations
 from loadtests.compare import REQUESTS_PER_SECOND_MAX, searches, writes
-from loadtests.load import ROOT, LoadFailed, Requests, Service, Workload
+from loadtests.load import ROOT, LoadFailed, Requests, Service, Workload, settle
 
 PARTS = ("read", "search", "write", "ingest")
 INGESTED = 400  # memories of a slice
+SETTLED_SECONDS_MAX = 900.0
 
 Slice = Callable[[], float]  # -> so many a second
 
@@ -48,7 +49,8 @@ class Version:
             conversations.memories(workload.memories), workload.batch, workload.batches_in_flight
         )[1]
         self._ingested = 0
-        running.settle()
+        if settle(running.base_url, SETTLED_SECONDS_MAX) > SETTLED_SECONDS_MAX:
+            raise LoadFailed(f"Jobs are waiting yet after {SETTLED_SECONDS_MAX:.0f} seconds.")
 
     @contextlib.contextmanager
     def slices(self) -> Iterator[dict[str, Slice]]:

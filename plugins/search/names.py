@@ -164,7 +164,7 @@ def near_speakers(
         met = speakers.have_each("speaker_shape", shapes)
         fitting = {chars for chars, is_met in zip(lengths, met, strict=True) if is_met}
         if not fitting:
-            continue  # as it is with most words, of which some 140 spellings were looked up
+            continue  # as it is with most words: it has some 140 spellings
         undone = vocabulary.slips_undone(word)
         likely = {
             name: so for name, so in undone.items() if len(name) in fitting and name not in ORDINARY

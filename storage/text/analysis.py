@@ -312,7 +312,7 @@ def _unspaced(token: str) -> _Word:
     return _Word(terms, tuple(pairs), terms, tuple(pieces))
 
 
-def _plain(token: str, language: str) -> _Word:
+def _all_letters(token: str, language: str) -> _Word:
     """A word of ASCII letters, all small but perhaps the first: what most are. It has no parts."""
     word, size = token.lower(), len(token)
     forms = _forms(word, language)
@@ -324,7 +324,7 @@ def _plain(token: str, language: str) -> _Word:
 def _word(token: str, language: str) -> _Word:
     if token.isascii():
         if token.isalpha() and token[1:].islower():
-            return _plain(token, language)
+            return _all_letters(token, language)
     elif _UNSPACED_RUN.match(token):
         return _unspaced(token)
     plain = _LETTERS.fullmatch(token) is not None
