@@ -8,6 +8,7 @@
     resident_index    how the last two keep in memory what they derive from their rows
     ordinals, top_k   sets of ordinals, and the best of many scores
     kernels           how loops over them are compiled
+    fetching          what they will read soon, asked for ahead
     processor         what they may use of it
     slots             what is built and forgotten where a slot comes and goes
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Value,
     )
     from storage.indexes.columns import BoundColumns, ColumnIndex
+    from storage.indexes.fetching import write_fetch
     from storage.indexes.filter import AllOf, AnyOf, Between, Equals, Filter, Not
     from storage.indexes.index import Index
     from storage.indexes.kernels import (
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "bitmap": ("BitmapIndex", "BoundBitmaps", "PREFIX_CHARS_MAX", "StoredValue", "Value"),
     "columns": ("BoundColumns", "ColumnIndex"),
+    "fetching": ("write_fetch",),
     "filter": ("AllOf", "AnyOf", "Between", "Equals", "Filter", "Not"),
     "index": ("Index",),
     "kernels": (

@@ -62,17 +62,20 @@ class Kernel:
         """What Numba makes of it, and of what it calls."""
         with _loading:
             if self._compiled is None:
-                from numba import njit
-
                 # Numba looks what a loop calls up among the names of its module, and takes nothing
                 # there but what is compiled itself.
                 names = self._function.__globals__
                 for name in self._function.__code__.co_names:
                     if isinstance(called := names.get(name), Kernel):
                         names[name] = called.compiled()
-                signature = None if self._signature is None else _signature(self._signature)
-                self._compiled = njit(signature, **self._options)(self._function)
+                self._compiled = self._make()
         return self._compiled
+
+    def _make(self) -> Callable:
+        from numba import njit
+
+        signature = None if self._signature is None else _signature(self._signature)
+        return njit(signature, **self._options)(self._function)
 
 
 def load_kernels() -> None:

@@ -24,13 +24,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.kernels import FLOAT32, INT8, INT32, INT64, in_array, kernel, out_array
+from storage.indexes.fetching import LINE_BYTES, fetch
+from storage.indexes.kernels import (
+    FLOAT32,
+    INT8,
+    INT32,
+    INT64,
+    in_array,
+    inline,
+    kernel,
+    out_array,
+)
 from storage.indexes.resident_index import ResidentIndex
 from storage.indexes.row_map import ABSENT, RowMap
 from storage.indexes.vectors.quantised import product_of_codes
 from storage.store import Reader, Scope, Table
 
 STEPS = 127
+DOCUMENTS_AHEAD = 2  # that are asked for before they are compared
 GROWTH = 1.5
 BYTES_MIN, DOCUMENTS_MIN = 1 << 18, 256
 SIZE_BITS = 24  # of a place; the others are where it starts
@@ -260,6 +271,15 @@ def _copy(vectors, places, gathered):
             at += 1
 
 
+@inline
+def _held_of(documents, rows, places, meant):
+    """Where the vectors of one of the documents that are meant are; −1 where it has none."""
+    place = places[meant] if meant < places.shape[0] else np.int32(-1)
+    row = rows[place] if place >= 0 else np.int32(-1)
+    # A row put in since the places were taken may lie behind them.
+    return documents[row] if 0 <= row < documents.shape[0] else np.int64(-1)
+
+
 @kernel(
     in_array(INT8), in_array(INT64), in_array(INT32), in_array(INT32), in_array(INT8, 2),
     out_array(FLOAT32, 2),
@@ -268,16 +288,20 @@ def _nearest(vectors, documents, rows, places, query, found):
     width, unit = query.shape[1], np.float32(1 / STEPS**2)
     first = np.full(rows.shape[0], -1, np.int32)  # where each was found before
     for meant in range(places.shape[0]):
-        place = places[meant]
-        # A row put in since the places were taken may lie behind them.
-        if place < 0 or rows[place] < 0 or rows[place] >= documents.shape[0]:
+        ahead = _held_of(documents, rows, places, meant + DOCUMENTS_AHEAD)
+        if ahead >= 0 and first[places[meant + DOCUMENTS_AHEAD]] < 0:
+            start = ahead >> SIZE_BITS
+            for at in range(start, start + (ahead & _SIZE_MASK), LINE_BYTES):
+                fetch(vectors, at)
+        held, place = _held_of(documents, rows, places, meant), places[meant]
+        if held < 0:
             continue
         if first[place] >= 0:
             found[meant] = found[first[place]]
             continue
         first[place] = meant
-        start = documents[rows[place]] >> SIZE_BITS
-        end = start + (documents[rows[place]] & _SIZE_MASK)
+        start = held >> SIZE_BITS
+        end = start + (held & _SIZE_MASK)
         for asked in range(query.shape[0]):
             best = np.int32(0)
             for word in range(start, end, width):

@@ -50,13 +50,14 @@ from runtime.inference.tiles import (
     tile_of,
 )
 from runtime.limits import EMBEDDED_TOKENS_MAX
-from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array
+from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array, write_fetch
 
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
 HEAD_WIDTH = WIDTH // HEADS
 BLOCK_ROWS = 8 * TILE_ROWS  # what the inner layer makes of them fits the second cache
 ZERO_POINT = 128  # of the stored weights
+STEPS_AHEAD = 8  # of a tile, that its weights are asked for before they are needed
 EXP_LEAST = -87.0  # below it the exponential is no normal float32
 
 _NORM = [("gamma", "f4", (WIDTH,)), ("beta", "f4", (WIDTH,))]
@@ -217,6 +218,10 @@ class _ByteTile(Tile):
         return self._broadcast(self._load(0, INT, row, self._sizes[0], depth))
 
     def _column(self, half: int, depth: Any) -> Any:
+        ahead = self._builder.add(depth, WORD(STEPS_AHEAD * self.step))
+        write_fetch(
+            self._builder, self._at(3, INTS, ahead, WORD(TILE_COLUMNS), half * self.step)
+        )
         return self._load(3, INTS, depth, WORD(TILE_COLUMNS), half * self.step)
 
     def _add(self, total: Any, column: Any, element: Any) -> Any:

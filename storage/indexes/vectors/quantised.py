@@ -18,10 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from storage.indexes.fetching import LINE_BYTES, fetch
 from storage.indexes.kernels import FLOAT32, INT8, INT32, INT64, in_array, kernel, out_array
 from storage.indexes.row_map import Rows
 
 STEPS = 127
+ROWS_AHEAD = 6  # that a scan asks for before it compares them
 ROUNDING = np.float32(1e-5)  # of float32 sums, far above what they lose
 
 Vectors = NDArray[np.float32]
@@ -131,7 +133,10 @@ def product_of_codes(row, other):
 
 @kernel(_CODES, _FLOATS, in_array(FLOAT32, 2), out_array(FLOAT32, 2))
 def _products(codes, scales, queries, found):
+    numbers, ahead = codes.reshape(-1), ROWS_AHEAD * codes.shape[1]
     for row in range(found.shape[1]):
+        for at in range(0, codes.shape[1], LINE_BYTES):
+            fetch(numbers, row * codes.shape[1] + ahead + at)
         for number in range(queries.shape[0]):
             found[number, row] = scales[row] * _product(codes, row, queries[number])
 

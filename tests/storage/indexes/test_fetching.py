@@ -1,0 +1,35 @@
+"""Asking for memory ahead changes nothing that a loop finds, and nothing that it may read."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+
+from storage.indexes.fetching import fetch
+from storage.indexes.kernels import INT64, in_array, kernel
+
+
+@kernel(in_array(INT64), INT64, result=INT64)
+def _sum(numbers, ahead):
+    total = 0
+    for place in range(numbers.shape[0]):
+        fetch(numbers, place + ahead)
+        total += numbers[place]
+    return total
+
+
+@pytest.mark.parametrize("ahead", [0, 8, -8, 1 << 40, -(1 << 40), (1 << 60) - 1])
+def test_what_lies_beyond_an_array_may_be_asked_for(ahead: int) -> None:
+    numbers = np.arange(1_000)
+    assert _sum(numbers, ahead) == numbers.sum()
+
+
+def test_what_lies_behind_a_mapping_may_be_asked_for() -> None:
+    """The weights are the last of a mapped file: nothing is mapped behind them."""
+    with mmap.mmap(-1, mmap.PAGESIZE) as mapped:
+        mapped.write(np.ones(mmap.PAGESIZE // 8, np.int64).tobytes())
+        numbers = np.frombuffer(mapped, np.int64)
+        assert _sum(numbers, len(numbers)) == len(numbers)
+        del numbers
