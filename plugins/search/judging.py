@@ -27,6 +27,7 @@ from plugins.search import ranking
 from plugins.search.models import SearchBody
 from plugins.search.settings import SearchSettings, ranking_profile
 from runtime.api.context import ReadContext
+from storage.indexes import BOOL, FLOAT32, in_array, kernel, out_array
 
 COMPANY_GAP = 0.2  # how far below the best that is relevant by itself others are good company
 SEARCHED_MIN = 20  # of fewer memories it is not known what they make sure
@@ -136,9 +137,20 @@ def in_company(is_relevant: np.ndarray, scores: np.ndarray) -> np.ndarray:
     COMPANY_GAP to that of the best of these: what stands beside them in the session, who said it
     and when speak for them too.
     """
-    if not is_relevant.any():
-        return is_relevant
-    return is_relevant | (scores >= scores[is_relevant].max() - COMPANY_GAP)
+    found = is_relevant.copy()
+    _bring_company(scores, found)
+    return found
+
+
+@kernel(in_array(FLOAT32), out_array(BOOL))
+def _bring_company(scores, found):
+    best = -1
+    for place in range(scores.shape[0]):
+        if found[place] and (best < 0 or scores[place] > scores[best]):
+            best = place
+    if best >= 0:
+        for place in range(scores.shape[0]):
+            found[place] |= scores[place] >= scores[best] - np.float32(COMPANY_GAP)
 
 
 def above_threshold(ctx: ReadContext, ranked: Ranked, body: SearchBody) -> np.ndarray:

@@ -47,18 +47,17 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
     """Where the query's words stand among the allowed memories, and how much each of them says
     there.
     """
-    terms = terms_of(ctx, body, named)
+    terms, members = terms_of(ctx, body, named), ordinals_of(allowed)
     text = ctx.index(MEMORY_TEXT)
     by_words = np.zeros(0, np.uint32)
     if terms:
-        text.postings_of(
-            terms
-        )  # of the names too, which ranking will need: reading all at once costs little more
+        # Of the names too, which ranking will need: reading all at once costs little more.
+        text.laid_out(terms)
         proposing = named.proposing(terms) if body.search_type == "hybrid" else terms
         if body.by_words:
             count = SearchSettings.of(ctx.settings).candidates
-            by_words = text.search(proposing, count, allowed)[0]
-    members, stats = ordinals_of(allowed), text.stats()
+            by_words = text.search(proposing, count, members)[0]
+    stats = text.stats()
     idf = rarity(ctx, terms, members)
     measure = ranking.Query(
         idf=idf,

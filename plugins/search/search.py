@@ -280,7 +280,7 @@ def propose(
     found = [question.by_words]
     found += [day.ordinals[among(question.members, day.ordinals)] for day in question.days]
     if prepared.scan is not None and body.by_meaning:
-        found.append(prepared.scan.best(count, allowed)[0])
+        found.append(prepared.scan.best(count, allowed, question.members)[0])
     if prepared.chunks is not None and body.by_meaning:
         found.append(
             prepared.chunks.nearest(ctx, count, ctx.index(MEMORY_FIELDS).of("chunked", 1), allowed)
@@ -339,9 +339,9 @@ def rank(
     if body.keeps_parts and isinstance(penalty, np.ndarray):
         contributions["archived"] = penalty[best]
     reachable = ranking.reachable(weights | retrieved.weights)
-    normalized = np.clip(scores / reachable, 0, 1)
-    asked, frequencies = question.measure.idf, pool.frequencies[:, : len(candidates)]
-    rarities, rarity = ranking.rarity_met(frequencies, asked), float(asked.sum())
+    normalized = np.minimum(np.maximum(scores / reachable, 0), 1)
+    asked = question.measure.idf
+    rarities, rarity = ranking.rarity_met(pool, asked, len(candidates)), float(asked.sum())
     conflict = 0.0
     if prepared.named.people:
         conflict = ranking.subject_conflict(found, weights, rarities / max(rarity, 1e-9))
@@ -393,10 +393,7 @@ def interact(
     if prepared.word_vectors is None or not len(prepared.word_vectors) or not count:
         return "ranking_fast"
     first = ranking.score(found, RankingFastSettings.of(ctx.settings).weights)
-    promising = np.arange(len(first))
-    if len(first) > count:
-        promising = np.argpartition(first, -count)[-count:]
-    places = np.concatenate((promising, around.previous[promising], around.following[promising]))
+    promising, places = ranking.promising(first, count, around.previous, around.following)
     nearest = ctx.index(MEMORY_WORDS).nearest(
         prepared.space, around.ordinals, prepared.word_vectors, places
     )
@@ -408,13 +405,8 @@ def interact(
         told = np.array([day.terms.issuperset(word.terms) for word in prepared.words], bool)
         in_pool = among(day.ordinals, around.ordinals)
         nearest[np.ix_(in_pool[places] & (places >= 0), told)] = 1
-    own, previous, following = nearest.reshape(3, len(promising), len(rarity))
-    for name, values in zip(
-        ("words", "nearby"), ranking.interaction(own, previous, following, rarity), strict=True
-    ):
-        found[name][promising] = values
-    has_context = bool(columns.text_features["session"].any()) or bool(columns.speaker.any())
-    return "ranking" if has_context else "ranking_notes"
+    ranking.interaction(found, promising, nearest, rarity)
+    return "ranking" if ranking.has_context(columns) else "ranking_notes"
 
 
 def gather(

@@ -136,6 +136,7 @@ __all__ = [
     "ordinals_of",
     "out_array",
     "place_among",
+    "write_fetch",
 ]
 
 

@@ -84,18 +84,13 @@ class BoundBitmaps:
     returned are the caller's own.
     """
 
-    __slots__ = ("_fields", "_index", "_keyed", "_plain", "_prefixed", "_secret", "_table")
+    __slots__ = ("_index", "_keyed", "_secret", "_table")
 
     def __init__(self, table: BoundTable[bytes], index: BitmapIndex, secret: bytes):
         self._table = table
         self._index = index
         self._secret = secret
         self._keyed = _keyed(secret)
-        self._fields, self._plain, self._prefixed = (
-            frozenset(index.fields),
-            frozenset(index.plain),
-            frozenset(index.prefixed),
-        )
 
     def add(self, ordinal: int, field: str, value: Value) -> None:
         """Ordinal (uint32) carries value. Adding it twice changes nothing."""
@@ -136,7 +131,7 @@ class BoundBitmaps:
         """Whether any ordinal carries the value, of each; reads keys alone. ValueError for a plain
         field.
         """
-        if self._checked(field) in self._plain:
+        if self._checked(field) in self._index.plain:
             raise ValueError(f"the field {field!r} of index {self._index.name!r} is plain")
         kept = [short(value, VALUE_BYTES_MAX) for value in values]
         return self._table.have_each((field,), _digests_by(self._keyed, field, kept))
@@ -145,20 +140,27 @@ class BoundBitmaps:
         """As of, for several values, aligned with them. Reading them at once costs little more than
         reading one.
         """
-        return self.of_pairs([(field, value) for value in values])
+        texts = [value for value in values if isinstance(value, str)]
+        if self._checked(field) in self._index.plain or len(texts) < len(values):
+            return self.of_pairs([(field, value) for value in values])
+        kept = [short(text, VALUE_BYTES_MAX) for text in texts]
+        return self._of([(field, each) for each in _digests_by(self._keyed, field, kept)])
 
     def of_pairs(self, pairs: Iterable[tuple[str, Value]]) -> list[BitMap]:
         """As of_each, for values of several fields."""
-        found = self._table.raw_under_each(
+        return self._of(
             [(self._checked(field), self._stored(field, value)) for field, value in pairs]
         )
+
+    def _of(self, places: Sequence[Any]) -> list[BitMap]:
+        found = self._table.raw_under_each(places)
         return [_union([raw for _, raw in chunks]) if chunks else BitMap() for chunks in found]
 
     def starting_with(self, field: str, prefix: str) -> BitMap:
         """The ordinals whose text in a prefixed field begins with this, or with its first
         PREFIX_CHARS_MAX characters if it is longer.
         """
-        if self._checked(field) not in self._prefixed:
+        if self._checked(field) not in self._index.prefixed:
             raise ValueError(
                 f"the field {field!r} of index {self._index.name!r} is not declared prefixed"
             )
@@ -183,7 +185,7 @@ class BoundBitmaps:
         """
         if (
             any(isinstance(bound, str) for bound in (low, high))
-            and self._checked(field) not in self._plain
+            and self._checked(field) not in self._index.plain
         ):
             raise ValueError(
                 f"the texts of field {field!r} of index {self._index.name!r} are kept as digests, "
@@ -259,7 +261,7 @@ class BoundBitmaps:
         field.
         """
         places = [self._stored(self._checked(field), value)]
-        if field in self._prefixed and isinstance(value, str):
+        if field in self._index.prefixed and isinstance(value, str):
             places += _prefix_digests(self._secret, field, value)
         return places
 
@@ -267,10 +269,10 @@ class BoundBitmaps:
         if not isinstance(value, str):
             return int(value)
         kept = short(value, VALUE_BYTES_MAX)
-        return kept if field in self._plain else _digest_by(self._keyed, field, kept)
+        return kept if field in self._index.plain else _digest_by(self._keyed, field, kept)
 
     def _checked(self, field: str) -> str:
-        if field not in self._fields:
+        if field not in self._index.fields:
             raise ValueError(f"index {self._index.name!r} has no field {field!r}")
         return field
 

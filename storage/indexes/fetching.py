@@ -37,7 +37,7 @@ def _fetch(context: Any, array: Any, place: Any) -> Any:
 
 
 def write_fetch(builder: Any, pointer: Any) -> None:
-    """Write the instruction, for llvmlite's builder: it never fails, wherever the pointer points."""
+    """Write the instruction, for llvmlite's builder. It cannot fail, wherever this points."""
     from llvmlite import ir
     from numba.core import cgutils
 

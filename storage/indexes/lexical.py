@@ -104,6 +104,14 @@ class _Lengths(NamedTuple):
     each: NDArray[np.uint16]
 
 
+class _EndToEnd(NamedTuple):
+    """Postings of several terms, one after the other; those of each end at `ends`."""
+
+    ordinals: Ordinals
+    occurrences: NDArray[np.float32]
+    ends: NDArray[np.int64]
+
+
 class LexicalIndex(Index):
     """The declaration: a name and BM25's two constants. `bind` gives it a reader and a tenant."""
 
@@ -145,6 +153,7 @@ class BoundLexical:
         self._lengths = reader.bind(index.lengths, scope)
         self._stats = reader.bind(index.stats, scope)
         self._read: dict[str, Postings] | None = None if reader.writable else {}
+        self._laid_out: tuple[tuple[str, ...], _EndToEnd] | None = None
         self._lengths_read: _Lengths | None = None
         self._stats_read: LexicalStats | None = None
 
@@ -344,8 +353,17 @@ class BoundLexical:
         wanted = np.ascontiguousarray(ordinals, np.uint32)
         found = np.zeros((len(terms), len(wanted)), np.float32)
         if len(terms):
-            ordinals_of_each, occurrences, ends = _end_to_end(self.postings_of(terms))
-            look_up_each(ordinals_of_each, occurrences, ends, wanted, found)
+            look_up_each(*self.laid_out(terms), wanted, found)
+        return found
+
+    def laid_out(self, terms: Sequence[str]) -> _EndToEnd:
+        """The postings of at least one term, end to end; on a snapshot the last terms' are kept."""
+        key = tuple(terms)
+        if self._laid_out is not None and self._laid_out[0] == key:
+            return self._laid_out[1]
+        found = _end_to_end(self.postings_of(terms))
+        if self._read is not None:
+            self._laid_out = key, found
         return found
 
     def score(self, terms: Iterable[str], ordinals: NDArray[np.integer]) -> Scores:
@@ -361,10 +379,10 @@ class BoundLexical:
         return (weights @ saturated).astype(np.float32)
 
     def search(
-        self, terms: Iterable[str], k: int, allowed: BitMap | None = None
+        self, terms: Iterable[str], k: int, allowed: BitMap | Ordinals | None = None
     ) -> tuple[Ordinals, Scores]:
-        """The k best documents for the distinct terms among `allowed` (None: all): by score, then
-        ordinal, both descending.
+        """The k best documents for the distinct terms among `allowed` (None: all), as a set or
+        ascending: by score, then ordinal, both descending.
         """
         stats = self.stats()
         found = [
@@ -539,12 +557,9 @@ def _all_in(blocks: Ordinals) -> Ordinals:
     return ((blocks[:, np.newaxis] << np.uint32(LENGTHS_SHIFT)) + low).ravel()
 
 
-def _end_to_end(
-    postings: Sequence[Postings],
-) -> tuple[Ordinals, NDArray[np.float32], NDArray[np.int64]]:
-    """(ordinals, occurrences, where those of each end) of at least one."""
+def _end_to_end(postings: Sequence[Postings]) -> _EndToEnd:
     ends = list(itertools.accumulate(len(each.ordinals) for each in postings))
-    return (
+    return _EndToEnd(
         np.concatenate([each.ordinals for each in postings]),
         np.concatenate([each.occurrences for each in postings]),
         np.array(ends, np.int64),

@@ -20,9 +20,9 @@ from storage.indexes.kernels import (
 Ordinals = NDArray[np.uint32]
 
 
-def ordinals_of(some: BitMap) -> Ordinals:
-    """All of them, ascending."""
-    return np.frombuffer(some.to_array(), np.uint32)
+def ordinals_of(some: BitMap | Ordinals) -> Ordinals:
+    """All of them, ascending; what ascends already as it is."""
+    return some if isinstance(some, np.ndarray) else np.frombuffer(some.to_array(), np.uint32)
 
 
 def ascending(*ordinals: Ordinals) -> Ordinals:

@@ -207,7 +207,8 @@ class BoundTable(Generic[Row]):
                 for prefix in prefixes:
                     start = self._prefix + encode_key(prefix)
                     size, found = len(start), []
-                    if cursor.set_range(start):
+                    # Most of what is looked up is not there, which the key alone tells.
+                    if cursor.set_range(start) and cursor.key().startswith(start):
                         for physical, raw in cursor.iternext(True, True):
                             if not physical.startswith(start):
                                 break

@@ -219,9 +219,7 @@ class _ByteTile(Tile):
 
     def _column(self, half: int, depth: Any) -> Any:
         ahead = self._builder.add(depth, WORD(STEPS_AHEAD * self.step))
-        write_fetch(
-            self._builder, self._at(3, INTS, ahead, WORD(TILE_COLUMNS), half * self.step)
-        )
+        write_fetch(self._builder, self._at(3, INTS, ahead, WORD(TILE_COLUMNS), half * self.step))
         return self._load(3, INTS, depth, WORD(TILE_COLUMNS), half * self.step)
 
     def _add(self, total: Any, column: Any, element: Any) -> Any:

@@ -74,9 +74,9 @@ class Scan:
         """A scan that finds nothing, for a search without a vector."""
         return cls(None, np.zeros(0, np.float32), None, None)
 
-    def best(self, k: int, allowed: BitMap | None) -> Found:
+    def best(self, k: int, allowed: BitMap | None, members: Ordinals | None = None) -> Found:
         """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both
-        descending.
+        descending. members: the allowed ascending, for whoever has them at hand.
         """
         if self._space is None or k < 1:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
@@ -85,7 +85,8 @@ class Scan:
             return best(ordinals, scores, k)
         held = self._existing_view().rows
         if allowed is not None:
-            return best(*held.values_of(ordinals_of(allowed), self._scores), k)
+            some = ordinals_of(allowed) if members is None else members
+            return best(*held.values_of(some, self._scores), k)
         ordinals, rows = held.entries()
         return best(ordinals, self._scores[rows], k)
 
