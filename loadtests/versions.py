@@ -6,10 +6,11 @@
 `../before` has a `.venv` of its own (make build). Both start on directories of their own, store the
 same memories, and finish what is left for later: a version that does more of it must not look slow
 in everything else. Then they get the same requests, a slice each, in an order that changes from
-round to round; so a machine that is slow for a while is slow for both. Printed are the medians of
-the rates, and the median and the middle half of the rounds' ratios, this checkout over the other
-one. `--set` is a setting of both; `{version}` in it is `before` for the one and `after` for the
-other, as in `--set object_store.url=file:///tmp/objects/{version}`.
+round to round; so a machine that is slow for a while is slow for both. Before each slice both have
+finished what the last ones left; while that is under way, storing is slower than is printed here.
+Printed are the medians of the rates, and the median and the middle half of the rounds' ratios, this
+checkout over the other one. `--set` is a setting of both; `{version}` in it is `before` for the one
+and `after` for the other, as in `--set object_store.url=file:///tmp/objects/{version}`.
 
     read, search, write   as in loadtests/compare.py, each with one connection and with many
     ingest                a batch after the other to an account of its own, twice as many under way
@@ -49,7 +50,11 @@ class Version:
             conversations.memories(workload.memories), workload.batch, workload.batches_in_flight
         )[1]
         self._ingested = 0
-        if settle(running.base_url, SETTLED_SECONDS_MAX) > SETTLED_SECONDS_MAX:
+        self.rest()
+
+    def rest(self) -> None:
+        """Wait until nothing is left for later."""
+        if settle(self._running.base_url, SETTLED_SECONDS_MAX) > SETTLED_SECONDS_MAX:
             raise LoadFailed(f"Jobs are waiting yet after {SETTLED_SECONDS_MAX:.0f} seconds.")
 
     @contextlib.contextmanager
@@ -99,24 +104,31 @@ def measure(asked: argparse.Namespace) -> None:
         tempfile.TemporaryDirectory(prefix="mneme-versions-") as directory,
         contextlib.ExitStack() as running,
     ):
-        slices = []
+        versions, slices = list[Version](), []
         for name, checkout in (("before", asked.before.resolve()), ("after", ROOT)):
             settings = [each.replace("{version}", name) for each in asked.set]
             service = running.enter_context(
                 Service.started(asked.engine, Path(directory) / name, settings, checkout=checkout)
             )
-            slices.append(running.enter_context(Version(service, workload, asked).slices()))
+            versions.append(Version(service, workload, asked))
+            slices.append(running.enter_context(versions[-1].slices()))
         for name in slices[0]:
-            rates = _in_turns([version[name] for version in slices], asked.rounds)
+            rates = _in_turns(versions, [each[name] for each in slices], asked.rounds)
             print(_line(name, rates), flush=True)
 
 
-def _in_turns(slices: list[Slice], rounds: int) -> list[tuple[float, float]]:
+def _in_turns(
+    versions: list[Version], slices: list[Slice], rounds: int
+) -> list[tuple[float, float]]:
     """-> rates (before, after) of each round, the first of which is not counted."""
     counted = []
     for turn in range(rounds + 1):
         order = (0, 1) if turn % 2 else (1, 0)
-        rates = {which: slices[which]() for which in order}
+        rates = dict[int, float]()
+        for which in order:
+            for version in versions:
+                version.rest()
+            rates[which] = slices[which]()
         if turn:
             counted.append((rates[0], rates[1]))
     return counted

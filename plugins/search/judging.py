@@ -142,7 +142,7 @@ def in_company(is_relevant: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return found
 
 
-@kernel(in_array(FLOAT32), out_array(BOOL))
+@kernel(in_array(FLOAT32), out_array(BOOL), brief=True)
 def _bring_company(scores, found):
     best = -1
     for place in range(scores.shape[0]):

@@ -86,7 +86,14 @@ def turns_of_facts(
     return turns if _turns(candidates, *given, turns) else None
 
 
-@kernel(in_array(UINT32), in_array(STORED), in_array(UINT32), out_array(UINT32), result=INT64)
+@kernel(
+    in_array(UINT32),
+    in_array(STORED),
+    in_array(UINT32),
+    out_array(UINT32),
+    result=INT64,
+    brief=True,
+)
 def _joined(candidates, features, members, joined):
     """Fill the last; -> how many they are."""
     count = 0
@@ -103,7 +110,14 @@ def _joined(candidates, features, members, joined):
     return count
 
 
-@kernel(in_array(UINT32), in_array(STORED), out_array(UINT32), out_array(INT32, 2), result=INT64)
+@kernel(
+    in_array(UINT32),
+    in_array(STORED),
+    out_array(UINT32),
+    out_array(INT32, 2),
+    result=INT64,
+    brief=True,
+)
 def _surroundings(candidates, features, ordinals, places):
     """Fill the last two; -> how many ordinals there are. A hash table of twice as many slots holds
     their places + 1.
@@ -134,7 +148,9 @@ def _surroundings(candidates, features, ordinals, places):
     return count
 
 
-@kernel(in_array(UINT32), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64)
+@kernel(
+    in_array(UINT32), in_array(UINT32), in_array(UINT32), out_array(INT32), result=INT64, brief=True
+)
 def _turns(candidates, previous, following, turns):
     """Fill the last; -> how many facts there are."""
     found = 0

@@ -234,7 +234,7 @@ def score(found: Features, weights: Mapping[str, float]) -> np.ndarray:
     return scores
 
 
-@kernel(in_array(FLOAT32), in_array(FLOAT32, 2), out_array(FLOAT32), reorders=False)
+@kernel(in_array(FLOAT32), in_array(FLOAT32, 2), out_array(FLOAT32), reorders=False, brief=True)
 def _score(weights, matrix, scores):
     for memory in range(scores.shape[0]):
         scores[memory] = weights[0] * matrix[0, memory]
@@ -268,7 +268,7 @@ def rarity_met(pool: Pool, idf: np.ndarray, count: int) -> np.ndarray:
     return met
 
 
-@kernel(in_array(FLOAT32, 2), in_array(FLOAT32), out_array(FLOAT32))
+@kernel(in_array(FLOAT32, 2), in_array(FLOAT32), out_array(FLOAT32), brief=True)
 def _rarity_met(frequencies, idf, met):
     for term in range(idf.shape[0]):
         for memory in range(met.shape[0]):
@@ -296,7 +296,7 @@ def near_enough(
     return is_near
 
 
-@kernel(in_array(FLOAT32, 2), FLOAT32, FLOAT32, BOOL, FLOAT32, out_array(BOOL))
+@kernel(in_array(FLOAT32, 2), FLOAT32, FLOAT32, BOOL, FLOAT32, out_array(BOOL), brief=True)
 def _near_enough(found, near, words_min, leads, clear_words_min, is_near):
     words = found[_WORDS]
     best = 0
@@ -354,7 +354,7 @@ def _mean(best: np.ndarray) -> float:
 
 @kernel(
     in_array(FLOAT32, 2), in_array(FLOAT32), in_array(FLOAT32), out_array(FLOAT32, 2),
-    out_array(INT64),
+    out_array(INT64), brief=True,
 )  # fmt: skip
 def _best_of_sides(found, scores, met, best, counts):
     """Fill `best` with the highest scores of those the query names and of the others, and `counts`
@@ -425,7 +425,7 @@ def promising(
     return places[0], places.ravel()
 
 
-@kernel(in_array(FLOAT32), INT64, in_array(INT32), in_array(INT32), out_array(INT32, 2))
+@kernel(in_array(FLOAT32), INT64, in_array(INT32), in_array(INT32), out_array(INT32, 2), brief=True)
 def _promising(scores, count, previous, following, places):
     size = scores.shape[0]
     least = np.partition(scores, size - count)[size - count] if count else np.float32(0)
@@ -454,7 +454,7 @@ def interaction(
     _interaction(nearest, rarity, promising, found.matrix)
 
 
-@kernel(in_array(FLOAT32, 2), in_array(FLOAT32), in_array(INT32), out_array(FLOAT32, 2))
+@kernel(in_array(FLOAT32, 2), in_array(FLOAT32), in_array(INT32), out_array(FLOAT32, 2), brief=True)
 def _interaction(nearest, rarity, promising, found):
     count = promising.shape[0]
     total = np.float32(0)
@@ -476,7 +476,7 @@ def has_context(columns: Columns) -> bool:
     return _has_context(columns.text_features, columns.speaker)
 
 
-@kernel(in_array(STORED), in_array(FLOAT32), result=BOOL)
+@kernel(in_array(STORED), in_array(FLOAT32), result=BOOL, brief=True)
 def _has_context(text_features, speaker):
     for memory in range(speaker.shape[0]):
         if text_features[memory].session != 0 or speaker[memory] != 0:
@@ -486,7 +486,7 @@ def _has_context(text_features, speaker):
 
 @kernel(
     in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), FLOAT32, FLOAT32,
-    in_array(INT32), in_array(INT32), out_array(FLOAT32), out_array(FLOAT32),
+    in_array(INT32), in_array(INT32), out_array(FLOAT32), out_array(FLOAT32), brief=True,
 )  # fmt: skip
 def _match(frequencies, lengths, idf, average_length, ceiling, previous, following, own, windowed):
     """BM25 (Robertson and Zaragoza, 2009) of each memory of the pool, and of the window around each
@@ -521,7 +521,7 @@ def _match(frequencies, lengths, idf, average_length, ceiling, previous, followi
         windowed[memory] = np.float32(K1 + 1) * total / ceiling
 
 
-@kernel(in_array(UINT64), out_array(FLOAT32))
+@kernel(in_array(UINT64), out_array(FLOAT32), brief=True)
 def _share_best(session, best):
     """Raise each value to the highest of its session, by a hash table of twice as many places."""
     size = 2
@@ -558,7 +558,7 @@ _IS_DATED, _IS_QUESTION, _HAS_NUMBER = (
     in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), in_array(FLOAT32), FLOAT32, FLOAT32,
     in_array(INT32), in_array(INT32), in_array(FLOAT32),
     in_array(BOOL), in_array(FLOAT32), in_array(FLOAT32), in_array(STORED),
-    in_array(FLOAT32), out_array(FLOAT32, 2),
+    in_array(FLOAT32), out_array(FLOAT32, 2), brief=True,
 )  # fmt: skip
 def _features(
     frequencies,

@@ -1,6 +1,6 @@
-"""How loops are compiled: for given types, cached beside their module, without the interpreter's
-lock, and loaded when the first of them is called, since the compiler takes as long to load as
-a command that compiles nothing takes altogether.
+"""How loops are compiled: for given types, cached beside their module, mostly without the
+interpreter's lock, and loaded when the first of them is called, since the compiler takes as long to
+load as a command that compiles nothing takes altogether.
 
 Arrays are C-ordered. An `in_array` is only read, and may be a view of stored bytes, which NumPy
 marks read-only; an `out_array` is written.
@@ -85,15 +85,21 @@ def load_kernels() -> None:
 
 
 def kernel(
-    *arguments: str | Array, result: str | None = None, reorders: bool = True
+    *arguments: str | Array,
+    result: str | None = None,
+    reorders: bool = True,
+    brief: bool = False,
 ) -> Callable[[Callable], Kernel]:
     """Decorator: compile for exactly these argument types. Float sums may be reordered, so that
     they use the processor's vectors, unless it is told not to.
+
+    brief  whether it takes microseconds, as over the some hundred candidates of a search: then it
+           keeps the interpreter's lock, which would be longer in coming back than it works
     """
 
     def declared(function: Callable) -> Kernel:
         signature = (result, *arguments)
-        return Kernel(function, signature, nogil=True, fastmath=reorders, cache=True)
+        return Kernel(function, signature, nogil=not brief, fastmath=reorders, cache=True)
 
     return declared
 

@@ -541,7 +541,7 @@ def _count_members(blocks, members, held, ordinals, ends, found):
         start = ends[each]
 
 
-@kernel(in_array(UINT32), in_array(UINT16), in_array(UINT32), out_array(UINT16))
+@kernel(in_array(UINT32), in_array(UINT16), in_array(UINT32), out_array(UINT16), brief=True)
 def _lengths_at(blocks, lengths, ordinals, found):
     at, first = -1, np.uint64(_NOWHERE)
     for i in range(ordinals.shape[0]):
