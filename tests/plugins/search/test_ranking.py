@@ -265,3 +265,41 @@ def test_no_memory_scores_above_what_is_reachable() -> None:
     )
     scores = ranking.score(found, WEIGHTS)
     assert scores.max() <= ranking.reachable(WEIGHTS) + 1e-5
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 40, 60])
+def test_the_promising_are_the_best_and_of_equal_ones_the_newer(count: int) -> None:
+    chance = np.random.default_rng(count)
+    scores = chance.integers(0, 6, 40).astype(np.float32)  # most have their equals
+    previous, following = (chance.integers(-1, 90, 40).astype(np.int32) for _ in range(2))
+    found, places = ranking.promising(scores, count, previous, following)
+    best = sorted(range(40), key=lambda place: (scores[place], place))[40 - min(count, 40) :]
+    assert found.tolist() == sorted(best)
+    assert places.tolist() == [*found, *previous[found], *following[found]]
+
+
+def test_interaction_is_the_share_of_words_that_a_memory_or_its_neighbours_come_near() -> None:
+    chance = np.random.default_rng(0)
+    promising = np.array([1, 4, 5], np.int32)
+    nearest = chance.random((9, 4), np.float32)
+    rarity = chance.random(4, np.float32)
+    found = ranking.Features(6)
+    ranking.interaction(found, promising, nearest, rarity)
+    own, before, after = nearest.reshape(3, 3, 4)
+    shares = rarity / rarity.sum()
+    beside = ranking.NEIGHBOUR_WORDS * np.maximum(before, after)
+    assert found["words"][promising] == pytest.approx(own @ shares, rel=1e-5)
+    assert found["nearby"][promising] == pytest.approx(np.maximum(own, beside) @ shares, rel=1e-5)
+    assert not found["words"][[0, 2, 3]].any() and not found["nearby"][[0, 2, 3]].any()
+
+
+def test_rarity_met_is_that_of_the_words_which_a_candidate_has_itself() -> None:
+    asked = np.array([1.5, 2.0, 4.0], np.float32)
+    with_neighbour = pool([[1, 0, 0, 9], [0, 3, 0, 9], [2, 1, 0, 9]])
+    assert ranking.rarity_met(with_neighbour, asked, 3).tolist() == [5.5, 6.0, 0.0]
+
+
+def test_context_is_a_session_or_a_speaker_that_the_query_tells_apart() -> None:
+    assert not ranking.has_context(columns(3))
+    assert ranking.has_context(columns(3, session=np.array([0, 0, 8])))
+    assert ranking.has_context(columns(3, speaker=np.array([0, -1, 0])))

@@ -83,6 +83,9 @@ def check_against(
     assert scores.tolist() == pytest.approx(sorted(expected.values(), reverse=True)[:k], rel=1e-5)
     assert [expected[o] for o in ordinals.tolist()] == pytest.approx(scores.tolist(), rel=1e-5)
     assert (np.lexsort((ordinals, scores))[::-1] == np.arange(len(ordinals))).all()
+    if allowed is not None:
+        members = np.array(sorted(allowed), np.uint32)
+        assert bound.search(terms, k, members)[0].tolist() == ordinals.tolist()
     assert bound.have_terms([*terms, "never"]) == [
         *(any(term in words for words in documents.values()) for term in terms),
         False,
@@ -93,9 +96,10 @@ def check_against(
         [full.get(o, 0.0) for o in every.tolist()], rel=1e-5
     )
     assert bound.lengths(every).tolist() == [len(documents[o]) for o in every.tolist()]
-    assert bound.frequencies(terms, every).tolist() == [
-        [documents[o].count(term) for o in every.tolist()] for term in terms
-    ]
+    for some in (terms, terms[:1], terms[::-1], terms):  # whatever was laid out before
+        assert bound.frequencies(some, every).tolist() == [
+            [documents[o].count(term) for o in every.tolist()] for term in some
+        ]
 
 
 @pytest.mark.parametrize("seed", range(4))

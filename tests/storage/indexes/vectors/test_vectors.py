@@ -184,6 +184,9 @@ def test_a_scan_answers_like_a_search_and_tells_single_cosines(
             for within in (None, allowed):
                 ordinals, scores = scan.best(4, within)
                 assert ordinals.tolist() == bound.search(SPACE, query, 4, within)[0][0].tolist()
+                if within is not None:
+                    members = np.array(within, np.uint32)
+                    assert scan.best(4, within, members)[0].tolist() == ordinals.tolist()
                 assert scores.tolist() == pytest.approx(
                     (vectors[ordinals] @ query).tolist(), abs=CODED
                 )
