@@ -390,7 +390,7 @@ def idf(documents: int, containing: np.ndarray) -> np.ndarray:
 
 
 def features(query: Query, pool: Pool, columns: Columns) -> Features:
-    """All but `words` and `nearby`, which are `interaction`'s."""
+    """All but `words` and `nearby`, which are late interaction's."""
     found = Features(len(columns.previous))
     measure = query.idf, np.float32(query.average_length), np.float32(max(query.ceiling, 1e-9))
     asked = np.array([query.asks_when, query.asks_count, query.asks_where], np.float32)
@@ -408,80 +408,6 @@ def features(query: Query, pool: Pool, columns: Columns) -> Features:
         found.matrix,
     )
     return found
-
-
-def promising(
-    scores: np.ndarray, count: int, previous: np.ndarray, following: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """((k,) int32 places of the `count` best of n candidates, or of all, in order; (3k,) int32:
-    these, then the places in the pool of what is before each and after each). Of equal ones the
-    newer are taken.
-
-    previous, following   (n,) as in Columns
-    """
-    taken = min(count, len(scores))
-    places = np.empty((3, taken), np.int32)
-    _promising(scores, taken, previous, following, places)
-    return places[0], places.ravel()
-
-
-@kernel(in_array(FLOAT32), INT64, in_array(INT32), in_array(INT32), out_array(INT32, 2), brief=True)
-def _promising(scores, count, previous, following, places):
-    size = scores.shape[0]
-    least = np.partition(scores, size - count)[size - count] if count else np.float32(0)
-    equal = count  # of the least, as many as there is room for behind the better ones
-    for memory in range(size):
-        equal -= scores[memory] > least
-    place = count
-    for memory in range(size - 1, -1, -1):
-        if place == 0 or scores[memory] < least or (scores[memory] == least and equal == 0):
-            continue
-        equal -= scores[memory] == least
-        place -= 1
-        places[0, place] = memory
-        places[1, place], places[2, place] = previous[memory], following[memory]
-
-
-def interaction(
-    found: Features, promising: np.ndarray, nearest: np.ndarray, rarity: np.ndarray
-) -> None:
-    """Fill in `words` and `nearby` of the promising candidates, (k,) places.
-
-    nearest  (3k, q) the highest cosines of each query word in these, and in what is before and
-             after each of them
-    rarity   (q,) of the query's words, which count in its proportion
-    """
-    _interaction(nearest, rarity, promising, found.matrix)
-
-
-@kernel(in_array(FLOAT32, 2), in_array(FLOAT32), in_array(INT32), out_array(FLOAT32, 2), brief=True)
-def _interaction(nearest, rarity, promising, found):
-    count = promising.shape[0]
-    total = np.float32(0)
-    for word in range(rarity.shape[0]):
-        total += rarity[word]
-    total = max(total, np.float32(1e-9))
-    for place in range(count):
-        words, nearby = np.float32(0), np.float32(0)
-        for word in range(rarity.shape[0]):
-            share, own = rarity[word] / total, nearest[place, word]
-            beside = max(nearest[count + place, word], nearest[2 * count + place, word])
-            words += own * share
-            nearby += max(own, np.float32(NEIGHBOUR_WORDS) * beside) * share
-        found[_WORDS, promising[place]], found[_NEARBY, promising[place]] = words, nearby
-
-
-def has_context(columns: Columns) -> bool:
-    """Whether any candidate stands in a session or has a speaker that the query tells apart."""
-    return _has_context(columns.text_features, columns.speaker)
-
-
-@kernel(in_array(STORED), in_array(FLOAT32), result=BOOL, brief=True)
-def _has_context(text_features, speaker):
-    for memory in range(speaker.shape[0]):
-        if text_features[memory].session != 0 or speaker[memory] != 0:
-            return True
-    return False
 
 
 @kernel(

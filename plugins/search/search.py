@@ -35,6 +35,7 @@ from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded
 from plugins.search.judging import Ranked, above_threshold, in_company, judged, relevant
+from plugins.search.late_interaction import has_context, interaction, promising_of
 from plugins.search.learned_weights import learned_scores
 from plugins.search.models import (
     EXAMPLE_QUERY,
@@ -393,7 +394,7 @@ def interact(
     if prepared.word_vectors is None or not len(prepared.word_vectors) or not count:
         return "ranking_fast"
     first = ranking.score(found, RankingFastSettings.of(ctx.settings).weights)
-    promising, places = ranking.promising(first, count, around.previous, around.following)
+    promising, places = promising_of(first, count, around.previous, around.following)
     nearest = ctx.index(MEMORY_WORDS).nearest(
         prepared.space, around.ordinals, prepared.word_vectors, places
     )
@@ -405,8 +406,8 @@ def interact(
         told = np.array([day.terms.issuperset(word.terms) for word in prepared.words], bool)
         in_pool = among(day.ordinals, around.ordinals)
         nearest[np.ix_(in_pool[places] & (places >= 0), told)] = 1
-    ranking.interaction(found, promising, nearest, rarity)
-    return "ranking" if ranking.has_context(columns) else "ranking_notes"
+    interaction(found, promising, nearest, rarity)
+    return "ranking" if has_context(columns) else "ranking_notes"
 
 
 def gather(

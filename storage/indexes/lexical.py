@@ -462,16 +462,9 @@ def _entered(blocks, near, ordinal):
 
 
 @kernel(
-    in_array(UINT32),
-    in_array(FLOAT32),
-    in_array(INT64),
-    in_array(FLOAT32),
-    FLOAT32,
-    FLOAT32,
-    in_array(UINT32),
-    in_array(UINT16),
-    out_array(FLOAT32),
-)
+    in_array(UINT32), in_array(FLOAT32), in_array(INT64), in_array(FLOAT32), FLOAT32, FLOAT32,
+    in_array(UINT32), in_array(UINT16), out_array(FLOAT32),
+)  # fmt: skip
 def _add_scores(ordinals, occurrences, ends, weights, base, slope, blocks, lengths, totals):
     """Add the BM25 of each term to the totals, by place, of the documents that have it; postings
     end to end.

@@ -8,6 +8,7 @@ import pytest
 from plugins.memories import MEMORY_FEATURES, TextFeatures
 from plugins.memories.features import COLUMNS
 from plugins.search import ranking
+from plugins.search.late_interaction import has_context, interaction, promising_of
 from plugins.search.ranking import Columns, Pool, Query
 from serve_app import Settings
 
@@ -272,7 +273,7 @@ def test_the_promising_are_the_best_and_of_equal_ones_the_newer(count: int) -> N
     chance = np.random.default_rng(count)
     scores = chance.integers(0, 6, 40).astype(np.float32)  # most have their equals
     previous, following = (chance.integers(-1, 90, 40).astype(np.int32) for _ in range(2))
-    found, places = ranking.promising(scores, count, previous, following)
+    found, places = promising_of(scores, count, previous, following)
     best = sorted(range(40), key=lambda place: (scores[place], place))[40 - min(count, 40) :]
     assert found.tolist() == sorted(best)
     assert places.tolist() == [*found, *previous[found], *following[found]]
@@ -284,7 +285,7 @@ def test_interaction_is_the_share_of_words_that_a_memory_or_its_neighbours_come_
     nearest = chance.random((9, 4), np.float32)
     rarity = chance.random(4, np.float32)
     found = ranking.Features(6)
-    ranking.interaction(found, promising, nearest, rarity)
+    interaction(found, promising, nearest, rarity)
     own, before, after = nearest.reshape(3, 3, 4)
     shares = rarity / rarity.sum()
     beside = ranking.NEIGHBOUR_WORDS * np.maximum(before, after)
@@ -300,6 +301,6 @@ def test_rarity_met_is_that_of_the_words_which_a_candidate_has_itself() -> None:
 
 
 def test_context_is_a_session_or_a_speaker_that_the_query_tells_apart() -> None:
-    assert not ranking.has_context(columns(3))
-    assert ranking.has_context(columns(3, session=np.array([0, 0, 8])))
-    assert ranking.has_context(columns(3, speaker=np.array([0, -1, 0])))
+    assert not has_context(columns(3))
+    assert has_context(columns(3, session=np.array([0, 0, 8])))
+    assert has_context(columns(3, speaker=np.array([0, -1, 0])))
