@@ -28,7 +28,7 @@ recommended where there is little of it (plugins/search/judging.py).
     models.py           what requests and responses look like
     question.py         what a query asks apart from its embedding; dates.py finds its dates, and
                         days.py the memories that tell them in other spellings
-    ranking.py          features and their weights
+    ranking.py          features and their weights; late_interaction.py has two of them
     judging.py          which results stand, confidence, abstaining
     learned_weights.py  what feedback added to the weights
     events.py           the event of a search
