@@ -52,7 +52,7 @@ def ask(ctx: ReadContext, body: SearchBody, named: Named, allowed: BitMap) -> Qu
     by_words = np.zeros(0, np.uint32)
     if terms:
         # Of the names too, which ranking will need: reading all at once costs little more.
-        text.laid_out(terms)
+        text.end_to_end(terms)
         proposing = named.proposing(terms) if body.search_type == "hybrid" else terms
         if body.by_words:
             count = SearchSettings.of(ctx.settings).candidates

@@ -412,7 +412,7 @@ def features(query: Query, pool: Pool, columns: Columns) -> Features:
 
 @kernel(
     in_array(FLOAT32, 2), in_array(UINT16), in_array(FLOAT32), FLOAT32, FLOAT32,
-    in_array(INT32), in_array(INT32), out_array(FLOAT32), out_array(FLOAT32), brief=True,
+    in_array(INT32), in_array(INT32), out_array(FLOAT32), out_array(FLOAT32),
 )  # fmt: skip
 def _match(frequencies, lengths, idf, average_length, ceiling, previous, following, own, windowed):
     """BM25 (Robertson and Zaragoza, 2009) of each memory of the pool, and of the window around each
@@ -447,7 +447,7 @@ def _match(frequencies, lengths, idf, average_length, ceiling, previous, followi
         windowed[memory] = np.float32(K1 + 1) * total / ceiling
 
 
-@kernel(in_array(UINT64), out_array(FLOAT32), brief=True)
+@kernel(in_array(UINT64), out_array(FLOAT32))
 def _share_best(session, best):
     """Raise each value to the highest of its session, by a hash table of twice as many places."""
     size = 2

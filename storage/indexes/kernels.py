@@ -93,8 +93,9 @@ def kernel(
     """Decorator: compile for exactly these argument types. Float sums may be reordered, so that
     they use the processor's vectors, unless it is told not to.
 
-    brief  whether it takes microseconds, as over the some hundred candidates of a search: then it
-           keeps the interpreter's lock, which would be longer in coming back than it works
+    brief  whether it takes microseconds, however large the account, as over the some hundred
+           candidates of a search: then it keeps the interpreter's lock, which would be longer in
+           coming back than it works
     """
 
     def declared(function: Callable) -> Kernel:

@@ -153,7 +153,7 @@ class BoundLexical:
         self._lengths = reader.bind(index.lengths, scope)
         self._stats = reader.bind(index.stats, scope)
         self._read: dict[str, Postings] | None = None if reader.writable else {}
-        self._laid_out: tuple[tuple[str, ...], _EndToEnd] | None = None
+        self._joined: tuple[tuple[str, ...], _EndToEnd] | None = None
         self._lengths_read: _Lengths | None = None
         self._stats_read: LexicalStats | None = None
 
@@ -353,17 +353,17 @@ class BoundLexical:
         wanted = np.ascontiguousarray(ordinals, np.uint32)
         found = np.zeros((len(terms), len(wanted)), np.float32)
         if len(terms):
-            look_up_each(*self.laid_out(terms), wanted, found)
+            look_up_each(*self.end_to_end(terms), wanted, found)
         return found
 
-    def laid_out(self, terms: Sequence[str]) -> _EndToEnd:
+    def end_to_end(self, terms: Sequence[str]) -> _EndToEnd:
         """The postings of at least one term, end to end; on a snapshot the last terms' are kept."""
         key = tuple(terms)
-        if self._laid_out is not None and self._laid_out[0] == key:
-            return self._laid_out[1]
+        if self._joined is not None and self._joined[0] == key:
+            return self._joined[1]
         found = _end_to_end(self.postings_of(terms))
         if self._read is not None:
-            self._laid_out = key, found
+            self._joined = key, found
         return found
 
     def score(self, terms: Iterable[str], ordinals: NDArray[np.integer]) -> Scores:
@@ -534,7 +534,7 @@ def _count_members(blocks, members, held, ordinals, ends, found):
         start = ends[each]
 
 
-@kernel(in_array(UINT32), in_array(UINT16), in_array(UINT32), out_array(UINT16), brief=True)
+@kernel(in_array(UINT32), in_array(UINT16), in_array(UINT32), out_array(UINT16))
 def _lengths_at(blocks, lengths, ordinals, found):
     at, first = -1, np.uint64(_NOWHERE)
     for i in range(ordinals.shape[0]):

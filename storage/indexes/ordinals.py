@@ -54,7 +54,7 @@ def place_among(members, ordinal):
     return low if low < members.shape[0] and members[low] == ordinal else -1
 
 
-@kernel(out_array(UINT32), result=INT64, brief=True)
+@kernel(out_array(UINT32), result=INT64)
 def _distinct(ordinals):
     """Bring each of the ascending ordinals to the front once; -> how many there are."""
     count = 0
@@ -65,19 +65,14 @@ def _distinct(ordinals):
     return count
 
 
-@kernel(in_array(UINT32), in_array(UINT32), out_array(BOOL), brief=True)
+@kernel(in_array(UINT32), in_array(UINT32), out_array(BOOL))
 def _among(members, wanted, found):
     for i in range(wanted.shape[0]):
         found[i] = place_among(members, wanted[i]) >= 0
 
 
 @kernel(
-    in_array(UINT32),
-    in_array(FLOAT32),
-    in_array(INT64),
-    in_array(UINT32),
-    out_array(FLOAT32, 2),
-    brief=True,
+    in_array(UINT32), in_array(FLOAT32), in_array(INT64), in_array(UINT32), out_array(FLOAT32, 2)
 )
 def look_up_each(members, values, ends, wanted, found):
     """found[k, i] = the value of the member wanted[i] of the k-th list, and stays as it is where

@@ -185,14 +185,7 @@ def _page_of(numbers, places, ordinal):
     return np.uint64(number << PAGE_BITS), np.uint64(place << PAGE_BITS)
 
 
-@kernel(
-    in_array(UINT32),
-    in_array(INT32),
-    in_array(INT32),
-    in_array(UINT32),
-    out_array(INT32),
-    brief=True,
-)
+@kernel(in_array(UINT32), in_array(INT32), in_array(INT32), in_array(UINT32), out_array(INT32))
 def _find(numbers, places, rows, ordinals, found):
     first, start = np.uint64(_NOWHERE), np.uint64(0)
     for i in range(ordinals.shape[0]):

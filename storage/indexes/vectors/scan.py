@@ -48,7 +48,7 @@ def present_in(rows: RowMap, allowed: BitMap | None) -> tuple[Ordinals, Rows]:
     return ordinals[present], found[present]
 
 
-@kernel(in_array(FLOAT32), in_array(INT32), out_array(FLOAT32), brief=True)
+@kernel(in_array(FLOAT32), in_array(INT32), out_array(FLOAT32))
 def _scores_of(scores, rows, found):
     for place in range(rows.shape[0]):
         found[place] = scores[rows[place]] if rows[place] != ABSENT else np.float32(0)
