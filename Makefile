@@ -30,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Pyright is the one that was installed; it asks nobody for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: build run test test-fast test-long test-browser test-wheel test-clients test-integrations check audit pins types docs client graph clean
+.PHONY: build run test test-fast test-long test-browser test-gpu test-wheel test-clients test-integrations check audit pins types docs client graph clean
 
 build: $(STAMP)
 
@@ -64,6 +64,11 @@ test-long: build
 test-browser: build
 	@$(CHROMIUM)
 	@$(PYTEST) -n 2 --dist loadgroup tests/browser $(ARGS)
+
+# The embedding model by PyTorch, on a GPU where there is one; PyTorch is a large package, and yours to choose a build of.
+test-gpu: build
+	@$(BIN)/python -c "import torch" 2>/dev/null || { echo "These tests need PyTorch: $(BIN)/python -m pip install '.[gpu]'" >&2; exit 1; }
+	@$(PYTEST) tests/gpu $(ARGS)
 
 # The wheel, built and tried without a checkout in an environment of its own.
 test-wheel: build

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -127,7 +127,7 @@ def models(settings: Settings) -> Models:
     """
     _refuse_missing_extras(settings)
     try:
-        own = load_models(settings, settings.data_dir)
+        own = load_models(settings, settings.data_dir, cluster.shared_workers(settings, OPENER))
         return replace(own, of_plugins=dict(_models_of_plugins(settings)))
     except ModelUnusable as missing:
         raise cluster.CannotOpen(str(missing)) from missing
@@ -208,7 +208,8 @@ def open_reader(settings: Settings, number: int, count: int) -> ReadingShard:
     which there are `count`.
     """
     threads = settings.embedder.threads or max(1, (os.cpu_count() or 1) // 2 // (1 + count))
-    embedder = settings.embedder.model_copy(update={"threads": threads})
+    # A reader is there to use cores, and is of no Ray: it runs the model itself.
+    embedder = settings.embedder.model_copy(update={"threads": threads, "device": "cpu"})
     settings = settings.model_copy(update={"embedder": embedder})
     return ReadingShard(
         shard_directory(settings.data_dir, number),
@@ -240,7 +241,8 @@ class Gateway:
     behind it.
     """
 
-    def __init__(self, settings: Settings, front_door: bool):
+    def __init__(self, settings: Settings, front_door: bool, models: Sequence[Any] = ()):
+        """models: Serve's handles of the models that shards share, which starts them."""
         settings = settings.on_node(os.environ)
         name = cluster.gateway_name()
         cluster.log_to_file(settings, name)
@@ -267,7 +269,7 @@ class SelfStartingGateway(Gateway):
     run`.
     """
 
-    def __init__(self, settings: Settings, front_door: bool):
+    def __init__(self, settings: Settings, front_door: bool, models: Sequence[Any] = ()):
         if settings.cluster.name is not None:
             cluster.await_open([cluster.start_supervisor(settings, OPENER).open.remote()])
             super().__init__(settings, front_door)
@@ -283,7 +285,7 @@ def build(settings: Settings, front_door: bool) -> Any:
     """The Serve application. The shard actors must exist; see cluster.start_shards and
     cluster.application.
     """
-    return cluster.application(Gateway, settings, front_door)
+    return cluster.application(Gateway, settings, front_door, OPENER)
 
 
 def __getattr__(name: str) -> Any:
@@ -294,4 +296,4 @@ def __getattr__(name: str) -> Any:
         core_settings.default_config(os.environ, LOCAL_PROFILE), environ=os.environ
     )
     serving.prepare_for_serve_command(settings)
-    return cluster.application(SelfStartingGateway, settings, False)
+    return cluster.application(SelfStartingGateway, settings, False, OPENER)

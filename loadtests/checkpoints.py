@@ -1,4 +1,5 @@
 """What a text costs with other embedding models: python loadtests/checkpoints.py [--only NAME …]
+[--device cuda]
 
 Writes checkpoints with random weights of the sizes that well-known models have, runs each as
 `embedder.model_path` does, and times it as `mneme bench` times the model: the cost hangs on the
@@ -115,6 +116,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", choices=(BUILT_IN, *SIZES), metavar="NAME")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     here = machine()
     print(f"{here['processor']}, {here['cores']} cores, load before {here['load_before']}")
@@ -125,6 +127,7 @@ def main() -> None:
                 save(Path(directory) / "model", SIZES[name])
                 changed = {"embedder.model_path": str(Path(directory) / "model")}
             changed["embedder.timeout_seconds"] = 600
+            changed["embedder.device"] = options.device
             told = model_cost(Settings.load(LOCAL_PROFILE, changed))
         print(name, flush=True)
         for text, cost in told.items():

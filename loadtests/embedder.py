@@ -1,5 +1,5 @@
 """How fast the embedded model is on this machine: python loadtests/embedder.py [--threads 1 2]
-[--texts 1024] [--models DIRECTORY]
+[--texts 1024] [--models DIRECTORY] [--device cuda]
 
 Per thread count it prints texts per second when chat-like sentences of about 25 tokens arrive in
 batches of 100, two batches in flight, and the milliseconds of one new query: alone, and while such
@@ -29,7 +29,7 @@ import numpy as np
 
 from runtime.inference import MiniLmEmbedder, packaged_files
 from runtime.inference.minilm.onnx import GraphMiniLm
-from runtime.inference.minilm.weights import kept
+from runtime.inference.minilm.weights import Device, kept
 
 BATCH_TEXTS = 100
 WAYS = ((6, 1), (13, 1), (20, 1), (30, 1), (20, 24), (64, 8), (256, 2))  # (tokens, texts)
@@ -119,9 +119,9 @@ async def while_busy(
         await asyncio.gather(*ingestion, return_exceptions=True)
 
 
-async def measure(directory: Path, threads: int, texts: list[str]) -> None:
+async def measure(directory: Path, threads: int, texts: list[str], device: Device) -> None:
     chance = random.Random(0)
-    embedder = MiniLmEmbedder(directory, threads=threads, timeout_seconds=600)
+    embedder = MiniLmEmbedder(directory, threads=threads, device=device, timeout_seconds=600)
     try:
         await embedder.embed(texts[:BATCH_TEXTS])
         rate = await texts_per_second(embedder, texts)
@@ -132,7 +132,7 @@ async def measure(directory: Path, threads: int, texts: list[str]) -> None:
     finally:
         await embedder.close()
     print(
-        f"threads {threads}  {rate:6.0f} texts/s   "
+        f"{device} threads {threads}  {rate:6.0f} texts/s   "
         f"query alone p50 {statistics.median(alone):.2f} ms, p95 "
         f"{statistics.quantiles(alone, n=20)[-1]:.2f} ms   "
         f"while ingesting p50 {statistics.median(busy):.0f} ms, max {max(busy):.0f} ms",
@@ -182,13 +182,14 @@ def main() -> None:
     parser.add_argument(
         "--ways", action="store_true", help="compare the compiled model with the graph"
     )
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     texts = sentences(options.texts, random.Random(1))
     with tempfile.TemporaryDirectory() as temporary:
         if options.ways:
             return compare_ways(options.models or Path(temporary))
         for threads in options.threads:
-            asyncio.run(measure(options.models or Path(temporary), threads, texts))
+            asyncio.run(measure(options.models or Path(temporary), threads, texts, options.device))
 
 
 if __name__ == "__main__":

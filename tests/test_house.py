@@ -41,6 +41,7 @@ ONLY_IN = {
             "runtime/cluster/nodes.py",
             "runtime/cluster/ray_shards.py",
             "runtime/cluster/ray_metrics.py",
+            "runtime/cluster/shared_model.py",
             "runtime/cluster/supervisor_actor.py",
         ),
         *(

@@ -182,15 +182,19 @@ def weights(settings: Settings) -> Finding:
 
 
 def processor(settings: Settings) -> Finding:
-    """Whether the embedded model can run as fast as it may."""
+    """Whether the embedding model can run as fast as it may, and where the settings want it."""
     if settings.embedder.backend != "minilm":
         return Finding("ok", "the processor is as good as any: texts are embedded elsewhere")
-    from runtime.inference import ModelUnusable, checkpoint_of
+    from runtime.inference import ModelUnusable, checkpoint_of, gpu_name
     from storage.indexes import has_avx512_vnni
 
     try:
+        if settings.embedder.device == "cuda":
+            return Finding("ok", f"the embedding model runs on a GPU: {gpu_name()}")
         is_checkpoint = checkpoint_of(settings.embedder) is not None
-    except ModelUnusable:
+    except ModelUnusable as unusable:
+        if settings.embedder.device == "cuda":
+            return Finding("wrong", str(unusable), "set embedder.device to cpu, or mend it")
         is_checkpoint = True
     if is_checkpoint:
         return Finding("ok", "the processor is as good as any: the model runs on onnxruntime")

@@ -7,6 +7,7 @@
                       carries them on the shard's own node
     readers           processes beside a shard's own that search for it; reader_process.py is one,
                       and frames.py carries what is said
+    shared_model      an embedding model in a process of its own that all shards share
     local             the same shards in this process, for laptops and tests
     ray_metrics       what Ray's metrics agent is told of the service
     release           what processes tell each other first: which release they run
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from runtime.cluster.ray_shards import RayShards
     from runtime.cluster.readers import ReaderProcesses
     from runtime.cluster.shard_home import held_shards, open_at_home
+    from runtime.cluster.shared_model import shared_workers
     from runtime.cluster.supervisor_actor import start_supervisor
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "open_shard",
     "open_shards",
     "resolve",
+    "shared_workers",
     "show_numbers",
     "start_shards",
     "start_supervisor",
@@ -99,6 +102,7 @@ _FILES = {
     "ray_shards": ("RayShards",),
     "readers": ("ReaderProcesses",),
     "ray_metrics": ("show_numbers",),
+    "shared_model": ("shared_workers",),
     "shard_home": ("held_shards", "open_at_home"),
     "supervisor_actor": ("start_supervisor",),
 }

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.cluster import nodes
+from runtime.cluster.shared_model import model_deployments
 from runtime.limits import GATEWAY_CONNECTIONS_MAX, LISTENERS_CLOSE_SECONDS_MAX
 from runtime.settings import Settings
 
 
-def application(gateway: type, settings: Settings, front_door: bool) -> Any:
-    """The Serve application of one deployment.
+def application(gateway: type, settings: Settings, front_door: bool, opener: str) -> Any:
+    """The Serve application: the gateways, and the models that shards share. Raises CannotOpen.
 
-    gateway     gateway(settings, front_door) makes a replica; it defines __serve_build_asgi_app__
+    gateway     gateway(settings, front_door, models) makes a replica; it defines
+                __serve_build_asgi_app__, and need not use the handles of the models
+    opener      of the shards
     front_door  the front door of runtime/serve/haproxy.py stands before the replicas, rather than
                 whatever proxy Serve runs
     """
-    import ray
     from ray import serve
 
     here = (
-        {}
-        if settings.cluster.name or not ray.is_initialized()
-        else {"label_selector": nodes.this_node()}
+        {} if settings.cluster.name or not nodes.on_ray() else {"label_selector": nodes.this_node()}
     )
-    at_least = nodes.count() if settings.cluster.name and ray.is_initialized() else 1
+    at_least = nodes.count() if settings.cluster.name and nodes.on_ray() else 1
     deployment = serve.deployment(
         serve.ingress(None)(gateway),
         name="gateway",
@@ -33,7 +33,7 @@ def application(gateway: type, settings: Settings, front_door: bool) -> Any:
         ray_actor_options={"num_cpus": 0.1} | here,
         **gateway_numbers(settings, at_least),
     )
-    return deployment.bind(settings, front_door)
+    return deployment.bind(settings, front_door, model_deployments(settings, opener))
 
 
 def gateway_numbers(settings: Settings, at_least: int) -> dict[str, Any]:

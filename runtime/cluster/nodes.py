@@ -15,6 +15,7 @@ import asyncio
 import os
 import re
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,19 @@ class Inspection:
     place: str = ""
     shards: tuple[int, ...] = ()
     problem: str = ""
+
+
+def on_ray() -> bool:
+    """Whether this process is of a Ray. It imports nothing to find out."""
+    ray = sys.modules.get("ray")
+    return ray is not None and ray.is_initialized()
+
+
+def gpus() -> float:
+    """How many GPUs the nodes of Ray have together."""
+    import ray
+
+    return ray.cluster_resources().get("GPU", 0.0)
 
 
 def this_node() -> Mapping[str, str]:

@@ -50,7 +50,7 @@ class _RayShard:
         self._handle: Any = None
         path = actors.short_cut(self._settings, self._number)
         self._short_cut = (
-            unix_socket.ShardSocket(path, self._release)
+            unix_socket.ClientSocket(path, self._release)
             if self._node in ("", self._own_node)
             else None
         )

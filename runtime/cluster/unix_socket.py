@@ -1,9 +1,9 @@
-"""A short cut from a gateway to a shard on the same machine: a Unix socket instead of a call
-through Ray.
+"""A short cut from a gateway to a shard on the same machine, or from a shard to a model that it
+shares: a Unix socket instead of a call through Ray.
 
-Carries the messages of a batching queue, each as its length and its bytes, and knows nothing of
-what is in them. A connection carries one message at a time and its answer, parts of which may come
-early; a gateway keeps as many as it has batches under way. The first message each way is the
+Carries messages, each as its length and its bytes, and knows nothing of what is in them. A
+connection carries one message at a time and its answer, parts of which may come early; who asks
+keeps as many as it has messages under way. The first message each way is the
 sender's release (runtime/cluster/release.py); where they differ, nothing else is read.
 
 Who may connect may have any code run, since messages are pickles: the sockets lie in a directory of
@@ -103,11 +103,13 @@ def remove(path: Path) -> None:
         path.parent.rmdir()
 
 
-class ShardSocket:
-    """The gateway's end: its connections to one shard. Lives on one event loop."""
+class ClientSocket:
+    """The end that asks: its connections to one process. Lives on one event loop. whose: at the
+    other end, as a sentence begins.
+    """
 
-    def __init__(self, path: Path, release: str):
-        self._path, self._release = path, release
+    def __init__(self, path: Path, release: str, whose: str = "This account's shard"):
+        self._path, self._release, self._whose = path, release, whose
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def send(self, message: bytes, early: Early = lambda part: None) -> bytes:
@@ -144,7 +146,7 @@ class ShardSocket:
         try:
             _send(writer, self._release.encode())
             other = await _receive(reader)
-            check_release(self._release, other.decode(errors="replace"), "This account's shard")
+            check_release(self._release, other.decode(errors="replace"), self._whose)
         except (OSError, asyncio.IncompleteReadError):
             writer.close()
             raise NotConnected from None

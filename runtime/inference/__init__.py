@@ -4,7 +4,8 @@ the language model, a reranker.
     Embedder
     ├── MiniLmEmbedder   runtime/inference/minilm/embedder.py: the embedded model
     ├── CheckpointEmbedder  runtime/inference/checkpoint: a model of the operator's own; both on one
-    │                    worker thread of this process, runtime/inference/local_embedder.py
+    │                    worker, runtime/inference/local_embedder.py: a thread of this process, or
+    │                    one of a process that serves all shards; on a GPU by torch_encoder.py
     └── OpenAiEmbedder   runtime/inference/openai_embedder.py; what both share is in
                          runtime/inference/embedding.py
     LanguageModel        runtime/inference/language_model.py
@@ -38,16 +39,20 @@ from runtime.inference.embedding import (
     on_busy,
     remembered_for,
 )
+from runtime.inference.gpu import gpu_name
 from runtime.inference.language_model import CompletionFailed, Events, LanguageModel, Usage
+from runtime.inference.local_embedder import Caller, Worker
 from runtime.inference.minilm.embedder import MiniLmEmbedder
 from runtime.inference.minilm.weights import WEIGHTS_SHA256, ModelUnusable, packaged_files
 from runtime.inference.models import (
     Embedder,
     Models,
+    SharedWorkers,
     checkpoint_of,
     learn_word_directions,
     load_language_model,
     load_models,
+    load_worker,
 )
 from runtime.inference.reranker import RerankingFailed, load_reranker
 from runtime.inference.token_count import count_tokens
@@ -60,6 +65,7 @@ from runtime.inference.transcription_and_ocr import (
 
 __all__ = [
     "WEIGHTS_SHA256",
+    "Caller",
     "CompletionFailed",
     "Embedder",
     "Embedding",
@@ -72,9 +78,12 @@ __all__ = [
     "ModelUnusable",
     "Models",
     "RerankingFailed",
+    "SharedWorkers",
     "Usage",
+    "Worker",
     "checkpoint_of",
     "count_tokens",
+    "gpu_name",
     "language",
     "learn_word_directions",
     "load_language_model",
@@ -82,6 +91,7 @@ __all__ = [
     "load_recogniser",
     "load_reranker",
     "load_transcriber",
+    "load_worker",
     "on_busy",
     "packaged_files",
     "remembered_for",

@@ -1,4 +1,5 @@
-"""A model of this process behind a queue: one worker thread that batches what waits.
+"""A model of this installation's own, and the worker that runs it: a thread that batches what
+waits, of this process or of another one that serves all shards (runtime/cluster/shared_model.py).
 
 Each request's texts are tokenized, sorted by length and cut into runs of the model; a run's vectors
 go to whoever has all of theirs by then. A caller that gave up is passed over.
@@ -66,6 +67,16 @@ class LocalModel(Protocol):
     @property
     def width(self) -> int: ...
 
+    @property
+    def run_tokens_max(self) -> int:
+        """Tokens of the largest run that is worth its while, padding included."""
+        ...
+
+    @property
+    def on_processor(self) -> bool:
+        """Whether runs take the processor's time, which padding is a waste of."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """The texts' tokens, as many as the model reads; the rest of a longer text is left out."""
         ...
@@ -86,6 +97,78 @@ class LocalModel(Protocol):
         ...
 
 
+class Caller(NamedTuple):
+    """Who wants texts embedded. account: whose turn it costs; waits: whether somebody waits for the
+    answer, rather than a job.
+    """
+
+    account: Hashable
+    waits: bool
+
+
+class Worker(Protocol):
+    """What runs a model for an embedder, wherever."""
+
+    async def compute(
+        self, asked: list[Asked], caller: Caller, on_run: Callable[[], object]
+    ) -> list[Embedding]:
+        """n ≥ 1 texts with their words -> n embeddings. on_run: called, from any thread, when a
+        run of the model has some of them. Raises InferenceUnavailable.
+        """
+        ...
+
+    def yield_to_reads(self, reads_wait: bool) -> None:
+        """As Embedder.yield_to_reads."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what still waits. May be called twice."""
+        ...
+
+
+class LocalEmbedder(BoundedEmbedder):
+    """A model of the installation's own, behind a worker."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        *,
+        space: str,
+        width: int,
+        timeout_seconds: float,
+        queue_max: int,
+        cache_entries: int,
+        prefixes: Prefixes = NO_PREFIXES,
+    ):
+        super().__init__(
+            timeout_seconds=timeout_seconds,
+            queue_max=queue_max,
+            cache_entries=cache_entries,
+            prefixes=prefixes,
+        )
+        self._worker = worker
+        self._space, self._width = space, width
+
+    @property
+    def space(self) -> str:
+        return self._space
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    def yield_to_reads(self, reads_wait: bool) -> None:
+        self._worker.yield_to_reads(reads_wait)
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._worker.close()
+
+    async def _compute(self, asked: list[Asked], deadline: float) -> list[Embedding]:
+        caller = Caller(account_in_turn(), waits=asking_account() is not None)
+        return await self._worker.compute(asked, caller, busy_callback())
+
+
 @dataclass(slots=True, eq=False)
 class _Request:
     """One caller's texts on their way through the worker. `left` counts the embeddings still to be
@@ -93,13 +176,12 @@ class _Request:
     """
 
     texts: list[Asked]
-    account: Hashable
+    caller: Caller
     loop: asyncio.AbstractEventLoop
     answer: asyncio.Future[list[Embedding]]
     embeddings: dict[int, Embedding]
     left: int
     on_run: Callable[[], object]
-    somebody_waits: bool
     taken: int = 0
     failed: bool = False
 
@@ -109,7 +191,7 @@ class _Request:
 
     def is_small(self) -> bool:
         return (
-            self.somebody_waits
+            self.caller.waits
             and len(self.texts) <= limits.EMBEDDER_SMALL_REQUEST_TEXTS_MAX
             and sum(len(text) for text, _ in self.texts) <= limits.EMBEDDER_SMALL_REQUEST_CHARS_MAX
         )
@@ -132,8 +214,8 @@ class _Item:
         return len(self.tokens.ids)
 
 
-class LocalEmbedder(BoundedEmbedder):
-    """A model on a worker thread that batches whatever waits.
+class ModelWorker:
+    """A model of this process on a thread that batches whatever waits.
 
     Two queues, in which accounts take turns by the tokens that they have had read. Small requests
     that somebody waits for (queries, short writes) go next: a run of the others stops for them
@@ -141,42 +223,18 @@ class LocalEmbedder(BoundedEmbedder):
     others have a share of the time all the same. While reads wait for their turn, the next run
     waits too, for moments: the model's weights are fetched from memory for each run, whatever it
     holds. What is taken is sorted by length and cut into runs of like length: little padding, and a
-    run fits the processor's cache.
+    run is as large as the model likes.
     """
 
-    def __init__(
-        self,
-        model: LocalModel,
-        *,
-        threads: int,
-        timeout_seconds: float,
-        queue_max: int,
-        cache_entries: int,
-        prefixes: Prefixes = NO_PREFIXES,
-    ):
-        super().__init__(
-            timeout_seconds=timeout_seconds,
-            queue_max=queue_max,
-            cache_entries=cache_entries,
-            prefixes=prefixes,
-        )
+    def __init__(self, model: LocalModel):
         self._model = model
-        self._run_tokens_max = limits.EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
         self._small: InTurns[_Request] = InTurns()
         self._large: InTurns[_Request] = InTurns()
         self._runs: deque[list[_Item]] = deque()
         self._arrived = threading.Condition()
-        self._yields = False
-        self._worker = threading.Thread(target=self._work, name="embedder", daemon=True)
-        self._worker.start()
-
-    @property
-    def space(self) -> str:
-        return self._model.space
-
-    @property
-    def width(self) -> int:
-        return self._model.width
+        self._closed = self._yields = False
+        self._thread = threading.Thread(target=self._work, name="embedder", daemon=True)
+        self._thread.start()
 
     def yield_to_reads(self, reads_wait: bool) -> None:
         with self._arrived:
@@ -188,23 +246,20 @@ class LocalEmbedder(BoundedEmbedder):
         with self._arrived:
             self._closed = True
             self._arrived.notify()
-        await asyncio.to_thread(self._worker.join)
+        await asyncio.to_thread(self._thread.join)
 
-    async def _compute(self, asked: list[Asked], deadline: float) -> list[Embedding]:
+    async def compute(
+        self, asked: list[Asked], caller: Caller, on_run: Callable[[], object]
+    ) -> list[Embedding]:
         loop = asyncio.get_running_loop()
         request = _Request(
-            asked,
-            account_in_turn(),
-            loop,
-            loop.create_future(),
-            {},
-            left=len(asked),
-            on_run=busy_callback(),
-            somebody_waits=asking_account() is not None,
+            asked, caller, loop, loop.create_future(), {}, left=len(asked), on_run=on_run
         )
         with self._arrived:
+            if self._closed:
+                raise InferenceUnavailable("the embedder is closed")
             queue = self._small if request.is_small() else self._large
-            queue.put(request.account, request)
+            queue.put(caller.account, request)
             self._arrived.notify()
         return await request.answer
 
@@ -231,7 +286,11 @@ class LocalEmbedder(BoundedEmbedder):
 
     def _run_large(self) -> None:
         """The next run of the others, unless no core comes for it: then it is tried again soon."""
-        if not cores().take(self._runs[0][0].request.account, limits.EMBEDDER_CORE_SECONDS_MAX):
+        if not self._model.on_processor:
+            self._run(self._runs.popleft())
+            return
+        account = self._runs[0][0].request.caller.account
+        if not cores().take(account, limits.EMBEDDER_CORE_SECONDS_MAX):
             return
         try:
             self._run(self._runs.popleft(), self._pause())
@@ -264,7 +323,7 @@ class LocalEmbedder(BoundedEmbedder):
         items = self._items(taken)
         with self._arrived:
             for item in items:
-                queue.charge(item.request.account, item.length)
+                queue.charge(item.request.caller.account, item.length)
         return self._cut(items)
 
     def _items(self, taken: list[tuple[_Request, range]]) -> list[_Item]:
@@ -294,8 +353,8 @@ class LocalEmbedder(BoundedEmbedder):
             run = runs[-1] if runs else []
             if (
                 run
-                and length * (len(run) + 1) <= self._run_tokens_max
-                and length <= 1.25 * run[0].length + 4
+                and length * (len(run) + 1) <= self._model.run_tokens_max
+                and (length <= 1.25 * run[0].length + 4 or not self._model.on_processor)
             ):
                 run.append(item)
             else:
@@ -356,7 +415,7 @@ def _take(queue: InTurns[_Request], texts_max: int) -> list[tuple[_Request, rang
         taken.append((request, range(first, request.taken)))
         texts_max -= request.taken - first
         if request.taken < len(request.texts):
-            queue.put(request.account, request)
+            queue.put(request.caller.account, request)
     return taken
 
 

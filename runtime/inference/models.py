@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +14,8 @@ from runtime.extras import LLM
 from runtime.inference.embedding import Embedding, Prefixes, Spans
 from runtime.inference.language import Reading
 from runtime.inference.language_model import LanguageModel
+from runtime.inference.local_embedder import ModelWorker, Worker
+from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm.embedder import MiniLmEmbedder
 from runtime.inference.minilm.weights import ModelUnusable, is_embedded_model
 from runtime.inference.openai_embedder import OpenAiEmbedder
@@ -187,32 +189,48 @@ class Models:
                 await model.close()
 
 
-def load_models(settings: Settings, data_dir: Path) -> Models:
+SharedWorkers = Callable[[str], Worker | None]  # by the name of an embedder's section
+
+
+def load_models(
+    settings: Settings, data_dir: Path, shared: SharedWorkers = lambda section: None
+) -> Models:
     """What the settings ask for. Blocks: seconds the first time in a data directory, a tenth of a
     second later.
+
+    shared  where an embedder's model runs in a process that serves all shards, the worker that
+            asks it; None where it runs in this one
 
     Raises ModelUnusable when the embedded model is not installed or not itself, or another one
     cannot be used.
     """
     return Models(
-        load_embedder(settings.embedder, data_dir),
+        load_embedder(settings.embedder, data_dir, shared("embedder")),
         load_language_model(settings),
         transcriber=load_transcriber(settings),
         recogniser=load_recogniser(settings),
         reranker=load_reranker(settings),
-        previous=load_previous_embedder(settings, data_dir),
+        previous=load_previous_embedder(settings, data_dir, shared("previous_embedder")),
         accepts_any=settings.previous_embedder.backend == "lost",
     )
 
 
-def load_previous_embedder(settings: Settings, data_dir: Path) -> Embedder | None:
+def load_previous_embedder(
+    settings: Settings, data_dir: Path, worker: Worker | None = None
+) -> Embedder | None:
     """The embedder that is being replaced, if one is. Raises ModelUnusable."""
     chosen = settings.previous_embedder
-    return None if chosen.backend in ("none", "lost") else load_embedder(chosen, data_dir)
+    if chosen.backend in ("none", "lost"):
+        return None
+    return load_embedder(chosen, data_dir, worker)
 
 
-def load_embedder(chosen: EmbedderSettings, data_dir: Path) -> Embedder:
-    """The embedder that a section asks for. Blocks as load_models does. Raises ModelUnusable."""
+def load_embedder(
+    chosen: EmbedderSettings, data_dir: Path, worker: Worker | None = None
+) -> Embedder:
+    """The embedder that a section asks for; worker: what runs its model, where this process is not
+    to. Blocks as load_models does. Raises ModelUnusable.
+    """
     bounds: dict[str, Any] = {
         "timeout_seconds": chosen.timeout_seconds,
         "queue_max": chosen.queue_max,
@@ -228,14 +246,38 @@ def load_embedder(chosen: EmbedderSettings, data_dir: Path) -> Embedder:
             prefixes=Prefixes(chosen.query_prefix or "", chosen.passage_prefix or ""),
             **bounds,
         )
-    threads = chosen.threads or max(1, (os.cpu_count() or 1) // 2)
+    where: dict[str, Any] = {
+        "threads": _threads(chosen),
+        "device": chosen.device,
+        "worker": worker,
+    }
     checkpoint = checkpoint_of(chosen)
     if checkpoint is not None:
         # It stands on onnxruntime, which costs memory; the compiled model needs none of it.
         from runtime.inference.checkpoint import CheckpointEmbedder
 
-        return CheckpointEmbedder(checkpoint, data_dir / "models", threads=threads, **bounds)
-    return MiniLmEmbedder(data_dir / "models", chosen.model_path, threads=threads, **bounds)
+        return CheckpointEmbedder(checkpoint, data_dir / "models", **where, **bounds)
+    return MiniLmEmbedder(data_dir / "models", chosen.model_path, **where, **bounds)
+
+
+def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
+    """The model of a section of the settings, at work in this process for whoever asks. Blocks as
+    load_models does. Raises ModelUnusable.
+    """
+    checkpoint, directory, threads = checkpoint_of(chosen), data_dir / "models", _threads(chosen)
+    if checkpoint is None:
+        return ModelWorker(
+            MiniLm.load(directory, chosen.model_path, threads=threads, device=chosen.device)
+        )
+    from runtime.inference.checkpoint import CheckpointModel
+
+    return ModelWorker(
+        CheckpointModel.load(checkpoint, directory, threads=threads, device=chosen.device)
+    )
+
+
+def _threads(chosen: EmbedderSettings) -> int:
+    return chosen.threads or max(1, (os.cpu_count() or 1) // 2)
 
 
 def checkpoint_of(chosen: EmbedderSettings) -> Checkpoint | None:

@@ -245,6 +245,22 @@ class EmbedderSettings(Section, frozen=True):
         max_length=1_000,
         description='Put before all other texts; null as the checkpoint says. E5: "passage: ".',
     )
+    device: Literal["cpu", "cuda"] = Field(
+        default="cpu",
+        description=(
+            "What a model of this machine runs on; cuda: a GPU, by PyTorch (pip install "
+            "'mneme[gpu]')."
+        ),
+    )
+    processes: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description=(
+            "Processes that run the model for all shards of engine ray, each on a GPU of its own "
+            "with device cuda; 0 runs it in each shard's own."
+        ),
+    )
     threads: int = Field(
         default=0,
         ge=0,

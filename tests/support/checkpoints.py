@@ -5,6 +5,7 @@ and of the architecture asked for.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,13 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 WIDTH, LAYERS, HEADS, INNER, POSITIONS, BUCKETS = 64, 2, 4, 128, 48, 32
+TEXTS = (
+    "the lease ends in may",
+    "anna",
+    "bis zum sommer wohnt sie in graz",
+    "вода и хлеб",
+    "a text that is so long that its end is not read by a model which reads forty tokens of it",
+)
 LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéабвгдежзийклмнопрстуфхцчшщъыьэюя0123456789"
 MARKS = {
     "bert": ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),
@@ -143,3 +151,59 @@ def _save_tokenizer(folder: Path, kind: str, words: Sequence[str]) -> dict[str, 
 
 def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content))
+
+
+def reference(
+    kind: str, weights: dict[str, np.ndarray], ids: Sequence[int], pooling: str
+) -> np.ndarray:
+    """One text by the papers' formulas, in float64 -> (width,) unit vector."""
+    of = {name: each.astype(np.float64) for name, each in weights.items()}
+    first = {"bert": 0, "xlm-roberta": 2, "mpnet": 2}[kind]
+    count, size = len(ids), WIDTH // HEADS
+    x = of["embeddings.word_embeddings.weight"][list(ids)]
+    x = x + of["embeddings.position_embeddings.weight"][first : first + count]
+    if kind != "mpnet":
+        x = x + of["embeddings.token_type_embeddings.weight"][0]
+    x = normed(x, of, "embeddings.LayerNorm")
+    bias = np.zeros((HEADS, count, count))
+    if kind == "mpnet":
+        table = of["encoder.relative_attention_bias.weight"]
+        for at in range(count):
+            for seen in range(count):
+                bias[:, at, seen] = table[bucket(seen - at, len(table))]
+    for layer in range(LAYERS):
+        prefix = f"encoder.layer.{layer}"
+        query, key, value = (
+            dense(x, of, f"{prefix}.attention.self.{part}").reshape(count, HEADS, size)
+            for part in ("query", "key", "value")
+        )
+        scores = np.einsum("ihd,jhd->hij", query, key) / math.sqrt(size) + bias
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        seen = np.einsum("hij,jhd->ihd", shares, value).reshape(count, WIDTH)
+        x = normed(x + dense(seen, of, f"{prefix}.attention.output.dense"), of,
+                   f"{prefix}.attention.output.LayerNorm")  # fmt: skip
+        inner = dense(x, of, f"{prefix}.intermediate.dense")
+        inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+        x = normed(x + dense(inner, of, f"{prefix}.output.dense"), of, f"{prefix}.output.LayerNorm")
+    pooled = x[0] if pooling == "cls" else x.mean(0)
+    return pooled / np.linalg.norm(pooled)
+
+
+def bucket(ahead: int, buckets: int) -> int:
+    """MPNet's bucket of a distance: half of them exact, then logarithmic up to 128."""
+    half, start = buckets // 2, buckets // 2 if ahead > 0 else 0
+    distance, exact = abs(ahead), buckets // 4
+    if distance < exact:
+        return start + distance
+    shared = math.log(distance / exact) / math.log(128 / exact) * (half - exact)
+    return start + min(half - 1, exact + int(shared))
+
+
+def dense(x: np.ndarray, of: dict[str, np.ndarray], name: str) -> np.ndarray:
+    return x @ of[f"{name}.weight"].T + of[f"{name}.bias"]
+
+
+def normed(x: np.ndarray, of: dict[str, np.ndarray], name: str) -> np.ndarray:
+    spread = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return (x - x.mean(-1, keepdims=True)) / spread * of[f"{name}.weight"] + of[f"{name}.bias"]

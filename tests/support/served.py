@@ -131,12 +131,20 @@ class Served:
 
     def gateway_processes(self) -> list[psutil.Process]:
         """The processes of the gateway replicas, on engine ray."""
-        return self._actors("ServeReplica")
+        return self._replicas("gateway")
+
+    def model_processes(self) -> list[psutil.Process]:
+        """The processes of an embedding model that shards share, on engine ray."""
+        return self._replicas("embedder")
 
     def supervisor_process(self) -> psutil.Process:
         """The process of the supervisor, which an order has started, on engine ray."""
         (found,) = self._actors("SupervisorActor")
         return found
+
+    def _replicas(self, deployment: str) -> list[psutil.Process]:
+        found = self._actors("ServeReplica")
+        return [each for each in found if each.cmdline()[0].endswith(f":{deployment}")]
 
     def _actors(self, kind: str) -> list[psutil.Process]:
         found = []

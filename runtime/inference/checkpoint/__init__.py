@@ -17,6 +17,12 @@ memories have no vectors of words, and searches compare whole texts and words on
 
 from runtime.inference.checkpoint.description import Checkpoint, read_checkpoint
 from runtime.inference.checkpoint.embedder import CheckpointEmbedder
-from runtime.inference.checkpoint.model import write_word_vectors
+from runtime.inference.checkpoint.model import CheckpointModel, write_word_vectors
 
-__all__ = ["Checkpoint", "CheckpointEmbedder", "read_checkpoint", "write_word_vectors"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointEmbedder",
+    "CheckpointModel",
+    "read_checkpoint",
+    "write_word_vectors",
+]

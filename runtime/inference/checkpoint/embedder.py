@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tokenizers import Tokenizer
+
 from runtime.inference.checkpoint.description import Checkpoint
-from runtime.inference.checkpoint.model import CheckpointModel
-from runtime.inference.local_embedder import LocalEmbedder
+from runtime.inference.checkpoint.model import CheckpointModel, open_tokenizer
+from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Worker
 from runtime.inference.minilm.embedder import latin
+from runtime.inference.minilm.weights import Device
 
 # The languages that queries are told apart by, and their codes in model cards.
 LANGUAGES = {
@@ -26,7 +29,7 @@ _OWN_SCRIPT = {"arabic", "armenian", "greek", "hindi", "russian", "tamil"}
 
 
 class CheckpointEmbedder(LocalEmbedder):
-    """A checkpoint on a worker thread of this process."""
+    """A checkpoint, on a worker of this process unless another one is given."""
 
     def __init__(
         self,
@@ -34,6 +37,8 @@ class CheckpointEmbedder(LocalEmbedder):
         model_directory: Path,
         *,
         threads: int = 1,
+        device: Device = "cpu",
+        worker: Worker | None = None,
         timeout_seconds: float = 10.0,
         queue_max: int = 4_096,
         cache_entries: int = 4_096,
@@ -41,16 +46,23 @@ class CheckpointEmbedder(LocalEmbedder):
         """Blocks while the model loads, or is built into `model_directory` the first time. Raises
         ModelUnusable.
         """
-        model = CheckpointModel.load(checkpoint, model_directory, threads=threads)
-        self._tokenizer = model.tokenizer
-        self._unknown = _unknown_id(model)
+        if worker is None:
+            model = CheckpointModel.load(
+                checkpoint, model_directory, threads=threads, device=device
+            )
+            self._tokenizer = model.tokenizer
+            worker = ModelWorker(model)
+        else:
+            self._tokenizer = open_tokenizer(checkpoint)
+        self._unknown = _unknown_id(self._tokenizer)
         self._languages = {LANGUAGES.get(code, code) for code in checkpoint.languages}
         self._latin_only = bool(self._languages) and self._languages <= (
             set(LANGUAGES.values()) - _OWN_SCRIPT
         )
         super().__init__(
-            model,
-            threads=threads,
+            worker,
+            space=checkpoint.space,
+            width=checkpoint.width,
             timeout_seconds=timeout_seconds,
             queue_max=queue_max,
             cache_entries=cache_entries,
@@ -88,8 +100,7 @@ class CheckpointEmbedder(LocalEmbedder):
         return left if any(char.isalnum() for char in left) else ""
 
 
-def _unknown_id(model: CheckpointModel) -> int:
+def _unknown_id(tokenizer: Tokenizer) -> int:
     """The id of what stands for what the vocabulary lacks; -1 where it lacks nothing."""
-    return next(
-        (model.vocabulary[name] for name in ("[UNK]", "<unk>") if name in model.vocabulary), -1
-    )
+    found = (tokenizer.token_to_id(name) for name in ("[UNK]", "<unk>"))
+    return next((number for number in found if number is not None), -1)

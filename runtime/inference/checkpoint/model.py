@@ -1,4 +1,4 @@
-"""A checkpoint that runs: its tokenizer, and its graph on onnxruntime.
+"""A checkpoint that runs: its tokenizer, and its graph on onnxruntime, or what it is on a GPU.
 
 The graph is made once, in int8 as that of the embedded model, and kept as
 `<directory>/<digest>-<7|8>bit-v<VERSION>.graph`.
@@ -10,6 +10,7 @@ import itertools
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -31,15 +32,17 @@ from runtime.inference.checkpoint.description import (
     unusable,
 )
 from runtime.inference.embedding import Embedding, Spans
+from runtime.inference.gpu import gpu_name
 from runtime.inference.language.parse import ToRead
 from runtime.inference.local_embedder import Pause, Tokens, tokens_of
-from runtime.inference.minilm.weights import HEADER_BYTES, kept_file
+from runtime.inference.minilm.weights import HEADER_BYTES, Device, kept_file
 from runtime.inference.minilm.word_vectors import (
     VOCABULARY_WORDS,
     WORD_WIDTH,
     learn,
     word_vectors,
 )
+from runtime.limits import EMBEDDER_GPU_RUN_TOKENS_MAX, EMBEDDER_RUN_TOKENS_PER_THREAD_MAX
 
 GRAPH_VERSION = 1
 WORDS_MIN = 1_000
@@ -54,29 +57,66 @@ _MPNET_NAMES = (
 _WORD_START = "▁"  # how SentencePiece marks the beginning of a word
 
 
+class Encoder(Protocol):
+    """What runs an encoder."""
+
+    def run(
+        self, texts: Sequence[Sequence[int]], pause: Pause | None = None
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As Session.run."""
+        ...
+
+
 class CheckpointModel:
     """The loaded model. Calls block; it serves one caller at a time best."""
 
-    def __init__(self, checkpoint: Checkpoint, tokenizer: Tokenizer, session: Session):
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        tokenizer: Tokenizer,
+        session: Encoder,
+        *,
+        run_tokens_max: int,
+        on_processor: bool,
+    ):
         self.space, self.width = checkpoint.space, checkpoint.width
+        self.run_tokens_max, self.on_processor = run_tokens_max, on_processor
         self.tokenizer = tokenizer
         self.vocabulary: dict[str, int] = tokenizer.get_vocab()
         self._session = session
         self._directions = _directions(checkpoint)
 
     @classmethod
-    def load(cls, checkpoint: Checkpoint, directory: Path, *, threads: int = 1) -> CheckpointModel:
-        """Open the model, making its graph in `directory` first where that is not there and sound
-        (seconds to a minute). Raises ModelUnusable.
+    def load(
+        cls, checkpoint: Checkpoint, directory: Path, *, threads: int = 1, device: Device = "cpu"
+    ) -> CheckpointModel:
+        """Open the model; on a processor, making its graph in `directory` first where that is not
+        there and sound (seconds to a minute). Raises ModelUnusable.
         """
-        tokenizer = _open_tokenizer(checkpoint)
+        tokenizer = open_tokenizer(checkpoint)
+        if device == "cuda":
+            from runtime.inference.torch_encoder import TorchEncoder
+
+            gpu_name()
+            return cls(
+                checkpoint,
+                tokenizer,
+                TorchEncoder(checkpoint.architecture, read_weights(checkpoint)),
+                run_tokens_max=EMBEDDER_GPU_RUN_TOKENS_MAX,
+                on_processor=False,
+            )
         bits = weight_bits_here()
         path = directory / f"{checkpoint.digest[:24]}-{bits}bit-v{GRAPH_VERSION}.graph"
         kept_file(
             path, lambda: build_graph(checkpoint.architecture, read_weights(checkpoint), bits)
         )
-        session = Session(path.read_bytes()[HEADER_BYTES:], threads)
-        return cls(checkpoint, tokenizer, session)
+        return cls(
+            checkpoint,
+            tokenizer,
+            Session(path.read_bytes()[HEADER_BYTES:], threads),
+            run_tokens_max=EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads,
+            on_processor=True,
+        )
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         return [
@@ -216,7 +256,8 @@ def _shapes(checkpoint: Checkpoint) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _open_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+def open_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+    """What the model takes texts apart with. Raises ModelUnusable."""
     folder, path = checkpoint.folder, checkpoint.tokenizer_file
     try:
         if path.name == TOKENIZER_FILE:

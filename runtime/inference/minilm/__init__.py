@@ -9,9 +9,9 @@ scale from the whole batch, so that a text's vector would depend on the texts it
 batched with (cosine between the two down to 0.98). Here a text has the same vector in any company,
 and lies nearer to the float model (mean cosine 0.997 instead of 0.993).
 
-Two ways to run it, whose vectors agree as well as two roundings can (mean cosine 0.9996): compiled
-loops where the processor has the instruction for them (kernels_vnni.py), the graph on
-onnxruntime elsewhere (onnx.py).
+Two ways to run it on a processor, whose vectors agree as well as two roundings can (mean cosine
+0.9996): compiled loops where it has the instruction for them (kernels_vnni.py), the graph on
+onnxruntime elsewhere (onnx.py). On a GPU it runs in half precision (../torch_encoder.py).
 """
 
 from __future__ import annotations
@@ -31,12 +31,18 @@ from runtime.inference.minilm.weights import (
     NAME,
     VOCABULARY,
     WIDTH,
+    Device,
     ModelUnusable,
+    checked_weights,
     kept,
     packaged_files,
 )
 from runtime.inference.minilm.word_vectors import word_vectors as vectors_of
-from runtime.limits import EMBEDDED_TOKENS_MAX
+from runtime.limits import (
+    EMBEDDED_TOKENS_MAX,
+    EMBEDDER_GPU_RUN_TOKENS_MAX,
+    EMBEDDER_RUN_TOKENS_PER_THREAD_MAX,
+)
 from storage.indexes import has_avx512_vnni
 
 
@@ -59,32 +65,16 @@ class Network(Protocol):
         ...
 
 
-class MiniLm:
-    """The loaded model. Calls block and may come from any thread; it serves one caller at a time
-    best.
-    """
+class WordPieces:
+    """What the model takes texts apart with. Calls block and may come from any thread."""
 
-    space = f"{NAME}/{WIDTH}"
-    width = WIDTH
-
-    def __init__(self, network: Network, tokenizer: Tokenizer):
-        self.network = network
+    def __init__(self, tokenizer: Tokenizer):
         self._tokenizer = tokenizer
 
     @classmethod
-    def load(cls, directory: Path, model_path: Path | None = None, *, threads: int = 1) -> MiniLm:
-        """Open the model, making what it runs from in `directory` first where that is not there and
-        sound (seconds).
-
-        model_path  a directory with model.safetensors and tokenizer.json; None takes the installed
-                    package
-        threads     how many may work on a run
-
-        Raises ModelUnusable.
-        """
-        source = model_path or packaged_files()
-        tokenizer = _open_tokenizer(source / "tokenizer.json")
-        return cls(_load_network(directory, source, threads), tokenizer)
+    def open(cls, model_path: Path | None = None) -> WordPieces:
+        """model_path: as MiniLm.load. Raises ModelUnusable."""
+        return cls(_open_tokenizer((model_path or packaged_files()) / "tokenizer.json"))
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """The texts' tokens, at most EMBEDDED_TOKENS_MAX each; the rest of a longer text is left
@@ -94,6 +84,64 @@ class MiniLm:
             Tokens(found.ids, found.offsets[1:-1])
             for found in (tokens_of(self._tokenizer, text) for text in texts)
         ]
+
+    def pieces(self, text: str) -> int:
+        """How many tokens a text is, [CLS] and [SEP] left out; EMBEDDED_TOKENS_MAX - 2 at most."""
+        return len(tokens_of(self._tokenizer, text).ids) - 2
+
+    def vocabulary(self) -> dict[str, int]:
+        """Word piece -> token id."""
+        return self._tokenizer.get_vocab()
+
+
+class MiniLm(WordPieces):
+    """The loaded model. Calls block and may come from any thread; it serves one caller at a time
+    best.
+    """
+
+    space = f"{NAME}/{WIDTH}"
+    width = WIDTH
+
+    def __init__(
+        self,
+        network: Network,
+        tokenizer: Tokenizer,
+        *,
+        run_tokens_max: int = EMBEDDER_RUN_TOKENS_PER_THREAD_MAX,
+        on_processor: bool = True,
+    ):
+        super().__init__(tokenizer)
+        self.network = network
+        self.run_tokens_max = run_tokens_max
+        self.on_processor = on_processor
+
+    @classmethod
+    def load(
+        cls,
+        directory: Path,
+        model_path: Path | None = None,
+        *,
+        threads: int = 1,
+        device: Device = "cpu",
+    ) -> MiniLm:
+        """Open the model, making what it runs from in `directory` first where that is not there and
+        sound (seconds).
+
+        model_path  a directory with model.safetensors and tokenizer.json; None takes the installed
+                    package
+        threads     how many may work on a run of a processor
+        device      what it runs on
+
+        Raises ModelUnusable.
+        """
+        source = model_path or packaged_files()
+        tokenizer = _open_tokenizer(source / "tokenizer.json")
+        if device == "cuda":
+            network, tokens_max = _load_on_gpu(source), EMBEDDER_GPU_RUN_TOKENS_MAX
+        else:
+            network = _load_network(directory, source, threads)
+            tokens_max = EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
+        return cls(network, tokenizer, run_tokens_max=tokens_max, on_processor=device == "cpu")
 
     def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:
         """n ≥ 1 texts -> (n, 384) float32 unit rows."""
@@ -146,14 +194,6 @@ class MiniLm:
             )
         ]
 
-    def pieces(self, text: str) -> int:
-        """How many tokens a text is, [CLS] and [SEP] left out; EMBEDDED_TOKENS_MAX - 2 at most."""
-        return len(tokens_of(self._tokenizer, text).ids) - 2
-
-    def vocabulary(self) -> dict[str, int]:
-        """Word piece -> token id."""
-        return self._tokenizer.get_vocab()
-
 
 def _read(
     texts: Sequence[Tokens],
@@ -188,6 +228,16 @@ def _load_network(directory: Path, source: Path, threads: int) -> Network:
     from runtime.inference.minilm.onnx import GraphMiniLm
 
     return GraphMiniLm.load(directory, source, threads)
+
+
+def _load_on_gpu(source: Path) -> Network:
+    from runtime.inference.gpu import gpu_name
+    from runtime.inference.minilm.onnx import ARCHITECTURE, GraphMiniLm
+    from runtime.inference.torch_encoder import TorchEncoder
+
+    gpu_name()
+    weights = checked_weights(source / "model.safetensors")
+    return GraphMiniLm(TorchEncoder(ARCHITECTURE, weights))
 
 
 def _open_tokenizer(path: Path) -> Tokenizer:

@@ -15,8 +15,9 @@ from runtime.inference.embedding import Asked, Embedding, Spans
 from runtime.inference.language import Reading, Sentence
 from runtime.inference.language.segmentation import Segment
 from runtime.inference.language.windows import to_read, windows
-from runtime.inference.local_embedder import LocalEmbedder
-from runtime.inference.minilm import MiniLm
+from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Worker
+from runtime.inference.minilm import MiniLm, WordPieces
+from runtime.inference.minilm.weights import Device
 from runtime.long_work import aside
 from storage.indexes import load_kernels
 from storage.text import Speller
@@ -72,7 +73,7 @@ def _load_assembly() -> Callable[..., list[list[Sentence]]]:
 
 
 class MiniLmEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2 on a worker thread of this process."""
+    """all-MiniLM-L6-v2, on a worker of this process unless another one is given."""
 
     def __init__(
         self,
@@ -80,6 +81,8 @@ class MiniLmEmbedder(LocalEmbedder):
         model_path: Path | None = None,
         *,
         threads: int = 1,
+        device: Device = "cpu",
+        worker: Worker | None = None,
         timeout_seconds: float = 10.0,
         queue_max: int = 4_096,
         cache_entries: int = 4_096,
@@ -87,13 +90,19 @@ class MiniLmEmbedder(LocalEmbedder):
         """Blocks while the model loads, or is built into `model_directory` the first time. Raises
         ModelUnusable.
         """
-        self._minilm = model = MiniLm.load(model_directory, model_path, threads=threads)
-        self._vocabulary = model.vocabulary()
+        if worker is None:
+            model = MiniLm.load(model_directory, model_path, threads=threads, device=device)
+            self._pieces: WordPieces = model
+            worker = ModelWorker(model)
+        else:
+            self._pieces = WordPieces.open(model_path)
+        self._vocabulary = self._pieces.vocabulary()
         self._speller = Speller(self._vocabulary.keys())
         self._assemble: Callable[..., list[list[Sentence]]] | None = None
         super().__init__(
-            model,
-            threads=threads,
+            worker,
+            space=MiniLm.space,
+            width=MiniLm.width,
             timeout_seconds=timeout_seconds,
             queue_max=queue_max,
             cache_entries=cache_entries,
@@ -159,7 +168,7 @@ class MiniLmEmbedder(LocalEmbedder):
             return _Cut([], [], list(language.unread(text).sentences))
         segments = language.read_sentences(text)
         pieces_max = limits.EMBEDDED_TOKENS_MAX - 2
-        cut = windows(text, segments, self._minilm.pieces, pieces_max)
+        cut = windows(text, segments, self._pieces.pieces, pieces_max)
         asked = [to_read(text, window) for window in cut]
         is_whole = len(cut) == 1 and len(asked[0][0]) == len(text) <= limits.EMBEDDED_CHARS_MAX
         if words is None or not is_whole:

@@ -1,5 +1,5 @@
 """all-MiniLM-L6-v2 as one int8 ONNX graph (runtime/inference/bert_graph.py), for onnxruntime: any
-processor can run it.
+processor can run it. Or as whatever else shows its layers.
 
 File: `<directory>/all-MiniLM-L6-v2-<7|8>bit-v<GRAPH_VERSION>.graph`, ONNX.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -29,12 +30,20 @@ GRAPH_VERSION = 3
 ARCHITECTURE = Architecture(LAYERS, HEADS, WIDTH, EMBEDDED_TOKENS_MAX, NORM_EPSILON)
 
 
-class GraphMiniLm:
-    """The graph in a session of onnxruntime. Calls block; a session serves one caller at a time
-    best.
-    """
+class Layered(Protocol):
+    """What runs an encoder, and shows its layers."""
 
-    def __init__(self, session: Session):
+    def run_layers(
+        self, texts: Sequence[Sequence[int]], inner: Sequence[int], pause: Pause | None = None
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """As Session.run_layers."""
+        ...
+
+
+class GraphMiniLm:
+    """The graph in a session. Calls block; a session serves one caller at a time best."""
+
+    def __init__(self, session: Layered):
         self._session = session
 
     @classmethod

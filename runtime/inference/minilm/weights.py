@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -33,6 +34,9 @@ VOCABULARY = 30_522
 NORM_EPSILON = 1e-12
 HEADER_BYTES = 64
 QMAX = 127  # the largest code of a quantised number; symmetric around zero
+
+
+Device = Literal["cpu", "cuda"]
 
 
 class ModelUnusable(Exception):
@@ -71,7 +75,7 @@ def kept(path: Path, source: Path, make: Callable[[Mapping[str, np.ndarray]], by
 
     Raises ModelUnusable.
     """
-    return kept_file(path, lambda: make(_checked_weights(source / "model.safetensors")))
+    return kept_file(path, lambda: make(checked_weights(source / "model.safetensors")))
 
 
 def kept_file(path: Path, make: Callable[[], bytes]) -> Path:
@@ -98,7 +102,8 @@ def _is_sound(path: Path) -> bool:
         return digest == hashlib.file_digest(file, "sha256").digest().ljust(HEADER_BYTES, b"\0")
 
 
-def _checked_weights(path: Path) -> dict[str, np.ndarray]:
+def checked_weights(path: Path) -> dict[str, np.ndarray]:
+    """The tensors of the file, float32, if it is the model's. Raises ModelUnusable."""
     if not path.is_file():
         raise ModelUnusable(f"{path} is missing; it should hold the weights of all-MiniLM-L6-v2.")
     digest = _digest(path)

@@ -90,6 +90,11 @@ def test_a_processor_without_the_instruction_is_told_of(tmp_path, monkeypatch):
     assert doctor.processor(remote).verdict == "ok"
 
 
+def test_a_gpu_that_cannot_be_used_is_told_of(tmp_path):
+    found = doctor.processor(settings(tmp_path, "embedder.device=cuda"))
+    assert found.verdict == "wrong" and "embedder.device is cuda" in found.what
+
+
 def test_a_data_directory_below_a_file_is_wrong(tmp_path):
     (tmp_path / "file").write_text("")
     finding = doctor.data_directory(

@@ -22,7 +22,7 @@ from runtime.cluster import nodes
 from runtime.cluster.actors import ShardActor
 from runtime.cluster.batching import BatchingQueue, pack_calls
 from runtime.cluster.release import OtherRelease, release_of, schema_digest
-from runtime.cluster.unix_socket import NotConnected, ShardSocket, listen
+from runtime.cluster.unix_socket import ClientSocket, NotConnected, listen
 from runtime.errors import Unavailable
 from storage.store import Table
 from tests.support.tiny_app import call
@@ -93,7 +93,7 @@ def test_no_message_is_read_from_a_gateway_of_another_release(path: Path) -> Non
     async def work() -> None:
         async with await listen(path, OWN, execute):
             with pytest.raises(OtherRelease, match=f"shard is of release {OWN[:5]}"):
-                await ShardSocket(path, OTHER).send(b"a pickle")
+                await ClientSocket(path, OTHER).send(b"a pickle")
             # One that does not know of releases, or does not care, sends a message at once.
             reader, writer = await asyncio.open_unix_connection(path)
             writer.write(b"\x02\0\0\0hi\x02\0\0\0ho")
@@ -102,7 +102,7 @@ def test_no_message_is_read_from_a_gateway_of_another_release(path: Path) -> Non
             assert await reader.read() == b"", "it is hung up on"
             writer.close()
             assert heard == []
-            assert await ShardSocket(path, OWN).send(b"a pickle") == b"a pickle"
+            assert await ClientSocket(path, OWN).send(b"a pickle") == b"a pickle"
 
     asyncio.run(work())
 
@@ -116,7 +116,7 @@ def test_a_shard_that_goes_before_it_says_its_release_was_sent_nothing(path: Pat
 
         async with await asyncio.start_unix_server(hang_up, path):
             with pytest.raises(NotConnected):
-                await ShardSocket(path, OWN).send(b"a pickle")
+                await ClientSocket(path, OWN).send(b"a pickle")
 
     asyncio.run(work())
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import uvloop
 
-from runtime.cluster.unix_socket import Early, NotConnected, ShardSocket, listen, remove
+from runtime.cluster.unix_socket import ClientSocket, Early, NotConnected, listen, remove
 
 RELEASE = "1.0.0 (schema 0123456789abcdef)"
 
@@ -33,7 +33,7 @@ async def echo(message: bytes, early: Early) -> bytes:
 def test_each_message_gets_its_own_answer(path: Path) -> None:
     async def work() -> None:
         async with await listen(path, RELEASE, echo):
-            shard = ShardSocket(path, RELEASE)
+            shard = ClientSocket(path, RELEASE)
             messages = [bytes([number]) * (number + 1) for number in range(50)] + [
                 b"",
                 b"x" * 5_000_000,
@@ -55,7 +55,7 @@ def test_parts_of_an_answer_come_before_the_rest(path: Path) -> None:
             return b"two"
 
         async with await listen(path, RELEASE, execute):
-            shard, parts, came = ShardSocket(path, RELEASE), [], asyncio.Event()
+            shard, parts, came = ClientSocket(path, RELEASE), [], asyncio.Event()
 
             def take(part: bytes) -> None:
                 parts.append(part)
@@ -96,7 +96,7 @@ def test_nothing_fails_where_the_gateway_has_gone(path: Path, run: Callable[...,
             return b"the rest"
 
         async with await listen(path, RELEASE, execute):
-            sent = asyncio.create_task(ShardSocket(path, RELEASE).send(b"many"))
+            sent = asyncio.create_task(ClientSocket(path, RELEASE).send(b"many"))
             await begun.wait()
             sent.cancel()  # as where its clients have gone
             with pytest.raises(asyncio.CancelledError):
@@ -104,7 +104,7 @@ def test_nothing_fails_where_the_gateway_has_gone(path: Path, run: Callable[...,
             gone.set()
             assert await outcome.get() is None
             begun.clear()
-            assert await ShardSocket(path, RELEASE).send(b"many", lambda part: None) == b"the rest"
+            assert await ClientSocket(path, RELEASE).send(b"many", lambda part: None) == b"the rest"
         assert troubles == []
 
     run(work())
@@ -115,7 +115,7 @@ def test_only_a_directory_of_ones_own_is_used(path: Path) -> None:
         async with await listen(path, RELEASE, echo):
             path.parent.chmod(0o750)
             with pytest.raises(NotConnected):
-                await ShardSocket(path, RELEASE).send(b"secret")
+                await ClientSocket(path, RELEASE).send(b"secret")
             assert await listen(path.with_name("shard-1"), RELEASE, echo) is None
 
     asyncio.run(work())
@@ -123,7 +123,7 @@ def test_only_a_directory_of_ones_own_is_used(path: Path) -> None:
 
 def test_a_shard_that_is_gone_is_told_from_one_that_goes_under_a_message(path: Path) -> None:
     async def work() -> None:
-        shard = ShardSocket(path, RELEASE)
+        shard = ClientSocket(path, RELEASE)
         with pytest.raises(NotConnected):
             await shard.send(b"nobody has listened yet")
 
@@ -144,7 +144,7 @@ def test_a_shard_that_is_gone_is_told_from_one_that_goes_under_a_message(path: P
 def test_a_connection_of_a_call_that_was_given_up_is_not_used_again(path: Path) -> None:
     async def work() -> None:
         async with await listen(path, RELEASE, echo):
-            shard = ShardSocket(path, RELEASE)
+            shard = ClientSocket(path, RELEASE)
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.001):
                     await shard.send(b"0123456789")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from runtime.inference import Embedding, remembered_for
-from runtime.inference.local_embedder import LocalEmbedder, Pause, Tokens
+from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Pause, Tokens
 from runtime.turns import in_turn_of
 
 WAIT_SECONDS_MAX = 60
@@ -23,6 +23,7 @@ class SlowModel:
     """
 
     space, width = "slow/2", 2
+    run_tokens_max, on_processor = 512, True
 
     def __init__(self) -> None:
         self.runs: list[list[int]] = []
@@ -83,7 +84,12 @@ def before(runs: list[list[int]], words: int) -> list[int]:
 class LocalEmbedderOf(LocalEmbedder):
     def __init__(self, model: SlowModel):
         super().__init__(
-            model, threads=1, timeout_seconds=WAIT_SECONDS_MAX, queue_max=10_000, cache_entries=0
+            ModelWorker(model),
+            space="slow/2",
+            width=2,
+            timeout_seconds=WAIT_SECONDS_MAX,
+            queue_max=10_000,
+            cache_entries=0,
         )
 
 
