@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -241,8 +241,8 @@ class Gateway:
     behind it.
     """
 
-    def __init__(self, settings: Settings, front_door: bool, models: Sequence[Any] = ()):
-        """models: Serve's handles of the models that shards share, which starts them."""
+    def __init__(self, settings: Settings, front_door: bool, *models: Any):
+        """models: Serve's handles of the models that shards share, which it starts for them."""
         settings = settings.on_node(os.environ)
         name = cluster.gateway_name()
         cluster.log_to_file(settings, name)
@@ -269,7 +269,7 @@ class SelfStartingGateway(Gateway):
     run`.
     """
 
-    def __init__(self, settings: Settings, front_door: bool, models: Sequence[Any] = ()):
+    def __init__(self, settings: Settings, front_door: bool, *models: Any):
         if settings.cluster.name is not None:
             cluster.await_open([cluster.start_supervisor(settings, OPENER).open.remote()])
             super().__init__(settings, front_door)
@@ -285,7 +285,8 @@ def build(settings: Settings, front_door: bool) -> Any:
     """The Serve application. The shard actors must exist; see cluster.start_shards and
     cluster.application.
     """
-    return cluster.application(Gateway, settings, front_door, OPENER)
+    shared = cluster.model_deployments(settings, OPENER)
+    return cluster.application(Gateway, settings, front_door, shared)
 
 
 def __getattr__(name: str) -> Any:
@@ -296,4 +297,5 @@ def __getattr__(name: str) -> Any:
         core_settings.default_config(os.environ, LOCAL_PROFILE), environ=os.environ
     )
     serving.prepare_for_serve_command(settings)
-    return cluster.application(SelfStartingGateway, settings, False, OPENER)
+    shared = cluster.model_deployments(settings, OPENER)
+    return cluster.application(SelfStartingGateway, settings, False, shared)

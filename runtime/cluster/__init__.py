@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from runtime.cluster.ray_shards import RayShards
     from runtime.cluster.readers import ReaderProcesses
     from runtime.cluster.shard_home import held_shards, open_at_home
-    from runtime.cluster.shared_model import shared_workers
+    from runtime.cluster.shared_model import model_deployments, shared_workers
     from runtime.cluster.supervisor_actor import start_supervisor
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "held_shards",
     "leftover_actors",
     "log_to_file",
+    "model_deployments",
     "namespace",
     "open_at_home",
     "open_shard",
@@ -102,7 +103,7 @@ _FILES = {
     "ray_shards": ("RayShards",),
     "readers": ("ReaderProcesses",),
     "ray_metrics": ("show_numbers",),
-    "shared_model": ("shared_workers",),
+    "shared_model": ("model_deployments", "shared_workers"),
     "shard_home": ("held_shards", "open_at_home"),
     "supervisor_actor": ("start_supervisor",),
 }

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from runtime.cluster import nodes
-from runtime.cluster.shared_model import model_deployments
 from runtime.limits import GATEWAY_CONNECTIONS_MAX, LISTENERS_CLOSE_SECONDS_MAX
 from runtime.settings import Settings
 
 
-def application(gateway: type, settings: Settings, front_door: bool, opener: str) -> Any:
-    """The Serve application: the gateways, and the models that shards share. Raises CannotOpen.
+def application(
+    gateway: type, settings: Settings, front_door: bool, models: Sequence[Any] = ()
+) -> Any:
+    """The Serve application: the gateways, and the models that shards share.
 
-    gateway     gateway(settings, front_door, models) makes a replica; it defines
+    gateway     gateway(settings, front_door, *models) makes a replica; it defines
                 __serve_build_asgi_app__, and need not use the handles of the models
-    opener      of the shards
+    models      their deployments, bound (model_deployments)
     front_door  the front door of runtime/serve/haproxy.py stands before the replicas, rather than
                 whatever proxy Serve runs
     """
@@ -33,7 +35,7 @@ def application(gateway: type, settings: Settings, front_door: bool, opener: str
         ray_actor_options={"num_cpus": 0.1} | here,
         **gateway_numbers(settings, at_least),
     )
-    return deployment.bind(settings, front_door, model_deployments(settings, opener))
+    return deployment.bind(settings, front_door, *models)
 
 
 def gateway_numbers(settings: Settings, at_least: int) -> dict[str, Any]:
