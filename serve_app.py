@@ -199,7 +199,7 @@ async def open_shard(settings: Settings, number: int) -> Shard:
 
 
 def _readers(settings: Settings, number: int) -> cluster.ReaderProcesses | None:
-    count = settings.shards.readers
+    count = cluster.reader_count(settings, number)
     return None if not count else cluster.ReaderProcesses(settings, number, READER_OPENER, count)
 
 

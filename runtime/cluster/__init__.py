@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from runtime.cluster.ray_metrics import show_numbers
     from runtime.cluster.ray_shards import RayShards
-    from runtime.cluster.readers import ReaderProcesses
+    from runtime.cluster.readers import ReaderProcesses, reader_count
     from runtime.cluster.shard_home import held_shards, open_at_home
     from runtime.cluster.shared_model import model_deployments, shared_workers
     from runtime.cluster.supervisor_actor import start_supervisor
@@ -71,6 +71,7 @@ __all__ = [
     "open_at_home",
     "open_shard",
     "open_shards",
+    "reader_count",
     "resolve",
     "shared_workers",
     "show_numbers",
@@ -101,7 +102,7 @@ _FILES = {
         "resolve",
     ),
     "ray_shards": ("RayShards",),
-    "readers": ("ReaderProcesses",),
+    "readers": ("ReaderProcesses", "reader_count"),
     "ray_metrics": ("show_numbers",),
     "shared_model": ("model_deployments", "shared_workers"),
     "shard_home": ("held_shards", "open_at_home"),

@@ -28,7 +28,7 @@ from runtime.cluster.process import (
     resolve,
 )
 from runtime.cluster.release import check_release, release_of
-from runtime.limits import READER_ACCOUNT_BYTES_MAX, READER_BEAT_SECONDS
+from runtime.limits import READER_BEAT_SECONDS
 from runtime.log_lines import REQUEST_ID
 from runtime.settings import Settings
 from runtime.shard import ReadingShard
@@ -111,7 +111,7 @@ class _Process:
                 answered = await shard.answer(call, principal, scope)
         except Exception as failed:  # the shard's process tries it, and tells what comes of it
             log.warning("%s was not answered here: %r", call.operation, failed)
-        is_large = shard.resident_bytes(scope) > READER_ACCOUNT_BYTES_MAX
+        is_large = shard.is_large(scope)
         self._frames.send((ANSWER, number, answered, scope if is_large else None))
 
     async def _beat(self) -> None:

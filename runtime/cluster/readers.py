@@ -25,6 +25,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from runtime.api.operation import Call, Principal
+from runtime.cluster import nodes
 from runtime.cluster.frames import Frames, packed
 from runtime.cluster.reader_process import ANSWER, FEED, FORGET, KEY, READ, READY, Hello
 from runtime.cluster.release import release_of
@@ -37,8 +38,10 @@ from runtime.limits import (
     READER_RESTART_SECONDS_MAX,
     READER_SILENT_SECONDS,
     READER_UNSENT_BYTES_MAX,
+    READERS_BY_CORES_MAX,
     START_SECONDS_MAX,
 )
+from runtime.placement import PlacementTable
 from runtime.settings import Settings
 from runtime.shard import Answered, ReaderFigures
 from storage.store import Committed, Scope
@@ -120,6 +123,19 @@ class _Reader:
                 future.set_result(answered)
             if large is not None:
                 self._on_large(large)
+
+
+def reader_count(settings: Settings, number: int) -> int:
+    """How many processes are to read beside that of a shard of this machine, where the settings
+    leave it to the cores: one for each core that its shards' own do not need.
+    """
+    if settings.shards.readers is not None:
+        return settings.shards.readers
+    if not nodes.on_ray():  # engine local is one process
+        return 0
+    shards = PlacementTable.of(settings).load().shards
+    beside = sum(shard.node == shards[number].node for shard in shards)
+    return max(0, min(READERS_BY_CORES_MAX, (os.cpu_count() or 1) // beside - 1))
 
 
 class ReaderProcesses:

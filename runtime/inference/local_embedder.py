@@ -287,7 +287,7 @@ class ModelWorker:
     def _run_large(self) -> None:
         """The next run of the others, unless no core comes for it: then it is tried again soon."""
         if not self._model.on_processor:
-            self._run(self._runs.popleft())
+            self._run(self._runs.popleft(), self._pause())
             return
         account = self._runs[0][0].request.caller.account
         if not cores().take(account, limits.EMBEDDER_CORE_SECONDS_MAX):

@@ -117,13 +117,14 @@ class ShardsSettings(Section, frozen=True):
         ),
     )
 
-    readers: int = Field(
-        default=0,
+    readers: int | None = Field(
+        default=None,
         ge=0,
         le=64,
         description=(
             "Processes beside each shard's own that search for it once it has more than one search "
-            "at a time; each takes some 0.2 GB."
+            "at a time; each takes some 0.2 GB. null: on engine ray one for each core beyond one a "
+            "shard, eight at most."
         ),
     )
 

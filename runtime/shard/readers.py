@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from runtime.api.context import ReadContext
 from runtime.api.operation import Call, Principal, Reply
+from runtime.limits import READER_ACCOUNT_BYTES_MAX
 from runtime.settings import Settings
 from storage.store import Committed, Scope
 
@@ -63,11 +64,29 @@ class ReaderFigures:
     ended_total: int = 0
 
 
-def resident_share(settings: Settings, readers: int) -> int:
-    """How many bytes each process of a shard may keep of accounts, where so many read beside its
-    own: all of them together keep what one would.
+_READERS_PART = (
+    0.25  # of the memory, together: what many search at once, and not whatever is stored
+)
+
+
+def own_bytes_max(settings: Settings, readers: int) -> int:
+    """How many bytes of accounts a shard's own process may keep, where so many read beside it: all
+    of them together keep what one would.
     """
-    return settings.memory.resident_bytes_max // (1 + readers)
+    whole = settings.memory.resident_bytes_max
+    return int(whole * (1 - _READERS_PART)) if readers else whole
+
+
+def reader_bytes_max(settings: Settings, readers: int) -> int:
+    """How many bytes of accounts each of so many readers may keep."""
+    return int(settings.memory.resident_bytes_max * _READERS_PART) // readers
+
+
+def account_bytes_max(settings: Settings, readers: int) -> int:
+    """How many bytes of an account may be in several processes; of a larger one they are in the
+    shard's own alone.
+    """
+    return min(READER_ACCOUNT_BYTES_MAX, reader_bytes_max(settings, readers) // 2)
 
 
 class Place(Protocol):

@@ -20,7 +20,7 @@ from runtime.inference import Models
 from runtime.installation import Secrets
 from runtime.settings import Settings
 from runtime.shard.prepared_reads import PreparedReads
-from runtime.shard.readers import Answered, resident_share
+from runtime.shard.readers import Answered, account_bytes_max, reader_bytes_max
 from storage.indexes import forget_tenants, load_kernels
 from storage.store import Identity, Scope, Store
 
@@ -51,7 +51,8 @@ class ReadingShard:
             service_key=secrets.service,
             earlier_keys=secrets.earlier_services,
         )
-        self.store.residents.bytes_max = resident_share(settings, readers)
+        self.store.residents.bytes_max = reader_bytes_max(settings, readers)
+        self._account_bytes_max = account_bytes_max(settings, readers)
         environment = Environment(
             registry,
             settings,
@@ -95,9 +96,11 @@ class ReadingShard:
         """Drop what is in memory of these accounts."""
         forget_tenants(self.store, self._registry.indexes.values(), scopes, files=False)
 
-    def resident_bytes(self, scope: Scope) -> int:
-        """How many bytes of the account are in memory here."""
-        return self.store.residents.bytes_of(scope)
+    def is_large(self, scope: Scope) -> bool:
+        """Whether so much of the account is in memory here that it should be in one process
+        alone.
+        """
+        return self.store.residents.bytes_of(scope) > self._account_bytes_max
 
     def close(self) -> None:
         self._prepared.close()

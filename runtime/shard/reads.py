@@ -17,10 +17,10 @@ from runtime.api import tenants
 from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Read, Reply
 from runtime.errors import Unavailable
-from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, READER_ACCOUNT_BYTES_MAX, SLOW_CALLS_MAX
+from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, SLOW_CALLS_MAX
 from runtime.shard.head import Entered, Head, Parts, formed, load
 from runtime.shard.prepared_reads import PreparedReads
-from runtime.shard.readers import Announced, Answered, Place, Readers
+from runtime.shard.readers import Announced, Answered, Place, Readers, account_bytes_max
 from runtime.shard.writer import WriteOutcome
 from storage.store import Scope, Transaction
 
@@ -100,8 +100,8 @@ class Reads:
         )
         if place is None:
             return None
-        is_large = self._parts.store.residents.bytes_of(scope) > READER_ACCOUNT_BYTES_MAX
-        return None if is_large else place
+        most = account_bytes_max(self._parts.environment.settings, self._readers.count)
+        return None if self._parts.store.residents.bytes_of(scope) > most else place
 
     async def _answered(self, operation: Read, entered: Entered, place: Place | None) -> Answered:
         ctx = entered.ctx

@@ -38,7 +38,7 @@ from runtime.shard.head import Head, Parts
 from runtime.shard.holds import Holds
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.prepared_reads import PreparedReads
-from runtime.shard.readers import NoReaders, Readers, resident_share
+from runtime.shard.readers import NoReaders, Readers, own_bytes_max
 from runtime.shard.reads import Reads
 from runtime.shard.slot_moves import SlotMoves
 from runtime.shard.usage_buffer import Tenant, UsageBuffer
@@ -164,7 +164,7 @@ class Shard:
         except BaseException:
             self.store.close()
             raise
-        self.store.residents.bytes_max = resident_share(self.settings, self._readers.count)
+        self.store.residents.bytes_max = own_bytes_max(self.settings, self._readers.count)
         self._prepared = PreparedReads(self.store, self.environment, self._models)
         self._writer = Writer(self.store, self.registry, self._enqueued, self._readers.feed)
         if self.store.keys is not None:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,12 +22,16 @@ import pytest
 from plugins.search import SEARCH_COMPLETED, SearchBody
 from runtime.api.operation import Call
 from runtime.api.outbox import OUTBOX
+from runtime.cluster import reader_count
 from runtime.http.credentials import read_authorization
-from runtime.shard import reads, resolve
+from runtime.shard import readers as shard_readers
+from runtime.shard import resolve
 from runtime.tenancy import slot_of_email
 from tests.support import ROOT
 from tests.support.receivers import receiver
+from tests.support.served import Served
 from tests.support.sharded import Sharded
+from tests.support.worlds import settings
 
 pytestmark = pytest.mark.slow
 
@@ -303,7 +308,7 @@ def test_an_account_with_much_in_memory_stays_with_the_shard(
     me = beside.register("large")
     beside.add(me, "The whale is large.")
     assert beside.search("whale", me) == ["The whale is large."]
-    monkeypatch.setattr(reads, "READER_ACCOUNT_BYTES_MAX", 0)
+    monkeypatch.setattr(shard_readers, "READER_ACCOUNT_BYTES_MAX", 0)
     before = beside.readers()["calls_total"]
     for _ in range(3):
         found = beside.run(_two_searches(beside.service, me, "whale"))
@@ -357,7 +362,9 @@ def test_an_erased_account_is_erased_for_readers_too(beside: Beside) -> None:
 _SHARD = """
 import asyncio, sys
 from pathlib import Path
+from tests.support.served import Served
 from tests.support.sharded import Sharded
+from tests.support.worlds import settings
 
 async def main():
     service = Sharded(Path(sys.argv[1]), 1, readers=2)
@@ -385,3 +392,43 @@ def test_readers_end_with_their_shard_however_it_ends(tmp_path: Path) -> None:
         shard.wait()
     gone, alive = psutil.wait_procs(readers, timeout=60)
     assert not alive and len(gone) == 2
+
+
+def test_how_many_there_are_is_set_or_none_on_engine_local(tmp_path: Path) -> None:
+    assert reader_count(settings(data_dir=str(tmp_path)), 0) == 0
+    assert reader_count(settings(data_dir=str(tmp_path), shards__readers=3), 0) == 3
+
+
+def test_all_processes_of_a_shard_keep_what_one_would() -> None:
+    chosen = settings(memory__resident_bytes_max=2**30)
+    assert shard_readers.own_bytes_max(chosen, 0) == 2**30
+    for readers in (1, 3, 8):
+        own, each = (
+            share(chosen, readers)
+            for share in (shard_readers.own_bytes_max, shard_readers.reader_bytes_max)
+        )
+        assert 0.99 * 2**30 < own + readers * each <= 2**30 and own >= 0.7 * 2**30
+        assert 2 * shard_readers.account_bytes_max(chosen, readers) <= each
+
+
+@pytest.mark.ray
+def test_on_ray_there_is_one_for_each_core_that_the_shards_leave(service_on_ray: Served) -> None:
+    """Begun by the first searches that come at once."""
+    head = {"Authorization": f"Bearer {service_on_ray.register()}"}
+    wanted = min(8, (os.cpu_count() or 1) - 1)
+    shard = service_on_ray.shard_process()
+
+    def search(_: int) -> int:
+        return service_on_ray.http.post(
+            "/v1/search", json={"query": "any lamp"}, headers=head
+        ).status_code
+
+    def begun() -> int:
+        return sum("reader_process" in " ".join(each.cmdline()) for each in shard.children())
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(200):
+            assert set(pool.map(search, range(16))) == {200}
+            if begun() == wanted:
+                break
+    assert begun() == wanted
