@@ -172,6 +172,7 @@ READER_RESTART_SECONDS = 0.5  # until one that ended is replaced, and twice as l
 READER_RESTART_SECONDS_MAX = 60.0  # up to this
 READER_UNSENT_BYTES_MAX = 64 * 1024**2  # what it has not taken yet
 READER_ACCOUNT_BYTES_MAX = 256 * 1024**2  # more of an account in memory is in one process alone
+READER_NICENESS = 10
 READERS_BY_CORES_MAX = 8  # of one shard: from there on it is the shard's own process that is busy
 READER_ACCOUNTS_LARGE_MAX = 10_000  # of which that is remembered
 HEAVY_READ_THREADS = 4  # that share the cores of long work, a slice each

@@ -28,7 +28,7 @@ from runtime.cluster.process import (
     resolve,
 )
 from runtime.cluster.release import check_release, release_of
-from runtime.limits import READER_BEAT_SECONDS
+from runtime.limits import READER_BEAT_SECONDS, READER_NICENESS
 from runtime.log_lines import REQUEST_ID
 from runtime.settings import Settings
 from runtime.shard import ReadingShard
@@ -130,6 +130,8 @@ async def _serve(connected: socket.socket) -> None:
 def main() -> None:
     if sys.platform == "linux":  # elsewhere it ends when it finds the other end gone
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Where cores are short, what is answered in microseconds, and the only writer, go first.
+    os.nice(READER_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the shard ends this
     sys.setswitchinterval(SWITCH_SECONDS)
     connected = socket.socket(fileno=int(sys.argv[1]))

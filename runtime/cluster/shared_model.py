@@ -50,8 +50,8 @@ class ModelProcess:
 
     async def __init__(self, settings: Settings, section: str, opener: str):
         settings = settings.on_node(os.environ)
-        name = f"{section.replace('_', '-')}-{os.getpid()}"
-        log_to_file(settings, section.replace("_", "-"))
+        name = f"{section.replace('_', '-')}-{_rank()}"
+        log_to_file(settings, name)
         tracing.start(name)
         self.release = release_of(opener)
         try:
@@ -219,6 +219,17 @@ def _deployments(settings: Settings, opener: str) -> Iterator[Any]:
                 **({"label_selector": here} if here else {}),
             },
         ).bind(settings, section, opener)
+
+
+def _rank() -> int:
+    """The number of this replica, which its successor inherits, so that logs do not pile up."""
+    from ray import serve
+    from ray.serve.exceptions import RayServeException
+
+    try:
+        return serve.get_replica_context().rank.rank
+    except RayServeException:  # it is none
+        return 0
 
 
 def _processes(chosen: EmbedderSettings) -> int:
