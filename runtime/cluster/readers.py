@@ -34,11 +34,11 @@ from runtime.limits import (
     READER_BEAT_SECONDS,
     READER_CALLS_MAX,
     READER_LOST_SECONDS,
+    READER_PROCESSES_MAX,
     READER_RESTART_SECONDS,
     READER_RESTART_SECONDS_MAX,
     READER_SILENT_SECONDS,
     READER_UNSENT_BYTES_MAX,
-    READERS_BY_CORES_MAX,
     START_SECONDS_MAX,
 )
 from runtime.placement import PlacementTable
@@ -135,7 +135,7 @@ def reader_count(settings: Settings, number: int) -> int:
         return 0
     shards = PlacementTable.of(settings).load().shards
     beside = sum(shard.node == shards[number].node for shard in shards)
-    return max(0, min(READERS_BY_CORES_MAX, (os.cpu_count() or 1) // beside - 1))
+    return max(0, min(READER_PROCESSES_MAX, (os.cpu_count() or 1) // beside - 1))
 
 
 class ReaderProcesses:

@@ -72,6 +72,7 @@ UNITS = {
         "CORRECTIONS",
         "MENTIONS",
         "LOOKS",
+        "PROCESSES",
     ),
     *(
         "QUEUE",
