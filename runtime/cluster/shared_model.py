@@ -148,7 +148,9 @@ class SharedModel:
         from ray.serve.exceptions import RayServeException
 
         try:
-            return await self._replica().execute.remote(message, self._release)
+            if self._handle is None:
+                self._handle = await asyncio.to_thread(self._found)
+            return await self._handle.execute.remote(message, self._release)
         except ray.exceptions.RayTaskError as failed:
             if isinstance(failed.cause, OtherRelease):
                 raise failed.cause from None
@@ -161,15 +163,17 @@ class SharedModel:
         found = self._sockets.get(path)
         return found or unix_socket.ClientSocket(path, self._release, "The embedding model")
 
-    def _replica(self) -> Any:
+    def _found(self) -> Any:
         """Serve's handle. Raises RayServeException where the deployment is not there."""
-        if self._handle is None:
-            from ray import serve
+        from ray import serve
 
-            self._handle = serve.get_deployment_handle(
-                self._section, actors.namespace(self._settings)
+        application, known = actors.namespace(self._settings), serve.status().applications
+        if application not in known:  # `serve run` names it
+            application = next(
+                (name for name, each in known.items() if self._section in each.deployments),
+                application,
             )
-        return self._handle
+        return serve.get_deployment_handle(self._section, application)
 
 
 def shared_workers(settings: Settings, opener: str) -> SharedWorkers:
