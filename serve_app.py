@@ -210,7 +210,8 @@ def open_reader(settings: Settings, number: int, count: int) -> ReadingShard:
     threads = settings.embedder.threads or max(1, (os.cpu_count() or 1) // 2 // (1 + count))
     # A reader is there to use cores, and is of no Ray: it runs the model itself.
     embedder = settings.embedder.model_copy(update={"threads": threads, "device": "cpu"})
-    settings = settings.model_copy(update={"embedder": embedder})
+    previous = settings.previous_embedder.model_copy(update={"device": "cpu"})
+    settings = settings.model_copy(update={"embedder": embedder, "previous_embedder": previous})
     return ReadingShard(
         shard_directory(settings.data_dir, number),
         registry(settings),

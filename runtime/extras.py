@@ -78,12 +78,7 @@ RAY_DASHBOARD = Extra(
     "Ray's own dashboard",
     needed=lambda settings: settings.ray.dashboard,
 )
-GPU = Extra(
-    "gpu",
-    ("torch",),
-    "running the embedding model on a GPU",
-    needed=lambda settings: "cuda" in (settings.embedder.device, settings.previous_embedder.device),
-)
+GPU = Extra("gpu", ("torch",), "running the embedding model on a GPU")
 # Of the commands alone: no service asks for it.
 PARQUET = Extra("parquet", ("pyarrow",), "reading and writing Parquet files")
 

@@ -11,7 +11,7 @@ The product adds u8·s8 pairs in 16 bits on x86 processors without VNNI; there w
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import onnxruntime
 
+from runtime.inference.encoder import Encoder
 from runtime.inference.minilm.weights import QMAX, quantised
 from runtime.limits import EMBEDDED_TOKENS_MAX
 
@@ -44,40 +45,18 @@ class Architecture:
     pooling: Literal["mean", "cls"] = "mean"
 
 
-class Session:
-    """The graph in a session of onnxruntime. Calls block; a session serves one caller at a time
-    best.
-    """
+class Session(Encoder):
+    """The graph in a session of onnxruntime."""
+
+    tokens_at_once = EMBEDDED_TOKENS_MAX
 
     def __init__(self, graph: bytes, threads: int):
         self._session = _open_session(graph, threads)
 
-    def run(
-        self, texts: Sequence[Sequence[int]], pause: Callable[[], object] | None = None
+    def _run(
+        self, texts: Sequence[Sequence[int]], inner: Sequence[int]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """n ≥ 1 texts' token ids -> (n, width) float32 unit rows, and for each text its (tokens,
-        width) float32 last layer. pause: called between portions of them.
-        """
-        vectors, layers = self.run_layers(texts, (), pause)
-        return vectors, [each[0] for each in layers]
-
-    def run_layers(
-        self,
-        texts: Sequence[Sequence[int]],
-        inner: Sequence[int],
-        pause: Callable[[], object] | None = None,
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """As run, and for each text (layers, tokens, width): those of `inner`, which the graph
-        shows, and the last.
-
-        Pads to the longest, so texts of like length are cheapest.
-        """
-        at_once = max(1, EMBEDDED_TOKENS_MAX // max(map(len, texts)))
-        if pause is not None and len(texts) > at_once:
-            vectors, layers = self.run_layers(texts[:at_once], inner)
-            pause()
-            others, more = self.run_layers(texts[at_once:], inner, pause)
-            return np.concatenate([vectors, others]), [*layers, *more]
+        """inner: layers that the graph shows."""
         names = [*map(_layer_name, inner), "hidden_states"]
         outputs: Any = self._session.run(["embedding", *names], _padded(texts))
         vectors, *layers = outputs

@@ -18,11 +18,14 @@ from runtime.inference.bert_graph import (
     Architecture,
     distance_buckets,
 )
+from runtime.inference.encoder import Encoder
 from runtime.limits import EMBEDDER_GPU_RUN_TOKENS_MAX
 
 
-class TorchEncoder:
-    """The model on a device. Calls block; it serves one caller at a time best."""
+class TorchEncoder(Encoder):
+    """The model on a device."""
+
+    tokens_at_once = EMBEDDER_GPU_RUN_TOKENS_MAX
 
     def __init__(
         self, architecture: Architecture, weights: Mapping[str, np.ndarray], device: str = "cuda"
@@ -53,33 +56,15 @@ class TorchEncoder:
             buckets = distance_buckets(of.tokens_max, len(bias))
             self._distance_bias = self._there(bias.T[:, buckets])  # (heads, tokens, tokens)
 
-    def run(
-        self, texts: Sequence[Sequence[int]], pause: Callable[[], object] | None = None
+    def _run(
+        self, texts: Sequence[Sequence[int]], inner: Sequence[int]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """As bert_graph.Session.run."""
-        vectors, layers = self.run_layers(texts, (), pause)
-        return vectors, [each[0] for each in layers]
-
-    def run_layers(
-        self,
-        texts: Sequence[Sequence[int]],
-        inner: Sequence[int],
-        pause: Callable[[], object] | None = None,
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """As bert_graph.Session.run_layers."""
-        at_once = max(1, EMBEDDER_GPU_RUN_TOKENS_MAX // max(map(len, texts)))
-        if len(texts) > at_once:
-            vectors, layers = self.run_layers(texts[:at_once], inner)
-            if pause is not None:
-                pause()
-            others, more = self.run_layers(texts[at_once:], inner, pause)
-            return np.concatenate([vectors, others]), [*layers, *more]
         with self._torch.inference_mode():
-            vectors, states = self._run(texts, inner)
+            vectors, states = self._run_padded(texts, inner)
         ends = np.cumsum([len(ids) for ids in texts])
         return vectors, np.split(states, ends[:-1], axis=1)
 
-    def _run(
+    def _run_padded(
         self, texts: Sequence[Sequence[int]], inner: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray]:
         """(n, width) float32 unit rows, and (layers, tokens of all texts, width) float32."""

@@ -10,7 +10,6 @@ import itertools
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -32,6 +31,7 @@ from runtime.inference.checkpoint.description import (
     unusable,
 )
 from runtime.inference.embedding import Embedding, Spans
+from runtime.inference.encoder import Encoder
 from runtime.inference.gpu import gpu_name
 from runtime.inference.language.parse import ToRead
 from runtime.inference.local_embedder import Pause, Tokens, tokens_of
@@ -55,16 +55,6 @@ _MPNET_NAMES = (
     (".attention.LayerNorm.", ".attention.output.LayerNorm."),
 )
 _WORD_START = "▁"  # how SentencePiece marks the beginning of a word
-
-
-class Encoder(Protocol):
-    """What runs an encoder."""
-
-    def run(
-        self, texts: Sequence[Sequence[int]], pause: Pause | None = None
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """As Session.run."""
-        ...
 
 
 class CheckpointModel:

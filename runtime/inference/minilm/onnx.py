@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from runtime.inference.bert_graph import Architecture, Session, build_graph, weight_bits_here
+from runtime.inference.encoder import Encoder
 from runtime.inference.local_embedder import Pause
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
@@ -30,20 +30,10 @@ GRAPH_VERSION = 3
 ARCHITECTURE = Architecture(LAYERS, HEADS, WIDTH, EMBEDDED_TOKENS_MAX, NORM_EPSILON)
 
 
-class Layered(Protocol):
-    """What runs an encoder, and shows its layers."""
-
-    def run_layers(
-        self, texts: Sequence[Sequence[int]], inner: Sequence[int], pause: Pause | None = None
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """As Session.run_layers."""
-        ...
-
-
 class GraphMiniLm:
     """The graph in a session. Calls block; a session serves one caller at a time best."""
 
-    def __init__(self, session: Layered):
+    def __init__(self, session: Encoder):
         self._session = session
 
     @classmethod
