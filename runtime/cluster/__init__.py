@@ -48,7 +48,11 @@ if TYPE_CHECKING:
     from runtime.cluster.ray_shards import RayShards
     from runtime.cluster.readers import ReaderProcesses, reader_count
     from runtime.cluster.shard_home import held_shards, open_at_home
-    from runtime.cluster.shared_model import model_deployments, shared_workers
+    from runtime.cluster.shared_model import (
+        model_deployments,
+        remove_dead_sockets,
+        shared_workers,
+    )
     from runtime.cluster.supervisor_actor import start_supervisor
 
 __all__ = [
@@ -72,6 +76,7 @@ __all__ = [
     "open_shard",
     "open_shards",
     "reader_count",
+    "remove_dead_sockets",
     "resolve",
     "shared_workers",
     "show_numbers",
@@ -104,7 +109,7 @@ _FILES = {
     "ray_shards": ("RayShards",),
     "readers": ("ReaderProcesses", "reader_count"),
     "ray_metrics": ("show_numbers",),
-    "shared_model": ("model_deployments", "shared_workers"),
+    "shared_model": ("model_deployments", "remove_dead_sockets", "shared_workers"),
     "shard_home": ("held_shards", "open_at_home"),
     "supervisor_actor": ("start_supervisor",),
 }

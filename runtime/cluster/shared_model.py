@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from runtime import tracing
 from runtime.cluster import actors, nodes, unix_socket
 from runtime.cluster.process import CannotOpen, collect_seldom, log_to_file
@@ -60,9 +58,7 @@ class ModelProcess:
             )
         except ModelUnusable as unusable:
             raise CannotOpen(str(unusable)) from unusable
-        for path in sockets_of(settings, section):
-            if not psutil.pid_exists(int(path.name.rpartition("-")[2])):
-                path.unlink(missing_ok=True)  # of one that was killed
+        remove_dead_sockets(settings)
         self._path = _directory(settings) / f"{section}-{os.getpid()}"
         self._short_cut = await unix_socket.listen(
             self._path, self.release, lambda message, early: self._answer(message)
@@ -174,6 +170,16 @@ class SharedModel:
                 application,
             )
         return serve.get_deployment_handle(self._section, application)
+
+
+def remove_dead_sockets(settings: Settings) -> None:
+    """Take away where processes of models listened on this machine that have ended since: nothing
+    in them is told when Ray ends.
+    """
+    for section in SECTIONS:
+        for path in sockets_of(settings, section):
+            if not unix_socket.is_listened_on(path):
+                unix_socket.remove(path)
 
 
 def shared_workers(settings: Settings, opener: str) -> SharedWorkers:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import stat
 import struct
 from collections.abc import Awaitable, Callable
@@ -94,6 +95,16 @@ async def listen(
             writer.close()
 
     return await asyncio.start_unix_server(connected, path, limit=BATCH_BYTES_MAX)
+
+
+def is_listened_on(path: Path) -> bool:
+    """Whether a process listens there; the file of one that was killed stays."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def remove(path: Path) -> None:

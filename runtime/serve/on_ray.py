@@ -67,6 +67,7 @@ def run_on_ray(
     finally:
         signals.started()  # a second signal must not break off the clean-up
         room.leave(shards)
+        cluster.remove_dead_sockets(settings)
 
 
 def check_several_nodes(settings: Settings) -> None:

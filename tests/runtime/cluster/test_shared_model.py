@@ -171,8 +171,14 @@ def test_shards_on_ray_share_one_model_and_outlive_it(sharing: Served) -> None:
     assert over_serve["results"][0]["content"] == "I am afraid of spiders."
 
     os.kill(process.pid, signal.SIGKILL)
-    for token in tokens * 50:
-        after = found(sharing, token)
-        if not after["degraded"] and sharing.model_processes() not in ([], [process]):
+    for number, token in enumerate(tokens * 50):  # a question that was asked needs no model
+        after = found(sharing, token, f"fear of insects, number {number}")
+        if not after["degraded"]:
             break
+    assert not after["degraded"] and sharing.model_processes() not in ([], [process])
     assert after["results"][0]["content"] == "I am afraid of spiders."
+
+    own = settings(data_dir=str(sharing.data_dir))
+    assert len(sockets_of(own, "embedder")) == 1  # the killed one's has gone
+    assert sharing.stop() == 0
+    assert sockets_of(own, "embedder") == []
