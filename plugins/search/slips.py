@@ -21,20 +21,24 @@ SLIPS_MAX = 4  # words of a query that are looked up in other spellings
 SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours
 _DATED = Speller([*MONTHS, *map(str.lower, calendar.day_name)])
 _POSSESSIVE = re.compile(r"['’]s?$")
+_DIGIT = re.compile(r"\d")
 
 Spellings = dict[str, list[str]]  # a word that is a slip -> what may be meant, likeliest first
 
 
 def find_slips(ctx: ReadContext, query: QueryText, vocabulary: Vocabulary) -> Spellings:
     """Words of the query that no memory has and the model never met, and the spellings that it has
-    met.
+    met. What has a digit means itself.
     """
     unknown = {
         said: word.terms
         for word in query.words[:WORDS_LOOKED_AT_MAX]
         if word.end - word.start >= SLIP_CHARS_MIN
-        and not vocabulary.knows(said := _POSSESSIVE.sub("", query.text[word.start : word.end]))
+        and not _DIGIT.search(said := query.text[word.start : word.end])
+        and not vocabulary.knows(said := _POSSESSIVE.sub("", said))
     }
+    if not unknown:
+        return {}
     terms = list(chain.from_iterable(unknown.values()))
     met = dict(zip(terms, ctx.index(MEMORY_TEXT).have_terms(terms), strict=True))
     unmet = (said for said, own in unknown.items() if not any(met[term] for term in own))

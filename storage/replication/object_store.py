@@ -54,7 +54,7 @@ class ObjectStore:
         self.url = url
         self._place = place
         self._directory = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
-        self._named: set[Path] = set()  # directories below it whose names are on disk
+        self._named: set[str] = set()  # directories below it whose names are on disk
         self._library = _library()
         from_url, failures = self._library.store.from_url, self._library.exceptions
         try:
@@ -73,7 +73,7 @@ class ObjectStore:
         own. Raises ObjectStoreFailed.
         """
         if self._directory is not None:
-            at = self._directory / (self._place + path)
+            at = f"{self._directory}/{self._place}{path}"
             if not self._call(lambda _, name: self._link(at, content), path):
                 return False
             self._sync_names(at)
@@ -105,7 +105,7 @@ class ObjectStore:
         there; of several who try one succeeds. Where objects may tear only.
         """
         assert self._directory is not None
-        at = self._directory / (self._place + path)
+        at = f"{self._directory}/{self._place}{path}"
         try:
             if not self._call(lambda _, name: _replace(at, torn, content), path):
                 return False
@@ -197,7 +197,7 @@ class ObjectStore:
         ) as missing:  # a directory, such as that of a disk that is not mounted
             raise ObjectStoreFailed(f"{self.url}: {_sentence(missing)}") from missing
 
-    def _link(self, at: Path, content: bytes) -> bool:
+    def _link(self, at: str, content: bytes) -> bool:
         """Make a file with this content, whole from the first; False when the name is taken."""
         for is_last in (False, True):
             try:
@@ -205,7 +205,7 @@ class ObjectStore:
             except FileNotFoundError:
                 if is_last or not Path(self._directory or "").is_dir():
                     break
-            at.parent.mkdir(parents=True, exist_ok=True)
+            os.makedirs(_folder(at), exist_ok=True)
         raise NotADirectoryError(f"{self._directory} is missing; is its disk mounted?")
 
     def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
@@ -222,22 +222,22 @@ class ObjectStore:
         """
         if self._directory is None:
             return
-        at = self._directory / (self._place + path)
+        at = f"{self._directory}/{self._place}{path}"
         try:
             _fsync(at)
         except OSError as failed:
             raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
         self._sync_names(at)
 
-    def _sync_names(self, at: Path) -> None:
+    def _sync_names(self, at: str) -> None:
         """Have the names that lead to a file of a local directory survive a power failure."""
-        folder = at.parent
+        folder, root = _folder(at), str(self._directory)
         try:
             _fsync(folder)
-            while folder != self._directory and folder not in self._named:
-                _fsync(folder.parent)
+            while folder != root and folder not in self._named:
+                _fsync(_folder(folder))
                 self._named.add(folder)
-                folder = folder.parent
+                folder = _folder(folder)
         except OSError as failed:
             raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
 
@@ -259,17 +259,21 @@ def _library() -> Any:
     return obstore
 
 
+# Paths are strings here: a replicated write waits for these steps, and a Path takes longer to make
+# than a file.
 @contextlib.contextmanager
-def _written_beside(at: Path, content: bytes) -> Iterator[str]:
+def _written_beside(at: str, content: bytes) -> Iterator[str]:
     """A file with this content, on disk, for the length of the block. No listing shows it."""
     path = f"{at}#{int.from_bytes(os.urandom(6), 'big')}"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with open(descriptor, "wb", buffering=0) as file:
+        try:
             left = memoryview(content)
             while left:
-                left = left[file.write(left) :]
+                left = left[os.write(descriptor, left) :]
             os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         yield path
     finally:
         with contextlib.suppress(FileNotFoundError):  # it has another name by now
@@ -284,7 +288,7 @@ def _ask_the_server(folder: Path) -> None:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
-def _linked(at: Path, content: bytes) -> bool:
+def _linked(at: str, content: bytes) -> bool:
     with _written_beside(at, content) as written:
         try:
             os.link(written, at)
@@ -293,10 +297,10 @@ def _linked(at: Path, content: bytes) -> bool:
     return True
 
 
-def _replace(at: Path, torn: bytes, content: bytes) -> bool:
-    with at.open("r+b") as old:
+def _replace(at: str, torn: bytes, content: bytes) -> bool:
+    with open(at, "r+b") as old:
         fcntl.flock(old, fcntl.LOCK_EX)
-        is_there = os.path.samestat(os.fstat(old.fileno()), at.stat())
+        is_there = os.path.samestat(os.fstat(old.fileno()), os.stat(at))
         if not is_there or old.read() != torn:
             return False
         with _written_beside(at, content) as written:
@@ -304,7 +308,11 @@ def _replace(at: Path, torn: bytes, content: bytes) -> bool:
     return True
 
 
-def _fsync(path: Path) -> None:
+def _folder(at: str) -> str:
+    return at.rpartition("/")[0]
+
+
+def _fsync(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

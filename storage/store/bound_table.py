@@ -397,16 +397,15 @@ class SealedTable(BoundTable[Row]):
         ]
 
     def raw_under_each(self, prefixes: Sequence[Key]) -> list[list[tuple[bytes, bytes]]]:
-        opened = []
-        for prefix, each in zip(prefixes, super().raw_under_each(prefixes), strict=True):
-            start = self._prefix + encode_key(prefix) if each else b""
-            opened.append(
-                [
+        found = super().raw_under_each(prefixes)
+        for prefix, each in zip(prefixes, found, strict=True):
+            if each:
+                start = self._prefix + encode_key(prefix)
+                each[:] = [
                     (rest, self._unseal(self._owner_of(start + rest), start + rest, sealed))
                     for rest, sealed in each
                 ]
-            )
-        return opened
+        return found
 
     def has(self, *key: Any) -> bool:
         return super().get_raw(*key) is not None
