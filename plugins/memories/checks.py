@@ -21,7 +21,7 @@ from pyroaring import BitMap
 
 from plugins.collections import drop_again, is_dropped, miscounted, numbers_in_use
 from plugins.memories.features import COLUMNS, NOTHING, TextFeatures, links
-from plugins.memories.indexing import analysed
+from plugins.memories.indexing import Analysed, analysed
 from plugins.memories.limits import TEXTS_VERIFIED_AT_ONCE_MAX
 from plugins.memories.room import MEASURE_JOB, measured, put_measured, true_bytes
 from plugins.memories.rows import (
@@ -39,7 +39,6 @@ from plugins.memories.rows import (
     MEMORY_VECTORS,
     MEMORY_WORDS,
     PROCESSING,
-    Indexed,
     MemoryRow,
 )
 from plugins.memories.store import (
@@ -62,7 +61,6 @@ from runtime.api.checks import (
     unfinished,
 )
 from runtime.api.context import ReadContext, WriteContext
-from runtime.inference import Embedding
 
 PLACED = (
     "created_at",
@@ -74,7 +72,6 @@ PLACED = (
     "following",
 )  # features that are not of the text
 LENGTH_TOLERANCE = 0.01
-NOT_EMBEDDED = Embedding(np.zeros(0, np.float32), None)  # what a text gives without a model
 
 
 def _rows(ctx: ReadContext) -> Iterator[MemoryRow]:
@@ -85,7 +82,7 @@ def _rows(ctx: ReadContext) -> Iterator[MemoryRow]:
 # --------------------------------------------------------------------------
 
 
-def _analysed(ctx: ReadContext) -> Iterator[tuple[list[MemoryRow], list[Indexed]]]:
+def _analysed(ctx: ReadContext) -> Iterator[tuple[list[MemoryRow], list[Analysed]]]:
     """The searchable memories, some at a time, with what their texts give."""
     portion: list[MemoryRow] = []
     for row in _rows(ctx):
@@ -98,8 +95,8 @@ def _analysed(ctx: ReadContext) -> Iterator[tuple[list[MemoryRow], list[Indexed]
         yield portion, _texts_of(portion)
 
 
-def _texts_of(rows: list[MemoryRow]) -> list[Indexed]:
-    return analysed([(row.speaker, row.content) for row in rows], [[NOT_EMBEDDED]] * len(rows), "")
+def _texts_of(rows: list[MemoryRow]) -> list[Analysed]:
+    return analysed([(row.speaker, row.content) for row in rows])
 
 
 def postings(ctx: ReadContext) -> Iterator[Finding]:

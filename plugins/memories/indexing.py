@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -52,6 +52,13 @@ from storage.text import analyze, content_words, estimated_tokens, passages
 
 Made = TypeVar("Made")
 Text = tuple[str | None, str]  # speaker, content
+
+
+class Analysed(NamedTuple):
+    """What a text gives without a model: how often each term, and its features."""
+
+    terms: Counter[str]
+    features: TextFeatures
 
 
 def wait_seconds(ctx: ReadContext, wait_for_index: bool) -> float:
@@ -138,6 +145,25 @@ async def _index_by(
         for (_, content), own in zip(texts, pieces, strict=True)
         for piece in (content, *own[1:])
     ]
+    embedding = asyncio.ensure_future(_embedded(embedder, whole, words, pieces, readings))
+    try:
+        await asyncio.sleep(0)  # the model is asked, and reads while the texts are analysed here
+        told = await _aside(texts, analysed, texts)
+        embeddings = iter(await embedding)
+    finally:
+        embedding.cancel()
+    read = [list(islice(embeddings, len(each))) for each in pieces]
+    return await _aside(texts, _indexed, told, read, embedder.space)
+
+
+async def _embedded(
+    embedder: Embedder,
+    whole: Sequence[str],
+    words: Sequence[Sequence[tuple[int, int]]],
+    pieces: Sequence[Sequence[str]],
+    readings: dict[str, language.Reading] | None,
+) -> list[Embedding]:
+    """The pieces' embeddings, one piece after the other. whole: what is embedded of each."""
     embeddings: list[Embedding] = []
     for start, end in _requests([piece for own in pieces for piece in own]):
         if readings is None:
@@ -147,10 +173,7 @@ async def _index_by(
         embeddings += [embedding for embedding, _ in found]
         read_of = (reading for _, reading in found)
         readings |= dict(zip(whole[start:end], read_of, strict=True))
-    space = embedder.space
-    own = iter(embeddings)
-    read = [list(islice(own, len(each))) for each in pieces]
-    return await _aside(texts, analysed, texts, read, space)
+    return embeddings
 
 
 async def _aside(texts: Sequence[Text], work: Callable[..., Made], *args: Any) -> Made:
@@ -200,31 +223,29 @@ def _words(pieces: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
     ]
 
 
-def analysed(
-    texts: Sequence[Text], embeddings: Sequence[Sequence[Embedding]], space: str
-) -> list[Indexed]:
-    """Analyse texts. embeddings: of each text the one of its beginning, then those of its further
-    passages.
-    """
+def analysed(texts: Sequence[Text]) -> list[Analysed]:
+    """Terms and features, which need no model."""
     found = []
-    for (speaker, content), (first, *further) in zip(texts, embeddings, strict=True):
+    for speaker, content in texts:
         own = analyze(content)
         terms = Counter(own if speaker is None else [*analyze(speaker), *own])
-        word_vectors = [each.words for each in (first, *further) if each.words is not None]
+        found.append(Analysed(terms, TextFeatures.of(content, len(own))))
+    return found
+
+
+def _indexed(
+    told: Sequence[Analysed], embeddings: Sequence[Sequence[Embedding]], space: str
+) -> list[Indexed]:
+    """embeddings: of each text the one of its beginning, then those of its further passages."""
+    found = []
+    for each, (first, *further) in zip(told, embeddings, strict=True):
+        word_vectors = [one.words for one in (first, *further) if one.words is not None]
         words = None
         if word_vectors:
             words = np.concatenate(word_vectors)
             words = words[words.any(axis=1)][:WORD_VECTORS_PER_MEMORY_MAX]
-        found.append(
-            Indexed(
-                terms,
-                TextFeatures.of(content, len(own)),
-                space,
-                first.vector,
-                words,
-                [embedding.vector for embedding in further],
-            )
-        )
+        chunks = [one.vector for one in further]
+        found.append(Indexed(each.terms, each.features, space, first.vector, words, chunks))
     return found
 
 
