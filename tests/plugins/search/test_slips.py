@@ -56,6 +56,14 @@ def test_a_word_that_some_memory_has_was_meant(library: SearchHarness) -> None:
     assert library.ids("mushroms", search_type="bm25") == [own]
 
 
+@pytest.mark.parametrize("word", ["40235", "r40235"])
+def test_what_has_a_digit_is_no_slip(library: SearchHarness, word: str) -> None:
+    library.embedder.known_spellings[word] = ["4023"]
+    library.add("The meeting is in 4023.")
+    library.find(f"where is {word}")
+    assert library.embedder.texts[-1] == f"where is {word}"
+
+
 def test_a_name_that_nobody_mentioned_is_taken_for_no_other_name(library: SearchHarness) -> None:
     town = library.add("The harbour of Brackqxwick freezes.")
     assert library.ids("brackqxwich", search_type="bm25") == [town]
