@@ -195,8 +195,8 @@ MUTANTS = (
     Mutant(
         "a disk that loses what was not synced: objects",
         "storage/replication/object_store.py",
-        "                left = left[os.write(descriptor, left) :]\n            os.fsync(descriptor)\n",
-        "                left = left[os.write(descriptor, left) :]\n",
+        "        left = left[os.write(descriptor, left) :]\n    os.fsync(descriptor)\n",
+        "        left = left[os.write(descriptor, left) :]\n",
         _POWER,
     ),
     Mutant(

@@ -23,7 +23,7 @@ import pytest
 
 from tests.support import recorded_disk
 from tests.support.disk_workload import Noted, wrong, wrong_when_restored
-from tests.support.recorded_disk import NOTE, SYNC, Disk, Trial, recorded
+from tests.support.recorded_disk import CREATE, NOTE, SYNC, Disk, Trial, recorded
 
 POINTS, TRIALS = 16, 16
 SHARES = (0.0, 0.3, 0.7, 1.0)  # of what was not synced, how much is there all the same
@@ -41,13 +41,17 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recorded_disk.library(tmp_path_factory.mktemp("library"))
 
 
-def ran(library: Path, directory: Path, *arguments: object) -> Iterator[recorded_disk.Call]:
-    """Run the workload in a process of its own; -> what it did to its disk, `directory`/root."""
+def ran(
+    library: Path, directory: Path, *arguments: object, has_unnamed: bool = True
+) -> Iterator[recorded_disk.Call]:
+    """Run the workload in a process of its own; -> what it did to its disk, `directory`/root.
+    has_unnamed: whether there are files without a name on it.
+    """
     root, log = directory / "root", directory / "log"
     root.mkdir()
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.disk_workload", str(root), *map(str, arguments)],
-        env=os.environ | recorded_disk.environment(library, root, log),
+        env=os.environ | recorded_disk.environment(library, root, log, has_unnamed=has_unnamed),
         capture_output=True,
         text=True,
         check=False,
@@ -76,12 +80,21 @@ class Failures:
         return found
 
 
-@few_or_all
+@pytest.mark.parametrize(
+    ("is_all", "has_unnamed"),
+    [
+        (False, True),
+        (False, False),
+        pytest.param(True, True, marks=[pytest.mark.long, pytest.mark.timeout(3_600)]),
+    ],
+    ids=["some", "all-named", "all"],
+)
 def test_what_was_acknowledged_survives_a_power_failure_anywhere(
-    tmp_path: Path, library: Path, seed: int, is_all: bool
+    tmp_path: Path, library: Path, seed: int, is_all: bool, has_unnamed: bool
 ) -> None:
     chance = random.Random(seed)
-    calls = list(ran(library, tmp_path, "power"))
+    calls = list(ran(library, tmp_path, "power", has_unnamed=has_unnamed))
+    assert has_unnamed == any(call.kind == CREATE and not call.path for call in calls)
     assert sum(call.kind == SYNC for call in calls) > 50
     assert sum(call.kind == NOTE for call in calls) > 10
     points = set(range(len(calls)) if is_all else chance.sample(range(len(calls)), POINTS))

@@ -11,8 +11,9 @@ which every backend decides atomically.
 An attempt that was reported as failed may have succeeded. So whoever is told that a name is taken
 compares what lies there.
 
-In a directory an object is on disk before it has its name: it is written and synced under another
-one (`name#number`, which is no object), then linked. Earlier releases gave the name first, so a
+In a directory an object is on disk before it has its name: it is written and synced without one, or
+where the file system has no such files under another (`name#number`, which is no object), then
+linked. Earlier releases gave the name first, so a
 power failure could leave an object that ends early although nobody had been told that it was
 stored; `replace_torn` mends that.
 """
@@ -20,6 +21,7 @@ stored; `replace_torn` mends that.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
@@ -35,6 +37,7 @@ CONNECT_SECONDS_MAX = 3
 RETRIES_MAX = 2
 PIECE_BYTES = 8 << 20
 NAMES_PER_DELETE_MAX = 500
+_HAS_UNNAMED = hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")
 
 
 class ObjectStoreFailed(StoreError):
@@ -259,8 +262,6 @@ def _library() -> Any:
     return obstore
 
 
-# Paths are strings here: a replicated write waits for these steps, and a Path takes longer to make
-# than a file.
 @contextlib.contextmanager
 def _written_beside(at: str, content: bytes) -> Iterator[str]:
     """A file with this content, on disk, for the length of the block. No listing shows it."""
@@ -268,10 +269,7 @@ def _written_beside(at: str, content: bytes) -> Iterator[str]:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
+            _write_out(descriptor, content)
         finally:
             os.close(descriptor)
         yield path
@@ -288,13 +286,46 @@ def _ask_the_server(folder: Path) -> None:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
+# Paths are strings in what follows: a replicated write waits for it, and a Path takes longer than a
+# file to make.
 def _linked(at: str, content: bytes) -> bool:
-    with _written_beside(at, content) as written:
-        try:
-            os.link(written, at)
-        except FileExistsError:
-            return False
+    """Make a file that is on disk before it has its name; False when that is taken."""
+    descriptor = _unnamed(_folder(at))
+    try:
+        if descriptor is None:
+            with _written_beside(at, content) as written:
+                os.link(written, at)
+        else:
+            _write_out(descriptor, content)
+            # With a descriptor, which an absolute path has no use for, the link is followed.
+            os.link(f"/proc/self/fd/{descriptor}", at, src_dir_fd=descriptor)
+    except FileExistsError:
+        return False
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
     return True
+
+
+def _unnamed(folder: str) -> int | None:
+    """A file without a name, of which a power failure leaves nothing; None where the file system or
+    the platform has no such thing. Raises FileNotFoundError without the folder.
+    """
+    if not _HAS_UNNAMED:
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666)
+    except OSError as refused:
+        if refused.errno in (errno.EOPNOTSUPP, errno.EISDIR):  # EISDIR: it knows of no such flag
+            return None
+        raise
+
+
+def _write_out(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+    os.fsync(descriptor)
 
 
 def _replace(at: str, torn: bytes, content: bytes) -> bool:

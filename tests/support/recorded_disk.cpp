@@ -1,5 +1,6 @@
 // Records what a process does to the files below DISK_ROOT, in the order in which it does it, to the
-// file DISK_LOG; and fails one call of its choice. Loaded before all other libraries.
+// file DISK_LOG; and fails one call of its choice. With DISK_NAMES_ALL no file there is without a name.
+// Loaded before all other libraries.
 //
 // A record: the head below, two paths, the bytes that were written. tests/support/recorded_disk.py
 // reads them.
@@ -153,14 +154,19 @@ int on_names(Kind kind, const std::string &path, const std::string &other, Real 
 }
 
 template <typename Real> int opened(const std::string &path, int flags, Real real) {
-    if (!is_below(path) || (flags & O_TMPFILE) == O_TMPFILE || !(flags & (O_CREAT | O_TRUNC))) {
-        return real();
+    bool is_unnamed = (flags & O_TMPFILE) == O_TMPFILE;
+    if (!is_below(path) || !(is_unnamed || flags & (O_CREAT | O_TRUNC))) return real();
+    if (is_unnamed && getenv("DISK_NAMES_ALL")) {
+        errno = EOPNOTSUPP;
+        return -1;
     }
     std::lock_guard<std::mutex> held(turn);
-    bool is_new = inode(path) == 0;
+    bool is_new = is_unnamed || inode(path) == 0;
     if (is_new && fails_now()) return -1;
     int descriptor = real();
-    if (descriptor >= 0 && is_new) append({CREATE, 0, 0, 0, 0, 0, inode(descriptor), 0}, path, "");
+    if (descriptor >= 0 && is_new) {
+        append({CREATE, 0, 0, 0, 0, 0, inode(descriptor), 0}, is_unnamed ? "" : path, "");
+    }
     if (descriptor >= 0 && !is_new && (flags & O_TRUNC)) {
         append({RESIZE, 0, 0, 0, 0, 0, inode(descriptor), 0}, "", "");
     }

@@ -52,9 +52,14 @@ def library(directory: Path) -> Path:
     return found
 
 
-def environment(library: Path, root: Path, log: Path) -> dict[str, str]:
-    """What a process is to be started with whose files below `root` are recorded in `log`."""
-    return {"LD_PRELOAD": str(library), "DISK_ROOT": str(root), "DISK_LOG": str(log)}
+def environment(
+    library: Path, root: Path, log: Path, *, has_unnamed: bool = True
+) -> dict[str, str]:
+    """What a process is to be started with whose files below `root` are recorded in `log`.
+    has_unnamed: whether it can have files there without a name.
+    """
+    found = {"LD_PRELOAD": str(library), "DISK_ROOT": str(root), "DISK_LOG": str(log)}
+    return found if has_unnamed else found | {"DISK_NAMES_ALL": "1"}
 
 
 def recorded(log: Path) -> Iterator[Call]:
@@ -166,13 +171,15 @@ class Disk:
     def _do_to_names(self, call: Call) -> None:
         if call.kind in (CREATE, MKDIR):
             made = self._inodes[call.file] = _File() if call.kind == CREATE else _Folder()
-            self._change([(*self._placed(call.path), made)])
+            if call.path:  # else it is a file without a name
+                self._change([(*self._placed(call.path), made)])
         elif call.kind == UNLINK:
             self._change([(*self._placed(call.path), None)])
+        elif call.kind == LINK:
+            self._change([(*self._placed(call.other), self._inodes[call.file])])
         else:
             folder, name = self._placed(call.path)
-            edits: list[_Edit] = [(*self._placed(call.other), folder.now[name])]
-            self._change(edits + [(folder, name, None)] * (call.kind == RENAME))
+            self._change([(*self._placed(call.other), folder.now[name]), (folder, name, None)])
 
     def _placed(self, path: str) -> tuple[_Folder, str]:
         *folders, name = path.removeprefix(self._prefix).split("/")
