@@ -113,7 +113,7 @@ _PIECES = (
     "fall", "winter", "christmas", "halloween", "valentine", "night", "tomorrow", "morning",
     "afternoon", "evening",
 )  # fmt: skip
-_DIGIT = re.compile(r"\d")
+DIGIT = re.compile(r"\d")
 _BETWEEN = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*", re.IGNORECASE)
 _LEADS_TO_MONTH = re.compile(
     r"\b(?:in|of|since|until|during|by|from|to|and|between|early|mid|late)[\s-]+$", re.IGNORECASE
@@ -195,7 +195,7 @@ def _may_name_time(text: str) -> bool:
     if not text.isascii():  # where more letters than these are alike but for their case
         return True
     lower = text.lower()
-    return _DIGIT.search(text) is not None or any(piece in lower for piece in _PIECES)
+    return DIGIT.search(text) is not None or any(piece in lower for piece in _PIECES)
 
 
 def nearness(stretches: Sequence[Stretch], occurred_at: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ that nothing more is indexed. Only whole dates are: "09:30" has the parts of one
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +15,7 @@ from functools import reduce
 import numpy as np
 
 from plugins.memories import MEMORY_TEXT
-from plugins.search.dates import named_days
+from plugins.search.dates import DIGIT, named_days
 from runtime.api.context import ReadContext
 from storage.indexes import among
 from storage.text import query_terms
@@ -25,7 +24,6 @@ MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
-_DIGIT = re.compile(r"\d")
 ABBREVIATED = {"september": ("sept", "sep")}  # others by their first three letters
 _NAMES = [
     [*query_terms(name), *ABBREVIATED.get(name, (name[:3],) if len(name) > 3 else ())]
@@ -45,7 +43,7 @@ class ToldDay:
 
 def told_days(ctx: ReadContext, query: str, today: date) -> list[ToldDay]:
     """The days that the query names and that memories tell in other words."""
-    if _DIGIT.search(query) is None:
+    if DIGIT.search(query) is None:
         return []
     found = []
     for text, day in named_days(query, today):

@@ -146,9 +146,8 @@ def find_names(ctx: ReadContext, body: SearchBody, vocabulary: Vocabulary) -> Na
     # Who was taught another language knows of no slips in this one.
     if body.measures_words and vocabulary.taught(named.rest.language):
         named.slips = find_slips(ctx, named.rest, vocabulary)
-        if named.slips:
-            named.correct(near_speakers(ctx, named.slips, vocabulary))
-            named.near_terms = near_terms(ctx, named.slips, vocabulary)
+        named.correct(near_speakers(ctx, named.slips, vocabulary))
+        named.near_terms = near_terms(ctx, named.slips, vocabulary)
     return named
 
 

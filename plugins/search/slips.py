@@ -12,6 +12,7 @@ from itertools import chain, islice
 import numpy as np
 
 from plugins.memories import MEMORY_TEXT
+from plugins.search.dates import DIGIT
 from plugins.search.days import MONTHS
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from runtime.api.context import ReadContext, Vocabulary
@@ -21,7 +22,6 @@ SLIPS_MAX = 4  # words of a query that are looked up in other spellings
 SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours
 _DATED = Speller([*MONTHS, *map(str.lower, calendar.day_name)])
 _POSSESSIVE = re.compile(r"['’]s?$")
-_DIGIT = re.compile(r"\d")
 
 Spellings = dict[str, list[str]]  # a word that is a slip -> what may be meant, likeliest first
 
@@ -34,7 +34,7 @@ def find_slips(ctx: ReadContext, query: QueryText, vocabulary: Vocabulary) -> Sp
         said: word.terms
         for word in query.words[:WORDS_LOOKED_AT_MAX]
         if word.end - word.start >= SLIP_CHARS_MIN
-        and not _DIGIT.search(said := query.text[word.start : word.end])
+        and not DIGIT.search(said := query.text[word.start : word.end])
         and not vocabulary.knows(said := _POSSESSIVE.sub("", said))
     }
     if not unknown:

@@ -21,7 +21,6 @@ stored; `replace_torn` mends that.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
@@ -37,7 +36,6 @@ CONNECT_SECONDS_MAX = 3
 RETRIES_MAX = 2
 PIECE_BYTES = 8 << 20
 NAMES_PER_DELETE_MAX = 500
-_HAS_UNNAMED = hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd")
 
 
 class ObjectStoreFailed(StoreError):
@@ -76,7 +74,7 @@ class ObjectStore:
         own. Raises ObjectStoreFailed.
         """
         if self._directory is not None:
-            at = f"{self._directory}/{self._place}{path}"
+            at = self._at(path)
             if not self._call(lambda _, name: self._link(at, content), path):
                 return False
             self._sync_names(at)
@@ -108,7 +106,7 @@ class ObjectStore:
         there; of several who try one succeeds. Where objects may tear only.
         """
         assert self._directory is not None
-        at = f"{self._directory}/{self._place}{path}"
+        at = self._at(path)
         try:
             if not self._call(lambda _, name: _replace(at, torn, content), path):
                 return False
@@ -200,6 +198,9 @@ class ObjectStore:
         ) as missing:  # a directory, such as that of a disk that is not mounted
             raise ObjectStoreFailed(f"{self.url}: {_sentence(missing)}") from missing
 
+    def _at(self, path: str) -> str:
+        return f"{self._directory}/{self._place}{path}"
+
     def _link(self, at: str, content: bytes) -> bool:
         """Make a file with this content, whole from the first; False when the name is taken."""
         for is_last in (False, True):
@@ -208,7 +209,7 @@ class ObjectStore:
             except FileNotFoundError:
                 if is_last or not Path(self._directory or "").is_dir():
                     break
-            os.makedirs(_folder(at), exist_ok=True)
+            os.makedirs(os.path.dirname(at), exist_ok=True)
         raise NotADirectoryError(f"{self._directory} is missing; is its disk mounted?")
 
     def _call(self, verb: Any, path: Any, *arguments: Any, **options: Any) -> Any:
@@ -225,7 +226,7 @@ class ObjectStore:
         """
         if self._directory is None:
             return
-        at = f"{self._directory}/{self._place}{path}"
+        at = self._at(path)
         try:
             _fsync(at)
         except OSError as failed:
@@ -234,13 +235,13 @@ class ObjectStore:
 
     def _sync_names(self, at: str) -> None:
         """Have the names that lead to a file of a local directory survive a power failure."""
-        folder, root = _folder(at), str(self._directory)
+        folder, root = os.path.dirname(at), str(self._directory)
         try:
             _fsync(folder)
             while folder != root and folder not in self._named:
-                _fsync(_folder(folder))
+                _fsync(os.path.dirname(folder))
                 self._named.add(folder)
-                folder = _folder(folder)
+                folder = os.path.dirname(folder)
         except OSError as failed:
             raise ObjectStoreFailed(f"{self.url}: {failed}.") from failed
 
@@ -290,35 +291,30 @@ def _ask_the_server(folder: Path) -> None:
 # file to make.
 def _linked(at: str, content: bytes) -> bool:
     """Make a file that is on disk before it has its name; False when that is taken."""
-    descriptor = _unnamed(_folder(at))
     try:
-        if descriptor is None:
+        try:
+            _link_unnamed(at, content)
+        except (AttributeError, OSError) as failed:  # AttributeError: the platform knows of none
+            if isinstance(failed, FileExistsError):
+                raise
+            # Not every file system has such files, or lets them be linked, and there are many ways
+            # to say so; a disk that fails says it again.
             with _written_beside(at, content) as written:
                 os.link(written, at)
-        else:
-            _write_out(descriptor, content)
-            # With a descriptor, which an absolute path has no use for, the link is followed.
-            os.link(f"/proc/self/fd/{descriptor}", at, src_dir_fd=descriptor)
     except FileExistsError:
         return False
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
     return True
 
 
-def _unnamed(folder: str) -> int | None:
-    """A file without a name, of which a power failure leaves nothing; None where the file system or
-    the platform has no such thing. Raises FileNotFoundError without the folder.
-    """
-    if not _HAS_UNNAMED:
-        return None
+def _link_unnamed(at: str, content: bytes) -> None:
+    """By a file without a name, of which a power failure leaves nothing."""
+    descriptor = os.open(os.path.dirname(at), os.O_WRONLY | os.O_TMPFILE, 0o666)
     try:
-        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666)
-    except OSError as refused:
-        if refused.errno in (errno.EOPNOTSUPP, errno.EISDIR):  # EISDIR: it knows of no such flag
-            return None
-        raise
+        _write_out(descriptor, content)
+        # With a descriptor, which an absolute path has no use for, the link is followed.
+        os.link(f"/proc/self/fd/{descriptor}", at, src_dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_out(descriptor: int, content: bytes) -> None:
@@ -337,10 +333,6 @@ def _replace(at: str, torn: bytes, content: bytes) -> bool:
         with _written_beside(at, content) as written:
             os.replace(written, at)
     return True
-
-
-def _folder(at: str) -> str:
-    return at.rpartition("/")[0]
 
 
 def _fsync(path: str) -> None:

@@ -41,7 +41,7 @@ from runtime.placement import Placement, PlacementTable, SlotMap
 from runtime.shard import Shard, slot_moves
 from storage.indexes import load_kernels
 from storage.replication import packs, restore
-from storage.store import DATA_FILE, DeviceFailed, Store, StoreFull
+from storage.store import DATA_FILE, DeviceFailed, Store, StoreError, StoreFull
 from tests.control_plane import ledger
 from tests.control_plane.hub import Hub, Loop, Machine
 from tests.control_plane.machines import HEAD, Control, World
@@ -202,7 +202,7 @@ class Gateway:
             try:
                 self.map = SlotMap(await asyncio.to_thread(table.load), table)
                 break
-            except Exception:
+            except StoreError:  # the object store did not answer
                 await asyncio.sleep(0.2)
         await asyncio.gather(*(client.live(self) for client in self.clients))
         await asyncio.Event().wait()  # whoever looks at the end asks through it, too

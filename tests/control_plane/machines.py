@@ -243,7 +243,7 @@ class ClusterNodes:
     async def status(self, home: Home) -> dict[str, Any]:
         try:
             return await self._world.ask(self._own, home, lambda shard: shard.status())
-        except Exception:
+        except (Unavailable, StorageFailed):  # nobody is there, or whoever was has ended
             return {}
 
     async def inspect(self, node: str, others: set[str]) -> Inspection:
