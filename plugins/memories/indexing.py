@@ -145,25 +145,6 @@ async def _index_by(
         for (_, content), own in zip(texts, pieces, strict=True)
         for piece in (content, *own[1:])
     ]
-    embedding = asyncio.ensure_future(_embedded(embedder, whole, words, pieces, readings))
-    try:
-        await asyncio.sleep(0)  # the model is asked, and reads while the texts are analysed here
-        told = await _aside(texts, analysed, texts)
-        embeddings = iter(await embedding)
-    finally:
-        embedding.cancel()
-    read = [list(islice(embeddings, len(each))) for each in pieces]
-    return await _aside(texts, _indexed, told, read, embedder.space)
-
-
-async def _embedded(
-    embedder: Embedder,
-    whole: Sequence[str],
-    words: Sequence[Sequence[tuple[int, int]]],
-    pieces: Sequence[Sequence[str]],
-    readings: dict[str, language.Reading] | None,
-) -> list[Embedding]:
-    """The pieces' embeddings, one piece after the other. whole: what is embedded of each."""
     embeddings: list[Embedding] = []
     for start, end in _requests([piece for own in pieces for piece in own]):
         if readings is None:
@@ -173,7 +154,9 @@ async def _embedded(
         embeddings += [embedding for embedding, _ in found]
         read_of = (reading for _, reading in found)
         readings |= dict(zip(whole[start:end], read_of, strict=True))
-    return embeddings
+    own = iter(embeddings)
+    read = [list(islice(own, len(each))) for each in pieces]
+    return await _aside(texts, _indexed, texts, read, embedder.space)
 
 
 async def _aside(texts: Sequence[Text], work: Callable[..., Made], *args: Any) -> Made:
@@ -234,11 +217,11 @@ def analysed(texts: Sequence[Text]) -> list[Analysed]:
 
 
 def _indexed(
-    told: Sequence[Analysed], embeddings: Sequence[Sequence[Embedding]], space: str
+    texts: Sequence[Text], embeddings: Sequence[Sequence[Embedding]], space: str
 ) -> list[Indexed]:
     """embeddings: of each text the one of its beginning, then those of its further passages."""
     found = []
-    for each, (first, *further) in zip(told, embeddings, strict=True):
+    for each, (first, *further) in zip(analysed(texts), embeddings, strict=True):
         word_vectors = [one.words for one in (first, *further) if one.words is not None]
         words = None
         if word_vectors:
