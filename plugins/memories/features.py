@@ -61,6 +61,7 @@ _LINKS = struct.Struct("<II")
 _LINKS_AT = struct.calcsize("<qqQQ")  # the columns before them
 _LAYOUT = struct.Struct("<qqQQIIIHBBBB6x")
 
+_MOMENTS = "yesterday|today|tonight|tomorrow|ago|recently|lately|noon|midnight"
 _SPANS = (
     "seconds?|minutes?|hours?|days?|nights?|mornings?|afternoons?|evenings?|weeks?|weekends?|"
     "months?|years?|decades?|semesters?"
@@ -69,20 +70,22 @@ _SEASONS = "spring|summer|fall|autumn|winter|christmas|easter|thanksgiving|hallo
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
 _SHORT_MONTHS = "(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)[. ]+\\d"
 _TIMES = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|ago|recently|lately|noon|midnight|{_MONTHS}|"
-    rf"{_SHORT_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    rf"\b(?:{_MOMENTS}|{_MONTHS}|{_SHORT_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
     r"|(?:in|on|of|since|until|by|last|next|this) may|may \d|\d(?:st|nd|rd|th)? (?:of )?may"
     rf"|(?:last|next|this|past|previous|coming) (?:few |couple of )?(?:{_SPANS}|{_SEASONS})"
     rf"|(?:\d+|an?|two|three|four|five|six|seven|eight|nine|ten|few|several|couple of) (?:{_SPANS})"
     r"|(?:19|20)\d\d|\d{1,2}:\d\d|\d{1,2} ?[ap]\.?m\b|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})",
     re.IGNORECASE,
 )
-_NUMBERS = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|twenty|thirty|"
-    r"forty|fifty|hundreds?|thousands?|millions?"
-    r"|twice|both|couple|several|once)\b",
-    re.IGNORECASE,
+# One of these, or a digit, is in whatever tells a time ("day" in every day of the week).
+_IN_TIMES = "|".join([_MOMENTS, _SPANS.replace("s?", ""), _SEASONS, _MONTHS, "may"]).split("|")
+_NUMBER_NAMES = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|dozens|twenty|thirty|forty|"
+    "fifty|hundred|hundreds|thousand|thousands|million|millions|twice|both|couple|several|once"
 )
+_NUMBERS = re.compile(rf"\d|\b(?:{_NUMBER_NAMES})\b", re.IGNORECASE)
+_NUMBER_WORDS = frozenset(_NUMBER_NAMES.split("|"))
+_DIGIT = re.compile(r"\d")
 _QUOTES = re.compile(r"[\"“«„][^\"”»“\n]{2,80}[\"”»“]")
 _OPENINGS = re.compile(
     r"\W*(?:thanks|thank "
@@ -121,13 +124,17 @@ class TextFeatures:
         has counted already.
         """
         text = text[:READ_CHARS_MAX]
+        lowered = text.lower()
+        words = _WORDS.findall(lowered)
         flags = cls.QUESTION if text.rstrip(" \t\r\n\"'”’)]*").endswith(("?", "？", "؟")) else 0
-        for flag, pattern in ((cls.NUMBER, _NUMBERS), (cls.TIME, _TIMES), (cls.QUOTE, _QUOTES)):
-            if pattern.search(text):
-                flags |= flag
+        if _has_number(text, words):
+            flags |= cls.NUMBER
+        if _may_tell_time(text, lowered) and _TIMES.search(text):
+            flags |= cls.TIME
+        if _QUOTES.search(text):
+            flags |= cls.QUOTE
         if _OPENINGS.match(text):
             flags |= cls.ACKNOWLEDGEMENT
-        words = _WORDS.findall(text.lower())
         scale = 255 / max(1, len(words))
         return cls(
             content_words=min(content_words, 65_535),
@@ -141,6 +148,22 @@ class TextFeatures:
     def numbers_in(text: str) -> list[str]:
         """The digits and the number words of a text, in order."""
         return [found.casefold() for found in _NUMBERS.findall(text[:READ_CHARS_MAX])]
+
+
+def _has_number(text: str, words: list[str]) -> bool:
+    """Whether a text has a digit or a number word; words: its own, in small letters."""
+    if text.isascii() and "_" not in text:  # where the words are what lies between bounds
+        return not _NUMBER_WORDS.isdisjoint(words) or _DIGIT.search(text) is not None
+    return _NUMBERS.search(text) is not None
+
+
+def _may_tell_time(text: str, lowered: str) -> bool:
+    """Whether what tells a time, which takes long to look for, may be in a text; lowered: the text
+    in small letters.
+    """
+    if not text.isascii():  # a letter may match one that is none of its own case
+        return True
+    return _DIGIT.search(text) is not None or any([name in lowered for name in _IN_TIMES])
 
 
 def pack(

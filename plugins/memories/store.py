@@ -311,6 +311,7 @@ def update_memory(
         "change": change,
         "actor": _actor(ctx),
         "reason": reason,
+        "outbox_event_id": ctx.new_id("evt"),
     }
     after = msgspec.structs.replace(row, **changes, **head)
     room.count_rewritten(ctx, row, after)
@@ -321,8 +322,7 @@ def update_memory(
         after = after if indexed is None else _index(ctx, after, indexed)
     _put(ctx, after, before=row)
     data = {**_created(after), "updated_at": iso(ctx.now)}
-    after = msgspec.structs.replace(after, outbox_event_id=ctx.emit(MEMORY_UPDATED, data, row.id))
-    ctx[MEMORIES].put((row.ordinal,), after)
+    ctx.emit(MEMORY_UPDATED, data, row.id, after.outbox_event_id)
     return Stored(
         [after], _enqueue_indexing(ctx, [after]) if rewritten and indexed is None else None
     )
@@ -410,6 +410,7 @@ def _store(
     indexed = draft.indexed
     row = MemoryRow(
         id=fields.pop("id", "") or ctx.new_id("mem"),
+        outbox_event_id=ctx.new_id("evt"),
         ordinal=ctx.next_ordinal("memories"),
         content=draft.content,
         collection_id=draft.collection.id,
@@ -426,11 +427,8 @@ def _store(
     if indexed is not None:
         put_vectors(ctx, row.ordinal, indexed)
     _put(ctx, row)
-    # Subscribers may read the memory, so the row is there before the event whose id it then learns.
-    row = msgspec.structs.replace(
-        row, outbox_event_id=ctx.emit(MEMORY_CREATED, _created(row), row.id)
-    )
-    ctx[MEMORIES].put((row.ordinal,), row)
+    # Subscribers may read the memory, so the row, with the event's id, is there before the event.
+    ctx.emit(MEMORY_CREATED, _created(row), row.id, row.outbox_event_id)
     return row
 
 

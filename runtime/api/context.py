@@ -81,6 +81,7 @@ class Emit(Protocol):
         event: Event,
         data: Mapping[str, Any] | BaseModel,
         resource_id: str,
+        event_id: str | None,
         /,
     ) -> str: ...
 
@@ -117,8 +118,8 @@ def no_vocabulary(space: str | None) -> Vocabulary:
 class Environment:
     """What every context of one shard shares.
 
-    emit     (ctx, event, data, resource_id) -> event id: how a write records an event
-             (runtime/api/outbox.py)
+    emit     (ctx, event, data, resource_id, its id or None) -> event id: how a write records an
+             event (runtime/api/outbox.py)
     enqueue  (ctx, job, payload, delay_ms=, group=) -> job id: how a write adds a job
              (runtime/api/jobs.py)
     mend     (ctx, transaction, environment, number) -> (repairs made, findings left): how an
@@ -362,9 +363,18 @@ class WriteContext(ReadContext):
         self[COUNTERS].put((counter,), number.to_bytes(8, "big"))
         return number
 
-    def emit(self, event: Event, data: Mapping[str, Any] | BaseModel, resource_id: str) -> str:
-        """Record an event in this transaction and run its subscribers; -> the event's id."""
-        return self._environment.emit(self, event, data, resource_id)
+    def emit(
+        self,
+        event: Event,
+        data: Mapping[str, Any] | BaseModel,
+        resource_id: str,
+        event_id: str | None = None,
+    ) -> str:
+        """Record an event in this transaction and run its subscribers; -> the event's id.
+
+        event_id  a new_id("evt"), where a row that its subscribers may read holds it already
+        """
+        return self._environment.emit(self, event, data, resource_id, event_id)
 
     def enqueue(
         self, job: str, payload: Mapping[str, Any], *, delay_ms: int = 0, group: str = ""

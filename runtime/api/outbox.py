@@ -46,10 +46,14 @@ MIGRATIONS = {("outbox", 1): _without_data}
 
 
 def emit(
-    ctx: WriteContext, event: Event, data: Mapping[str, Any] | BaseModel, resource_id: str
+    ctx: WriteContext,
+    event: Event,
+    data: Mapping[str, Any] | BaseModel,
+    resource_id: str,
+    event_id: str | None = None,
 ) -> str:
-    """Record the event and run its subscribers; -> the event's id."""
-    event_id = ctx.new_id("evt")
+    """Record the event and run its subscribers; -> the event's id: the one given, or a new one."""
+    event_id = event_id or ctx.new_id("evt")
     if not event.kind.startswith("internal."):
         rows = ctx[OUTBOX]
         rows.put((event_id,), OutboxRow(event.kind, resource_id, ctx.now))

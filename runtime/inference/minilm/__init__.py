@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2: text in, unit vector out, without torch.
 
-Owns the tokenizer and the choice of how the model runs. Knows nothing of queues, event loops or
-settings; every call here blocks.
+Owns the choice of how the model runs; its tokenizer is that of word_pieces.py. Knows nothing of
+queues, event loops or settings; every call here blocks.
 
 Matrix products run in int8. Weights carry one scale per output column. Activations carry one scale
 per *token*, taken from the token's own largest magnitude; the usual dynamic quantisation takes one
@@ -26,20 +26,18 @@ from tokenizers import Tokenizer
 from runtime.inference.embedding import Embedding, Spans
 from runtime.inference.language.parse import Parse, ToRead
 from runtime.inference.language.states import word_states
-from runtime.inference.local_embedder import Pause, Tokens, tokens_of
+from runtime.inference.local_embedder import Pause, Tokens
 from runtime.inference.minilm.weights import (
     NAME,
-    VOCABULARY,
     WIDTH,
     Device,
-    ModelUnusable,
     checked_weights,
     kept,
     packaged_files,
 )
+from runtime.inference.minilm.word_pieces import WordPieces, open_tokenizer
 from runtime.inference.minilm.word_vectors import word_vectors as vectors_of
 from runtime.limits import (
-    EMBEDDED_TOKENS_MAX,
     EMBEDDER_GPU_RUN_TOKENS_MAX,
     EMBEDDER_RUN_TOKENS_PER_THREAD_MAX,
 )
@@ -63,35 +61,6 @@ class Network(Protocol):
         (2, tokens, 384). pause: called between parts of the run.
         """
         ...
-
-
-class WordPieces:
-    """What the model takes texts apart with. Calls block and may come from any thread."""
-
-    def __init__(self, tokenizer: Tokenizer):
-        self._tokenizer = tokenizer
-
-    @classmethod
-    def open(cls, model_path: Path | None = None) -> WordPieces:
-        """model_path: as MiniLm.load. Raises ModelUnusable."""
-        return cls(_open_tokenizer((model_path or packaged_files()) / "tokenizer.json"))
-
-    def encode(self, texts: Sequence[str]) -> list[Tokens]:
-        """The texts' tokens, at most EMBEDDED_TOKENS_MAX each; the rest of a longer text is left
-        out.
-        """
-        return [
-            Tokens(found.ids, found.offsets[1:-1])
-            for found in (tokens_of(self._tokenizer, text) for text in texts)
-        ]
-
-    def pieces(self, text: str) -> int:
-        """How many tokens a text is, [CLS] and [SEP] left out; EMBEDDED_TOKENS_MAX - 2 at most."""
-        return len(tokens_of(self._tokenizer, text).ids) - 2
-
-    def vocabulary(self) -> dict[str, int]:
-        """Word piece -> token id."""
-        return self._tokenizer.get_vocab()
 
 
 class MiniLm(WordPieces):
@@ -135,7 +104,7 @@ class MiniLm(WordPieces):
         Raises ModelUnusable.
         """
         source = model_path or packaged_files()
-        tokenizer = _open_tokenizer(source / "tokenizer.json")
+        tokenizer = open_tokenizer(source / "tokenizer.json")
         if device == "cuda":
             network, tokens_max = _load_on_gpu(source), EMBEDDER_GPU_RUN_TOKENS_MAX
         else:
@@ -238,17 +207,3 @@ def _load_on_gpu(source: Path) -> Network:
     gpu_name()
     weights = checked_weights(source / "model.safetensors")
     return GraphMiniLm(TorchEncoder(ARCHITECTURE, weights))
-
-
-def _open_tokenizer(path: Path) -> Tokenizer:
-    if not path.is_file():
-        raise ModelUnusable(f"{path} is missing; the model needs its tokenizer beside its weights.")
-    tokenizer = Tokenizer.from_file(str(path))
-    if tokenizer.get_vocab_size() != VOCABULARY:
-        raise ModelUnusable(
-            f"{path} has {tokenizer.get_vocab_size()} tokens instead of {VOCABULARY}; it belongs "
-            "to another model."
-        )
-    tokenizer.no_padding()  # the file pads every text to 128
-    tokenizer.enable_truncation(EMBEDDED_TOKENS_MAX)
-    return tokenizer

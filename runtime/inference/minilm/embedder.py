@@ -16,8 +16,9 @@ from runtime.inference.language import Reading, Sentence
 from runtime.inference.language.segmentation import Segment
 from runtime.inference.language.windows import to_read, windows
 from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Worker
-from runtime.inference.minilm import MiniLm, WordPieces
+from runtime.inference.minilm import MiniLm
 from runtime.inference.minilm.weights import Device
+from runtime.inference.minilm.word_pieces import WordPieces
 from runtime.long_work import aside
 from storage.indexes import load_kernels
 from storage.text import Speller

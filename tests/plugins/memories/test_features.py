@@ -39,6 +39,35 @@ def test_flags(text: str, flags: int) -> None:
     assert TextFeatures.of(text, 3).flags == flags
 
 
+MOMENTS = (
+    "yesterday,today,tonight,tomorrow,years ago,recently,lately,at noon,at midnight,on Tuesday,"
+    "this May,last night,next second,a minute,an hour,two days,this morning,past afternoon,"
+    "previous evening,few weeks,coming weekend,several months,last few years,a decade,"
+    "next semester,last spring,this summer,last fall,next autumn,this winter,last Christmas,"
+    "coming Easter,last Thanksgiving,this Halloween,last birthday,in January,February,March,April,"
+    "June,July,August,September,October,November,December,jan 5,8 May,1st of may,in 1999,12:30,"
+    "5 pm,1/2/24"
+)
+NUMBERS = (
+    "two,Three,four,five,six,seven,eight,nine,ten,eleven,twelve,dozen,dozens,twenty,thirty,forty,"
+    "fifty,hundred,hundreds,thousand,thousands,million,millions,TWICE,both,couple,several,once,7,"
+    "v2,(three),four-leaf"
+)
+NEITHER = "twofold,tens,_both,once_,maybe,hourly,a may,weekly,monthly,in the"
+
+
+@pytest.mark.parametrize("before", ["so, ", "voilà, "])
+def test_numbers_and_times_are_found_whatever_letters_stand_beside(before: str) -> None:
+    """A text of plain letters is looked through by another way than others."""
+
+    def found(text: str) -> int:
+        return TextFeatures.of(before + text + ".", 3).flags
+
+    assert [text for text in MOMENTS.split(",") if not found(text) & TIME] == []
+    assert [text for text in NUMBERS.split(",") if not found(text) & NUMBER] == []
+    assert [text for text in NEITHER.split(",") if found(text)] == []
+
+
 def test_capitals_count_inside_sentences_only() -> None:
     assert TextFeatures.of("We went to Lisbon, Porto and Faro. Then home.", 3).capitals == 3
     assert TextFeatures.of("Then we left. And I slept.", 3).capitals == 0
