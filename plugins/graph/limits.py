@@ -40,7 +40,7 @@ READING_CHARS_PER_MEMORY_MAX = 20_000  # a longer one is read so far
 READING_ATTEMPTS_MAX = 20
 READING_YIELDS_SHARE = 0.25  # of a core, to what else the process does
 READING_LOOK_SECONDS = 0.1
-READING_LOOKS_MAX = 50  # so a step waits five seconds at most
+READING_LOOKS_MAX = 100  # so a step waits ten seconds at most
 
 # --- what an account may keep, by its tier --------------------------------------------------------
 ENTITIES_KEPT = Kept(
