@@ -30,7 +30,10 @@ from storage.store import Store
 PACKS = "packs"
 PACKED_AT_ONCE = 64  # segments
 ALONE_BYTES = 256 << 10  # a segment of so many is worth an object of its own
-SEGMENTS_BETWEEN = 256  # new ones, before some are packed
+SEGMENTS_BETWEEN = 256  # new ones, before some are packed while no more come
+# and while they do: whoever writes waits for its own segment, and a directory's file system for the
+# places of those that went a moment ago
+SEGMENTS_BETWEEN_WHILE_WRITTEN = 2_048
 
 _READ_AT_ONCE = 8
 _LENGTH = struct.Struct("<I")
@@ -56,10 +59,15 @@ class SegmentPacker:
     def __init__(self, store: Store, objects: ObjectStore, shipper: LogShipper):
         self._store, self._objects, self._shipper = store, objects, shipper
         self._done = 0  # what is older was looked at
+        self._last = 0  # when it was asked whether it is due
 
     def is_due(self) -> bool:
-        """Whether many segments were stored since it was asked to pack."""
-        return self._shipper.state.number - self._done >= SEGMENTS_BETWEEN
+        """Whether many segments were stored since it packed; for as long as there are more each
+        time it is asked, very many.
+        """
+        last, self._last = self._last, self._shipper.state.number
+        between = SEGMENTS_BETWEEN if self._last == last else SEGMENTS_BETWEEN_WHILE_WRITTEN
+        return self._last - self._done >= between
 
     def pack(self) -> int:
         """Pack what is stored and still lies by itself; -> how many segments. Raises

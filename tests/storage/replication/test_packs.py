@@ -82,6 +82,24 @@ def test_a_restore_reads_few_objects(
     assert not any(path.endswith(f"{before[2]:012d}") for path in read)
 
 
+def test_packing_waits_for_a_pause_but_not_for_ever(
+    tmp_path: Path, objects: FaultyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs, "SEGMENTS_BETWEEN", 2 * TOGETHER)
+    monkeypatch.setattr(packs, "SEGMENTS_BETWEEN_WHILE_WRITTEN", 4 * TOGETHER)
+    held = begun(tmp_path / "a", objects)
+    packer, due = held.taker.packer, list[bool]()
+    packer.pack()
+    while not any(due):
+        write(held, f"{len(due)}", 1)
+        due.append(packer.is_due())
+    assert 3 * TOGETHER <= len(due) <= 4 * TOGETHER  # the last few were not packed
+    packer.pack()
+    write(held, "more", 2 * TOGETHER)
+    assert [packer.is_due(), packer.is_due()] == [False, True]
+    held.close()
+
+
 def test_packing_that_is_broken_off_anywhere_loses_nothing(
     tmp_path: Path, objects: FaultyStore
 ) -> None:
