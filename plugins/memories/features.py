@@ -32,7 +32,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from storage.text import slip_shape
+from storage.text import DIGIT, may_hold, slip_shape
 
 NOTHING = 0xFFFF_FFFF
 HASHES_CACHED_MAX = 8_192
@@ -85,7 +85,6 @@ _NUMBER_NAMES = (
 )
 _NUMBERS = re.compile(rf"\d|\b(?:{_NUMBER_NAMES})\b", re.IGNORECASE)
 _NUMBER_WORDS = frozenset(_NUMBER_NAMES.split("|"))
-_DIGIT = re.compile(r"\d")
 _QUOTES = re.compile(r"[\"“«„][^\"”»“\n]{2,80}[\"”»“]")
 _OPENINGS = re.compile(
     r"\W*(?:thanks|thank "
@@ -124,12 +123,11 @@ class TextFeatures:
         has counted already.
         """
         text = text[:READ_CHARS_MAX]
-        lowered = text.lower()
-        words = _WORDS.findall(lowered)
+        words = _WORDS.findall(text.lower())
         flags = cls.QUESTION if text.rstrip(" \t\r\n\"'”’)]*").endswith(("?", "？", "؟")) else 0
         if _has_number(text, words):
             flags |= cls.NUMBER
-        if _may_tell_time(text, lowered) and _TIMES.search(text):
+        if may_hold(text, _IN_TIMES) and _TIMES.search(text):
             flags |= cls.TIME
         if _QUOTES.search(text):
             flags |= cls.QUOTE
@@ -153,17 +151,8 @@ class TextFeatures:
 def _has_number(text: str, words: list[str]) -> bool:
     """Whether a text has a digit or a number word; words: its own, in small letters."""
     if text.isascii() and "_" not in text:  # where the words are what lies between bounds
-        return not _NUMBER_WORDS.isdisjoint(words) or _DIGIT.search(text) is not None
+        return not _NUMBER_WORDS.isdisjoint(words) or DIGIT.search(text) is not None
     return _NUMBERS.search(text) is not None
-
-
-def _may_tell_time(text: str, lowered: str) -> bool:
-    """Whether what tells a time, which takes long to look for, may be in a text; lowered: the text
-    in small letters.
-    """
-    if not text.isascii():  # a letter may match one that is none of its own case
-        return True
-    return _DIGIT.search(text) is not None or any([name in lowered for name in _IN_TIMES])
 
 
 def pack(

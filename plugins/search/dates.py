@@ -30,6 +30,7 @@ from itertools import islice
 import numpy as np
 
 from runtime.timestamps import DAY_MS
+from storage.text import may_hold
 
 READ_CHARS_MAX = 2_000
 STRETCHES_MAX = 8
@@ -113,7 +114,6 @@ _PIECES = (
     "fall", "winter", "christmas", "halloween", "valentine", "night", "tomorrow", "morning",
     "afternoon", "evening",
 )  # fmt: skip
-DIGIT = re.compile(r"\d")
 _BETWEEN = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*", re.IGNORECASE)
 _LEADS_TO_MONTH = re.compile(
     r"\b(?:in|of|since|until|during|by|from|to|and|between|early|mid|late)[\s-]+$", re.IGNORECASE
@@ -178,7 +178,7 @@ def named_days(query: str, reference: date) -> list[tuple[str, date]]:
 
 def _expressions(text: str, reference: date) -> Iterator[tuple[str, re.Match[str], Stretch]]:
     """(kind, match, meaning) of each expression that means a time."""
-    if not _may_name_time(text):
+    if not may_hold(text, _PIECES):
         return
     for match in _EXPRESSION.finditer(text[:READ_CHARS_MAX]):
         kind = (
@@ -189,13 +189,6 @@ def _expressions(text: str, reference: date) -> Iterator[tuple[str, re.Match[str
         stretch = _read(kind, match, reference)
         if stretch is not None:
             yield kind, match, stretch
-
-
-def _may_name_time(text: str) -> bool:
-    if not text.isascii():  # where more letters than these are alike but for their case
-        return True
-    lower = text.lower()
-    return DIGIT.search(text) is not None or any(piece in lower for piece in _PIECES)
 
 
 def nearness(stretches: Sequence[Stretch], occurred_at: np.ndarray) -> np.ndarray:

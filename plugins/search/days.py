@@ -15,10 +15,10 @@ from functools import reduce
 import numpy as np
 
 from plugins.memories import MEMORY_TEXT
-from plugins.search.dates import DIGIT, named_days
+from plugins.search.dates import named_days
 from runtime.api.context import ReadContext
 from storage.indexes import among
-from storage.text import query_terms
+from storage.text import DIGIT, query_terms
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",

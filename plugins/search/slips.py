@@ -12,11 +12,10 @@ from itertools import chain, islice
 import numpy as np
 
 from plugins.memories import MEMORY_TEXT
-from plugins.search.dates import DIGIT
 from plugins.search.days import MONTHS
 from plugins.search.limits import WORDS_LOOKED_AT_MAX
 from runtime.api.context import ReadContext, Vocabulary
-from storage.text import QueryText, Speller, query_terms
+from storage.text import DIGIT, QueryText, Speller, query_terms
 
 SLIPS_MAX = 4  # words of a query that are looked up in other spellings
 SLIP_CHARS_MIN = 4  # a shorter word has too many neighbours

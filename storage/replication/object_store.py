@@ -13,9 +13,8 @@ compares what lies there.
 
 In a directory an object is on disk before it has its name: it is written and synced without one, or
 where the file system has no such files under another (`name#number`, which is no object), then
-linked. Earlier releases gave the name first, so a
-power failure could leave an object that ends early although nobody had been told that it was
-stored; `replace_torn` mends that.
+linked. Earlier releases gave the name first, so a power failure could leave an object that ends
+early although nobody had been told that it was stored; `replace_torn` mends that.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@
     is_english               whether it is written in English
     passages                 a long text in parts that a model reads whole
     estimated_tokens         about how many tokens a text is
+    DIGIT, may_hold          whether it has a digit; whether an expression may be in it at all
 
 Pure functions, which know no index, no tenant and no storage.
 """
@@ -22,12 +23,14 @@ from storage.text.analysis import (
     query_terms,
     read_query,
 )
+from storage.text.glance import DIGIT, may_hold
 from storage.text.passages import ASCII_PER_TOKEN, estimated_tokens, passages
 from storage.text.spelling import Speller, slip_shape
 from storage.text.stop_words import STOP_WORDS, word_set
 
 __all__ = [
     "ASCII_PER_TOKEN",
+    "DIGIT",
     "STOP_WORDS",
     "ContentWord",
     "Matcher",
@@ -37,6 +40,7 @@ __all__ = [
     "content_words",
     "estimated_tokens",
     "is_english",
+    "may_hold",
     "passages",
     "query_terms",
     "read_query",

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -29,16 +29,14 @@ from runtime.limits import (
 # own marks begin with.
 _PLAIN = re.compile("[\t\n\r -Z\\\\-~‘’“”–—…]*")
 _WORDS = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z\s]")
-_READS_WORDWISE = {
-    "normalizer": {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": None,
-        "lowercase": True,
-    },
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
+_WORDWISE_NORMALIZER = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": True,
+    "strip_accents": None,
+    "lowercase": True,
 }
+_WORDWISE_SPLITTER = {"type": "BertPreTokenizer"}
 
 
 class _Pieces(NamedTuple):
@@ -131,9 +129,15 @@ def open_tokenizer(path: Path) -> Tokenizer:
 
 def _reads_wordwise(tokenizer: Tokenizer) -> bool:
     """Whether it takes every word and every sign of a plain text apart by itself."""
-    said = json.loads(tokenizer.to_str())
+    marks = tokenizer.get_added_tokens_decoder().values()
     return (
-        all(said[part] == expected for part, expected in _READS_WORDWISE.items())
-        and all(added["content"].startswith("[") for added in said["added_tokens"])
+        _described(tokenizer.normalizer) == _WORDWISE_NORMALIZER
+        and _described(tokenizer.pre_tokenizer) == _WORDWISE_SPLITTER
+        and all(mark.content.startswith("[") for mark in marks)
         and len(tokenizer.encode("").ids) == 2
     )
+
+
+def _described(part: Any) -> Any:
+    """A part of a tokenizer as its file has it. The whole as text is its vocabulary, too."""
+    return None if part is None else json.loads(part.__getstate__())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers
+from tokenizers import normalizers
 
 from runtime.inference.minilm.weights import packaged_files
 from runtime.inference.minilm.word_pieces import WordPieces, open_tokenizer
@@ -17,9 +17,7 @@ from runtime.limits import (
 )
 
 PIECES = WordPieces.open()
-LIBRARY = Tokenizer.from_file(str(packaged_files() / "tokenizer.json"))
-LIBRARY.no_padding()
-LIBRARY.enable_truncation(EMBEDDED_TOKENS_MAX)
+LIBRARY = open_tokenizer(packaged_files() / "tokenizer.json")
 
 PLAIN = "the Okafor's beagle unbelievably e-mail 3.14 12:30 _ ## ##ing ' ’ “ — – … ]"
 MARKS = "[CLS] [MASK] [UNK] ["
