@@ -30,10 +30,11 @@ from storage.store import Store
 PACKS = "packs"
 PACKED_AT_ONCE = 64  # segments
 ALONE_BYTES = 256 << 10  # a segment of so many is worth an object of its own
-SEGMENTS_BETWEEN = 256  # new ones, before some are packed while no more come
-# and while they do: whoever writes waits for its own segment, and a directory's file system for the
-# places of those that went a moment ago
-SEGMENTS_BETWEEN_WHILE_WRITTEN = 2_048
+SEGMENTS_BETWEEN = 256  # new ones, before some are packed while few come
+FEW_SEGMENTS = 32  # from one question whether it is due to the next, a second later
+# and while many come: whoever writes waits for its own segment, and a directory's file system for
+# the places of those that went a moment ago
+SEGMENTS_BETWEEN_IN_A_FLOOD = 2_048
 
 _READ_AT_ONCE = 8
 _LENGTH = struct.Struct("<I")
@@ -62,11 +63,12 @@ class SegmentPacker:
         self._last = 0  # when it was asked whether it is due
 
     def is_due(self) -> bool:
-        """Whether many segments were stored since it packed; for as long as there are more each
-        time it is asked, very many.
+        """Whether many segments were stored since it packed; where many were since it was last
+        asked, very many.
         """
         last, self._last = self._last, self._shipper.state.number
-        between = SEGMENTS_BETWEEN if self._last == last else SEGMENTS_BETWEEN_WHILE_WRITTEN
+        is_flood = self._last - last > FEW_SEGMENTS
+        between = SEGMENTS_BETWEEN_IN_A_FLOOD if is_flood else SEGMENTS_BETWEEN
         return self._last - self._done >= between
 
     def pack(self) -> int:

@@ -82,19 +82,30 @@ def test_a_restore_reads_few_objects(
     assert not any(path.endswith(f"{before[2]:012d}") for path in read)
 
 
-def test_packing_waits_for_a_pause_but_not_for_ever(
+def test_packing_waits_for_a_flood_to_end_but_not_for_ever(
     tmp_path: Path, objects: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packs, "SEGMENTS_BETWEEN", 2 * TOGETHER)
-    monkeypatch.setattr(packs, "SEGMENTS_BETWEEN_WHILE_WRITTEN", 4 * TOGETHER)
+    monkeypatch.setattr(packs, "SEGMENTS_BETWEEN_IN_A_FLOOD", 4 * TOGETHER)
+    monkeypatch.setattr(packs, "FEW_SEGMENTS", 2)
+
+    def written_until_due(each: int) -> int:
+        """How many were stored, so many between two questions."""
+        written = 0
+        while True:
+            write(held, f"{each} {written}", each)
+            written += each
+            if packer.is_due():
+                packer.pack()
+                return written
+
     held = begun(tmp_path / "a", objects)
-    packer, due = held.taker.packer, list[bool]()
+    packer = held.taker.packer
     packer.pack()
-    while not any(due):
-        write(held, f"{len(due)}", 1)
-        due.append(packer.is_due())
-    assert 3 * TOGETHER <= len(due) <= 4 * TOGETHER  # the last few were not packed
-    packer.pack()
+    assert (
+        3 * TOGETHER < written_until_due(each=4) <= 4 * TOGETHER + 4
+    )  # some were left from before
+    assert TOGETHER <= written_until_due(each=2) <= 2 * TOGETHER
     write(held, "more", 2 * TOGETHER)
     assert [packer.is_due(), packer.is_due()] == [False, True]
     held.close()
