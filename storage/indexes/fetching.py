@@ -3,6 +3,9 @@
 A search reads megabytes that nothing reads again before the next one: the model's weights, the
 vectors of an account. Fetched like anything else they push out of the second cache what the
 interpreter runs on, and whatever runs next waits for that. Asked for this way, they do not.
+
+Only where the third cache then has them for the next search (processor.py); elsewhere nothing is
+asked for, and the processor fetches what it reads as it likes.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from storage.indexes.kernels import Kernel
+from storage.indexes.processor import third_cache_keeps_streams
 
 LINE_BYTES = 64  # of a cache
 _READ, _ONCE, _DATA = 0, 0, 1
@@ -37,7 +41,11 @@ def _fetch(context: Any, array: Any, place: Any) -> Any:
 
 
 def write_fetch(builder: Any, pointer: Any) -> None:
-    """Write the instruction, for llvmlite's builder. It cannot fail, wherever this points."""
+    """Write the instruction, for llvmlite's builder, where it helps. It cannot fail, wherever this
+    points.
+    """
+    if not third_cache_keeps_streams():
+        return
     from llvmlite import ir
     from numba.core import cgutils
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -33,3 +36,29 @@ def test_what_lies_behind_a_mapping_may_be_asked_for() -> None:
         numbers = np.frombuffer(mapped, np.int64)
         assert _sum(numbers, len(numbers)) == len(numbers)
         del numbers
+
+
+@pytest.mark.parametrize(
+    ("processor", "asked"), [("znver4", 1), ("sapphirerapids", 0), ("generic", 0)]
+)
+def test_memory_is_asked_for_past_the_second_cache_only_where_the_third_keeps_it(
+    processor: str, asked: int, tmp_path
+) -> None:
+    compiled = (
+        "from tests.storage.indexes.test_fetching import _sum;"
+        "print(next(iter(_sum.compiled().inspect_asm().values())).count('prefetchnta'))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", compiled],
+        env={
+            **os.environ,
+            "NUMBA_CPU_NAME": processor,
+            "NUMBA_CPU_FEATURES": "+sse2",
+            "NUMBA_CACHE_DIR": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert min(int(found.stdout), 1) == asked
