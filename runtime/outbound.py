@@ -41,20 +41,20 @@ import weakref
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
-import httpcore
-import httpx
 import psutil
 
 from runtime.limits import (
-    OUTBOUND_ADDRESSES_TRIED_MAX,
     OUTBOUND_ANSWER_BYTES_MAX,
-    OUTBOUND_CONNECT_SECONDS_MAX,
     OUTBOUND_LOOKUP_THREADS_MAX,
     OUTBOUND_LOOKUP_THREADS_PER_ACCOUNT_MAX,
     OUTBOUND_OWN_ADDRESSES_SECONDS,
 )
+
+# What a request goes through is imported with the first: a tenth of a start.
+if TYPE_CHECKING:
+    import httpcore
 
 PORTS = (80, 443)
 UNPRIVILEGED_PORT_MIN, PORT_MAX = 1_024, 65_535
@@ -201,6 +201,8 @@ class Outbound:
         """One POST request; -> what came of it, whatever that is. seconds: for everything
         together.
         """
+        import httpcore
+
         started = time.perf_counter()
         self._under_way += 1
         fields: dict[str, Any]
@@ -268,10 +270,14 @@ class Outbound:
 
     def _connection(self, target: Target, addresses: list[str]) -> httpcore.AsyncConnectionPool:
         """One that goes to the proxy where there is one, else to one of the addresses."""
+        import httpcore
+
+        from runtime.pinned_network import PinnedNetwork
+
         tls = self._tls_context() if target.url.startswith("https:") else None
         if self._proxy is None:
             return httpcore.AsyncConnectionPool(
-                ssl_context=tls, max_connections=1, network_backend=_Pinned(addresses)
+                ssl_context=tls, max_connections=1, network_backend=PinnedNetwork(addresses)
             )
         to_proxy = self._tls_context() if self._proxy.startswith("https:") else None
         return httpcore.AsyncHTTPProxy(
@@ -363,9 +369,9 @@ class Outbound:
 
     def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
-            self._tls = (
-                httpx.create_ssl_context()
-            )  # made once, since it reads all certificate authorities
+            from httpx import create_ssl_context
+
+            self._tls = create_ssl_context()  # once: it reads all certificate authorities
         return self._tls
 
 
@@ -389,11 +395,13 @@ def parse(url: str) -> Target:
     """The URL's parts. Raises DestinationRefused for what is no http(s) URL, or has a user name
     or a port that may not be asked for.
     """
+    from httpx import URL, InvalidURL
+
     try:
-        parsed = httpx.URL(url)
+        parsed = URL(url)
         host = parsed.raw_host.decode("ascii")
         port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
-    except (httpx.InvalidURL, ValueError, TypeError):
+    except (InvalidURL, ValueError, TypeError):
         raise DestinationRefused("This is no URL.") from None
     if parsed.scheme not in ("http", "https") or not _HOST.fullmatch(host):
         raise DestinationRefused("The URL must begin with http:// or https:// and name a host.")
@@ -418,33 +426,6 @@ def _address_spelt(host: str) -> str | None:
 
 def _is_in(address: Address, networks: Iterable[Network]) -> bool:
     return any(address in network for network in networks)
-
-
-class _Pinned(httpcore.AsyncNetworkBackend):
-    """Connects to the given addresses, one after the other, whatever host it is asked for."""
-
-    def __init__(self, addresses: Iterable[str]):
-        self._addresses = list(addresses)[:OUTBOUND_ADDRESSES_TRIED_MAX]
-        # Its types know it without a base, as it is where anyio is not installed.
-        self._network = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        for number, address in enumerate(self._addresses, 1):
-            try:
-                return await self._network.connect_tcp(
-                    address, port, OUTBOUND_CONNECT_SECONDS_MAX, local_address, socket_options
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                if number == len(self._addresses):
-                    raise
-        raise httpcore.ConnectError("no address")
 
 
 def _sentence(error: Exception) -> str:

@@ -16,7 +16,7 @@ import pytest
 import regex
 
 from plugins.ingestion.rules import SENTENCE_CHARS_MAX
-from plugins.ingestion.rules.patterns import Language, Rule
+from plugins.ingestion.rules.patterns import Language, Pattern, Rule
 from tests.support.pumping import LENGTH, Probed, slow
 
 pytestmark = pytest.mark.slow
@@ -118,7 +118,7 @@ def _within(name: str, value: Any, length: int, seen: set[int]) -> Iterator[tupl
         parts = [
             (field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)
         ]
-        parts += [("pattern", value.pattern)] if isinstance(value, Rule) else []
+        parts += [("compiled", value.compiled)] if isinstance(value, Pattern) else []
     for key, part in parts:
         yield from _within(
             f"{name}[{key!r}]" if not dataclasses.is_dataclass(value) else f"{name}.{key}",

@@ -139,7 +139,7 @@ class Body(BaseModel):
                  body is refused
     """
 
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
     lines_field: ClassVar[str] = ""
 
     @model_validator(mode="before")
@@ -155,7 +155,7 @@ class Patch(BaseModel):
     apart.
     """
 
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
 
 
 class Query(Body):
@@ -170,6 +170,8 @@ class View(BaseModel):
     """A response model: it documents and tests the wire shape. Handlers on hot paths may return
     plain dicts of this shape.
     """
+
+    model_config = ConfigDict(defer_build=True)
 
 
 class UploadedFile(BaseModel):

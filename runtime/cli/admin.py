@@ -16,9 +16,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import httpx
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.cli.chosen_settings import service_settings
 from runtime.cli.client import Client, content_of, local_base_url
@@ -26,6 +24,9 @@ from runtime.installation import DirectoryInUse, Layout, Secrets, held
 from runtime.limits import CALL_SECONDS_MAX, TIERS
 from runtime.placement import PlacementTable
 from runtime.settings import Settings
+
+if TYPE_CHECKING:
+    import httpx
 
 OK, INCONSISTENT = 0, 1
 _RE_EMBED = "/v1/internal/re-embed"
@@ -90,6 +91,8 @@ def _files(settings: Settings, token: str) -> Iterator[Caller]:
     directory.
     """
     # With the shards and all they stand on, which a command on a running service needs none of.
+    import httpx
+
     from runtime import cluster
 
     with asyncio.Runner() as runner:

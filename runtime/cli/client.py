@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, BinaryIO
-
-import httpx
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from runtime.limits import CALL_SECONDS_MAX, UPLOAD_SECONDS_MAX
 from runtime.settings import Settings
+
+if TYPE_CHECKING:  # else by the commands that call a service: a tenth of the start of one
+    import httpx
 
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
@@ -38,6 +39,8 @@ class Client:
     """
 
     def __init__(self, base_url: str, token: str = ""):
+        import httpx
+
         self.base_url = base_url.rstrip("/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
@@ -99,6 +102,8 @@ class Client:
         return content_of("POST", path, answer, self.base_url)
 
     def _answer(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        import httpx
+
         try:
             return self._http.request(method, path, **sent)
         except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -135,6 +140,8 @@ def content_of(method: str, path: str, answer: httpx.Response, base_url: str) ->
 
 def is_loopback(url: str) -> bool:
     """Whether the address is on this machine. Raises httpx.InvalidURL."""
+    import httpx
+
     return _LOOPBACK.fullmatch(httpx.URL(url).host) is not None
 
 

@@ -52,7 +52,13 @@ def resolve(reference: str) -> Any:
     shipping code to it.
     """
     module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)
+    collected = gc.isenabled()
+    gc.disable()  # what is imported stays: nobody needs to look for garbage in it meanwhile
+    try:
+        return getattr(importlib.import_module(module), name)
+    finally:
+        if collected:
+            gc.enable()
 
 
 async def open_shard(settings: Settings, number: int, opener: str) -> ShardLike:

@@ -28,8 +28,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx
-
 from runtime import limits, tracing
 
 
@@ -79,6 +77,8 @@ class RemoteEndpoint:
         self._base_url = base_url.rstrip("/")
         self._attempts_max = attempts_max
         self._answer_bytes_max = answer_bytes_max
+        import httpx  # a tenth of a start, for those that ask an endpoint at all
+
         self._client = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
             timeout=None,  # the deadline covers everything
@@ -123,6 +123,8 @@ class RemoteEndpoint:
 
     async def _attempt(self, path: str, content: dict[str, Any]) -> bytes:
         """The body of a 200. Raises _TryAgain, EndpointFailed, EndpointRefused."""
+        import httpx
+
         try:
             async with self._client.stream("POST", self._base_url + path, **content) as response:
                 status = response.status_code

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
 from typing import Any
 
 from runtime import cluster
@@ -22,6 +25,7 @@ from runtime.settings import Settings
 log = logging.getLogger("mneme.serving")
 
 _WATCH_SECONDS = 1.0
+_CONTROLLER_POLL_SECONDS = 0.02
 
 
 def run_on_ray(
@@ -43,9 +47,11 @@ def run_on_ray(
         else:
             shards += cluster.start_shards(settings, shard_count(settings), opener)
             opening = cluster.open_shards(shards)
-        _start_serve(room)
-        cluster.await_open(opening)
+        # Shards open, Serve's proxies start and gateways start at the same time.
+        proxies = _start_serve(room)
         _start_gateways(room, f"{module}:build")
+        cluster.await_open(opening)
+        proxies.result()
         if layout is not None:
             layout.completed(settings.data_dir)
             if has_moves(settings):
@@ -81,10 +87,40 @@ def check_several_nodes(settings: Settings) -> None:
     Secrets.of(settings)
 
 
-def _start_serve(room: OwnRay | JoinedRay) -> None:
-    """Start Serve and its proxy, unless they run."""
+def _start_serve(room: OwnRay | JoinedRay) -> Future[None]:
+    """Start Serve and its proxies, unless they run; return once applications can be deployed, and
+    what is done when the proxies listen.
+    """
+    done: Future[None] = Future()
     if not room.owns_serve:
-        return
+        done.set_result(None)
+        return done
+
+    def start() -> None:
+        try:
+            done.set_result(_serve_with_proxies(room))
+        except BaseException as failed:
+            done.set_exception(failed)
+
+    # A daemon, since nobody waits for it where the start is broken off.
+    Thread(target=start, name="mneme-serve", daemon=True).start()
+    while not done.done() and not _has_controller():
+        time.sleep(_CONTROLLER_POLL_SECONDS)
+    return done
+
+
+def _has_controller() -> bool:
+    import ray
+    from ray.serve._private.constants import SERVE_CONTROLLER_NAME, SERVE_NAMESPACE
+
+    try:
+        ray.get_actor(SERVE_CONTROLLER_NAME, namespace=SERVE_NAMESPACE)
+    except ValueError:
+        return False
+    return True
+
+
+def _serve_with_proxies(room: OwnRay | JoinedRay) -> None:
     from ray import serve
     from ray.serve.config import HTTPOptions
 

@@ -132,7 +132,7 @@ def clauses(text: str, language: Language) -> Iterator[tuple[int, int]]:
         ):
             continue
         cuts = [start]
-        for cut in language.cut.finditer(text, start, end):
+        for cut in language.cut.compiled.finditer(text, start, end):
             cuts += [cut.start(), cut.end()]
         cuts.append(end)
         for low, high in zip(cuts[::2], cuts[1::2], strict=True):
@@ -175,13 +175,13 @@ def _read(
 ) -> list[Fact]:
     clause = one.content[start:end]
     _note_relatives(clause, one.speaker, language, talk)
-    if language.unsure.search(clause):
+    if language.unsure.compiled.search(clause):
         return []
     spoken = _with_subject(clause, one, start, language, talk)
     found: list[Fact] = []
     for rule in language.rules:
         matched = False
-        for match in rule.pattern.finditer(spoken):
+        for match in rule.pattern.compiled.finditer(spoken):
             for fact in _facts(rule, match, spoken, one, language, talk):
                 matched = True
                 found.append(replace(fact, source=index, start=start, end=end))
@@ -194,7 +194,9 @@ def _with_subject(clause: str, one: Said, start: int, language: Language, talk: 
     """A clause that begins with its verb ("… and work at Acme") gets the subject of the clause
     before it.
     """
-    if not language.elided.match(clause) or not language.joint.search(one.content[:start]):
+    if not language.elided.compiled.match(clause) or not language.joint.compiled.search(
+        one.content[:start]
+    ):
         return clause
     return (
         f"{language.i if talk.subject == one.speaker else talk.subject} {clause}"
@@ -220,9 +222,9 @@ def _facts(
         return
     polarity = (
         "ended"
-        if rule.ends or language.ended.search(clause)
+        if rule.ends or language.ended.compiled.search(clause)
         else "denied"
-        if language.denied.search(clause)
+        if language.denied.compiled.search(clause)
         else "holds"
     )
     if groups.get("before"):
@@ -241,7 +243,10 @@ def _facts(
         changes = rule.changes and polarity == "holds"
         dated = (
             since
-            if changes or rule.dated or polarity == "ended" or language.since.search(clause)
+            if changes
+            or rule.dated
+            or polarity == "ended"
+            or language.since.compiled.search(clause)
             else None
         )
         yield Fact(
@@ -294,7 +299,7 @@ def _subject(
 
 def _note_relatives(clause: str, speaker: str, language: Language, talk: Talk) -> None:
     """ "my sister Clara": from now on, "my sister" is Clara."""
-    for match in language.introduction.finditer(clause):
+    for match in language.introduction.compiled.finditer(clause):
         relation = language.relatives.get(match["rel"].casefold(), "")
         if relation in RELATIVES and match["o"].casefold() not in language.no_names:
             talk.relatives[(speaker, relation)] = match["o"]
@@ -314,14 +319,14 @@ def _objects(rule: Rule, text: str, language: Language) -> list[str]:
     enumeration.
     """
     text = (
-        language.tail.sub("", language.article.sub("", text.strip()))
+        language.tail.compiled.sub("", language.article.compiled.sub("", text.strip()))
         if not rule.whole
-        else language.end.sub("", text.strip())
+        else language.end.compiled.sub("", text.strip())
     )
-    parts = language.enumeration.split(text) if rule.listed else [text]
+    parts = language.enumeration.compiled.split(text) if rule.listed else [text]
     things = []
     for part in parts:
-        part = language.article.sub("", part.strip(" ,;:-–—\"'"))
+        part = language.article.compiled.sub("", part.strip(" ,;:-–—\"'"))
         if part and part.casefold() not in language.no_objects and len(part) <= 120:
             things.append(part)
     return things

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import regex as re
-
-from plugins.ingestion.rules.patterns import NAME, Language, Rule, rule, words
+from plugins.ingestion.rules.patterns import NAME, Language, Pattern, Rule, rule, words
 
 _RELATIVES = {
     "sister": "sister", "brother": "brother", "mother": "mother", "mom": "mother", "mum": "mother",
@@ -463,16 +461,15 @@ ENGLISH = Language(
         "with you",
     ),
     rules=_RULES,
-    cut=re.compile(
+    cut=Pattern(
         r",?\s+(?:but|because|although|so|while|though|whereas|since\s+(?=(?:I|he|she|we|"
         r"my)\b))\s+|;\s*|\s+[–—-]\s+"
         rf"|,?\s+and\s+(?=(?:(?i:I|he|she|we|they)(?:['’]\p{{L}}+)?|(?i:my|our)\s+\p{{L}}+|"
         rf"\p{{Lu}}\p{{L}}+(?:['’]s)?\s+(?i:is|has|"
         rf"lives|works|loves|hates|likes|moved|plays))\b)"
-        rf"|,\s+(?=(?:I|he|she|we|my|our)\b)|,?\s+and\s+(?=(?i:{_VERBS})\b)|,?\s+and\s+then\s+",
-        re.VERSION1,
+        rf"|,\s+(?=(?:I|he|she|we|my|our)\b)|,?\s+and\s+(?=(?i:{_VERBS})\b)|,?\s+and\s+then\s+"
     ),
-    unsure=re.compile(
+    unsure=Pattern(
         r"(?i)\b(?:if|unless|maybe|perhaps|might|may(?=\s+\p{L}+\s+(?:to|be|in|at))|would|"
         r"wouldn['’]t|could|couldn['’]t|should|"
         r"imagine|suppose|"
@@ -484,22 +481,19 @@ ENGLISH = Language(
         r"supposedly|"
         r"heard\s+that|rumou?rs?|what\s+if|as\s+if|i\s+(?:think|guess|believe|"
         r"doubt)\s+(?:that\s+)?(?:he|she|they|\p{Lu})|"
-        r"ask(?:ed)?\s+(?:me\s+)?(?:whether|if))\b",
-        re.VERSION1,
+        r"ask(?:ed)?\s+(?:me\s+)?(?:whether|if))\b"
     ),
-    ended=re.compile(
+    ended=Pattern(
         r"(?i)\b(?:no\s+longer|any\s*more|any\s+longer|not\s+\p{L}+\s+any\s*more|used\s+to|stopped|"
-        r"quit|gave\s+up)\b",
-        re.VERSION1,
+        r"quit|gave\s+up)\b"
     ),
-    denied=re.compile(
+    denied=Pattern(
         r"(?i)\b(?:don['’]?t|doesn['’]?t|do\s+not|does\s+not|didn['’]?t|did\s+not|isn['’]t|"
         r"am\s+not|['’]m\s+not|is\s+not|never|not|"
-        r"haven['’]t|hasn['’]t)\b",
-        re.VERSION1,
+        r"haven['’]t|hasn['’]t)\b"
     ),
-    since=re.compile(r"(?i)\b(?:since|from|as\s+of|starting)\b", re.VERSION1),
-    tail=re.compile(
+    since=Pattern(r"(?i)\b(?:since|from|as\s+of|starting)\b"),
+    tail=Pattern(
         r"(?i)(?:\s+|^)(?:since|because|when|while|after|before|until|for\s+(?:a|an|the|\d+|two|"
         r"three|four|five|six|ten|many|some|"
         r"about|over|almost|nearly|years|ages|my|now|fun|work)\b|"
@@ -518,30 +512,26 @@ ENGLISH = Language(
         r"her|his|a|the)|and\s+(?=\p{L}+(?:ed|s)\b)|more\s+than|most\s+of|"
         r"though|actually|instead|already|right|just|only|who|which|that|where|as\s+a|ago|"
         r"two\s+\p{L}+\s+ago|\p{L}+\s+(?:weeks?|"
-        r"months?|years?|days?)\s+ago|all|of\s+all)\b.*$",
-        re.VERSION1,
+        r"months?|years?|days?)\s+ago|all|of\s+all)\b.*$"
     ),
-    end=re.compile(
+    end=Pattern(
         r"(?i)(?:,?\s+(?:which|because|since|although|though|but|so\s+that|if|and\s+(?:it|I|he|she|"
-        r"we)\b).*)$",
-        re.VERSION1,
+        r"we)\b).*)$"
     ),
-    article=re.compile(
-        r"(?i)^(?:(?:the|a|an|my|her|his|our|to|some|really|very|both|play(?:ing)?\s+the|all)\s+)+",
-        re.VERSION1,
+    article=Pattern(
+        r"(?i)^(?:(?:the|a|an|my|her|his|our|to|some|really|very|both|play(?:ing)?\s+the|all)\s+)+"
     ),
-    enumeration=re.compile(r"(?i),\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+", re.VERSION1),
-    introduction=re.compile(
+    enumeration=Pattern(r"(?i),\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+"),
+    introduction=Pattern(
         r"(?i:\b(?:my|our))\s+(?i:(?:older|younger|little|big|twin|best|new|old|"
         rf"good)\s+)*(?P<rel>(?i:{_REL}))"
         r"(?:(?i:\s+is|['’]s\s+name\s+is|\s+is\s+(?:called|named)|\s+called|\s+named|,)\s+|"
-        rf"\s+)(?P<o>{NAME})",
-        re.VERSION1,
+        rf"\s+)(?P<o>{NAME})"
     ),
     relatives=_RELATIVES,
     i="I",
-    joint=re.compile(r"(?i)\b(?:and|but)\s+$"),
-    elided=re.compile(rf"(?i)(?:{_VERBS})\b"),
+    joint=Pattern(r"(?i)\b(?:and|but)\s+$"),
+    elided=Pattern(rf"(?i)(?:{_VERBS})\b"),
     pronouns={"she": "f", "he": "m"},
     no_names=words(
         "a actually after also an and april at august before but by december everybody everyone "

@@ -14,13 +14,29 @@ from functools import cache
 import regex as re
 
 
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.VERSION1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression, compiled when it is first needed: a start need not wait for those of
+    all languages.
+    """
+
+    text: str
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        return _compiled(self.text)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A pattern of clauses, and the claim that one makes.
 
     predicate  "" when the group `rel` says it
-    text       of the pattern, which is compiled when it is first needed: a start need not wait for
-               all of them
     changes    the clause tells of a change, so a time in it is when the claim began
     dated      a time in the clause belongs to the claim (an event, a plan)
     ends       the clause says that it holds no more
@@ -30,22 +46,13 @@ class Rule:
     """
 
     predicate: str
-    text: str
+    pattern: Pattern
     changes: bool = False
     dated: bool = False
     ends: bool = False
     listed: bool = False
     whole: bool = False
     alone: bool = False
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        return _compiled(self.text)
-
-
-@cache
-def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.VERSION1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +77,20 @@ class Language:
     code: str
     small_words: frozenset[str]
     rules: tuple[Rule, ...]
-    cut: re.Pattern[str]
-    unsure: re.Pattern[str]
-    ended: re.Pattern[str]
-    denied: re.Pattern[str]
-    since: re.Pattern[str]
-    tail: re.Pattern[str]
-    end: re.Pattern[str]
-    article: re.Pattern[str]
-    enumeration: re.Pattern[str]
-    introduction: re.Pattern[str]
+    cut: Pattern
+    unsure: Pattern
+    ended: Pattern
+    denied: Pattern
+    since: Pattern
+    tail: Pattern
+    end: Pattern
+    article: Pattern
+    enumeration: Pattern
+    introduction: Pattern
     relatives: dict[str, str]
     i: str
-    joint: re.Pattern[str]
-    elided: re.Pattern[str]
+    joint: Pattern
+    elided: Pattern
     pronouns: dict[str, str] = field(default_factory=dict)
     no_names: frozenset[str] = frozenset()
     no_objects: frozenset[str] = frozenset()
@@ -105,7 +112,7 @@ NAME = (
 
 
 def rule(predicate: str, pattern: str, **further: bool) -> Rule:
-    return Rule(predicate, pattern, **further)
+    return Rule(predicate, Pattern(pattern), **further)
 
 
 def words(*texts: str) -> frozenset[str]:

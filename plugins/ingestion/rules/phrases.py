@@ -6,13 +6,11 @@ what follows it.
 
 from __future__ import annotations
 
-import regex as re
-
-from plugins.ingestion.rules.patterns import NAME, Language, Rule, rule, words
+from plugins.ingestion.rules.patterns import NAME, Language, Pattern, Rule, rule, words
 
 THING = r"(?P<o>[^,;:()]{2,70})"
 NAMED = rf"(?P<o>{NAME})"
-NEVER = re.compile(r"(?!)")
+NEVER = Pattern(r"(?!)")
 
 
 def subject_of(me: str, my: str, relatives: str, pronouns: str) -> str:
@@ -41,15 +39,15 @@ def language(
 ) -> Language:
     """A Language from patterns given as text; matching ignores case, except in rules."""
 
-    def pattern(name: str) -> re.Pattern[str]:
+    def pattern(name: str) -> Pattern:
         text = parts.get(name, "")
-        return re.compile(f"(?i){text}", re.VERSION1) if text else NEVER
+        return Pattern(f"(?i){text}") if text else NEVER
 
     return Language(
         code=code,
         small_words=words(small_words),
         rules=rules,
-        cut=re.compile(cut, re.VERSION1),
+        cut=Pattern(cut),
         unsure=pattern("unsure"),
         ended=pattern("ended"),
         denied=pattern("denied"),
@@ -58,7 +56,7 @@ def language(
         end=NEVER,
         article=pattern("article"),
         enumeration=pattern("enumeration"),
-        introduction=re.compile(introduction, re.VERSION1),
+        introduction=Pattern(introduction),
         relatives=relatives,
         i=i,
         joint=pattern("joint"),
