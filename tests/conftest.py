@@ -17,8 +17,10 @@ import pytest
 from plugins.collections import limits
 from plugins.graph import reading, unread
 from plugins.profile import store
+from runtime.serve import free_port
 from storage.indexes import has_avx512_vnni
 from tests.support.collector import Collector, collector
+from tests.support.first_answers import FirstAnswers, first_answers
 from tests.support.served import Served, served
 
 YOUNG_OBJECTS_MAX = 10_000  # before the garbage collector looks at them
@@ -166,13 +168,23 @@ def service(shared_service: Served) -> Served:
 
 
 @pytest.fixture(scope="session")
-def service_on_ray(tmp_path_factory: pytest.TempPathFactory, traces: Collector) -> Iterator[Served]:
+def first_answers_on_ray() -> FirstAnswers:
+    """What clients of service_on_ray were told while it started."""
+    return FirstAnswers()
+
+
+@pytest.fixture(scope="session")
+def service_on_ray(
+    tmp_path_factory: pytest.TempPathFactory, traces: Collector, first_answers_on_ray: FirstAnswers
+) -> Iterator[Served]:
     """A service on a Ray cluster of its own, started when the first test asks for it."""
     data_dir = tmp_path_factory.mktemp("on-ray") / "data"
+    port = free_port("127.0.0.1")
     settings = {
         "write__ready_wait_ms": 30_000,
         "log__level": "info",
         "http__cors_origins": "https://app.example",
     }
-    with served(data_dir, "ray", traces.variables, **settings) as service:
+    asking = first_answers(port, first_answers_on_ray)
+    with asking, served(data_dir, "ray", traces.variables, port, **settings) as service:
         yield service

@@ -13,6 +13,7 @@ from runtime.placement import PlacementTable
 from runtime.serve.data_directory import has_moves, prepared, shard_count
 from runtime.serve.listening import usable_port
 from runtime.serve.signals import Signals
+from runtime.serve.starting import Starting, starting
 from runtime.settings import Settings
 from storage.replication import Superseded
 from storage.store import StoreError
@@ -30,13 +31,18 @@ def run_locally(
     layout = prepared(settings)
     cluster.log_to_file(settings, LOG_NAME, sys.stderr)
     tracing.start(LOG_NAME)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve_locally(settings, port, layout, signals, announce, module))
+    with (
+        starting(settings, port) as meanwhile,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        serving = _serve_locally(settings, port, meanwhile, layout, signals, announce, module)
+        return runner.run(serving)
 
 
 async def _serve_locally(
     settings: Settings,
     port: int,
+    meanwhile: Starting | None,
     layout: Layout,
     signals: Signals,
     announce: Callable[[str], None],
@@ -81,7 +87,8 @@ async def _serve_locally(
         shards.on_fault = signals.on_stop = stop_serving
         watching = asyncio.create_task(shards.watch())
         signals.started()
-        running = asyncio.create_task(server.serve())
+        listeners = [meanwhile.hand_over()] if meanwhile else None
+        running = asyncio.create_task(server.serve(listeners))
         while not (server.started or running.done()):
             await asyncio.sleep(_START_POLL_SECONDS)
         if server.started:

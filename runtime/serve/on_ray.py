@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from threading import Thread
 from typing import Any
 
@@ -20,6 +21,7 @@ from runtime.serve.listening import StartError, wait_until_healthy
 from runtime.serve.own_ray import OwnRay
 from runtime.serve.run_directory import RunDirectory
 from runtime.serve.signals import Signals
+from runtime.serve.starting import starting
 from runtime.settings import Settings
 
 log = logging.getLogger("mneme.serving")
@@ -39,7 +41,10 @@ def run_on_ray(
     if layout is None:
         check_several_nodes(settings)
     shards: list[Any] = []
+    meanwhile = ExitStack()  # what answers until the front door does
     try:
+        if room.front_door:
+            meanwhile.enter_context(starting(settings, room.port, shared=True))
         room.enter()
         signals.take()  # Ray puts handlers of its own in place
         if layout is None:
@@ -58,6 +63,7 @@ def run_on_ray(
                 cluster.start_supervisor(settings, opener).order.remote(
                     "report", {}
                 )  # it goes on with them
+        meanwhile.close()
         wait_until_healthy(settings, room.port)
         announce(settings.http.base_url_on(room.port))
         signals.started()
@@ -71,6 +77,7 @@ def run_on_ray(
             raise
         raise StartError(f"Ray did not start: {_last_line(refused)}") from refused
     finally:
+        meanwhile.close()
         signals.started()  # a second signal must not break off the clean-up
         room.leave(shards)
         cluster.remove_dead_sockets(settings)

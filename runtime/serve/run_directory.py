@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-import orjson
 import psutil
 
-from runtime.errors import OVERLOADED_HEADER, Unavailable
+from runtime.errors import OVERLOADED_HEADER
 from runtime.limits import (
     FRONT_DOOR_CLIENT_SECONDS_MAX,
     FRONT_DOOR_REFUSING_MS,
@@ -41,6 +40,7 @@ from runtime.limits import (
 from runtime.release import service_build, service_version
 from runtime.serve import haproxy as front_proxy
 from runtime.serve.haproxy import FrontDoor
+from runtime.serve.unavailable import unavailable_body, unavailable_response
 from runtime.settings import Settings
 
 # HAProxy allows its socket 97 characters, of which Serve takes 68 for the node's id and a file
@@ -113,9 +113,9 @@ class RunDirectory:
                     + settings.http.tls_keyfile.read_bytes()
                 )
         error_page, full_page = self.path / "503.http", self.path / "full.json"
-        error_page.write_bytes(_unavailable_page())
+        error_page.write_bytes(unavailable_response())
         full_page.write_bytes(
-            _refusal(
+            unavailable_body(
                 "More requests are under way than the service can answer soon. Retry in a moment.",
                 _REQUEST_ID,
             )
@@ -218,29 +218,3 @@ def _strict_transport(settings: Settings, encrypted: bool) -> dict[str, str]:
     """
     seconds = settings.http.hsts_seconds
     return {"Strict-Transport-Security": f"max-age={seconds}"} if encrypted and seconds else {}
-
-
-def _unavailable_page() -> bytes:
-    """A whole HTTP response, as HAProxy sends it when it finds no gateway."""
-    body = _refusal(
-        "The service is starting or restarting. Retry in a moment with the same Idempotency-Key."
-    )
-    head = (
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: "
-        f"{RETRY_AFTER_SECONDS}\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-def _refusal(message: str, request_id: str | None = None) -> bytes:
-    """The body of a 503, in the shape of all errors."""
-    error = {
-        "message": message,
-        "type": Unavailable.type,
-        "param": None,
-        "status_code": Unavailable.status,
-    }
-    return orjson.dumps(
-        {"error": error if request_id is None else error | {"request_id": request_id}}
-    )

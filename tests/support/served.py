@@ -191,13 +191,14 @@ def served(
     data_dir: Path,
     engine: str = "local",
     variables: Mapping[str, str] | None = None,
+    port: int = 0,
     **settings: Any,
 ) -> Iterator[Served]:
     """A running service; settings are written with two underscores: served(path,
     write__ready_wait_ms=0). variables: of its environment, beside those of this process.
     """
     given = {name.replace("__", "."): value for name, value in settings.items()}
-    service = Served(data_dir, engine, given, variables=variables)
+    service = Served(data_dir, engine, given, port, variables=variables)
     try:
         yield service
     finally:

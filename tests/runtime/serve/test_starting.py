@@ -1,0 +1,67 @@
+"""Until a service is up, its address answers that it is starting."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+
+from runtime.serve import free_port
+from runtime.serve.listening import StartError, check_port
+from runtime.serve.starting import Starting
+from tests.support.first_answers import FirstAnswers, first_answers
+from tests.support.served import Served, served
+
+HOST = "127.0.0.1"
+
+
+def test_a_client_is_told_until_the_address_is_left() -> None:
+    port = free_port(HOST)
+    starting = Starting(HOST, port, shared=False)
+    answer = httpx.post(f"http://{HOST}:{port}/v1/memories", json={"content": "x" * 10_000})
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert answer.json()["error"]["status_code"] == 503
+    with socket.create_connection((HOST, port)):  # who says nothing keeps nobody waiting for long
+        assert httpx.get(f"http://{HOST}:{port}/").status_code == 503
+    starting.close()
+    starting.close()
+    check_port(HOST, port)
+
+
+def test_who_waits_when_the_socket_is_handed_over_is_served_by_its_next_owner() -> None:
+    port = free_port(HOST)
+    starting = Starting(HOST, port, shared=False)
+    listener = starting.hand_over()
+    with socket.create_connection((HOST, port)) as client:
+        starting.close()
+        listener.settimeout(5)
+        accepted, _ = listener.accept()
+        accepted.sendall(b"at last")
+        assert client.recv(100) == b"at last"
+        accepted.close()
+    listener.close()
+
+
+def test_an_address_that_cannot_be_had_is_named() -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(StartError, match=f"Port {port} on {HOST} is not available"):
+            Starting(HOST, port, shared=False)
+
+
+def test_a_service_in_one_process_answers_from_its_first_moment_on(tmp_path: Path) -> None:
+    port = free_port(HOST)
+    found = FirstAnswers()
+    with first_answers(port, found) as asking, served(tmp_path / "data", port=port):
+        asking.join(60)
+    found.check()
+
+
+@pytest.mark.ray
+def test_a_service_on_ray_answers_from_its_first_moment_on(
+    service_on_ray: Served, first_answers_on_ray: FirstAnswers
+) -> None:
+    first_answers_on_ray.check()
