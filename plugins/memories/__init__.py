@@ -2,6 +2,7 @@
 
     models.py      what requests and responses look like
     create.py      the endpoints that create
+    importing.py   the one that creates by the thousand
     operations.py  the other endpoints
     listing.py     lists by a filter, and whose memories there are
     rows.py        rows, tables, indexes and events; no other package reads or writes them by itself

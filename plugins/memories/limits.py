@@ -11,6 +11,7 @@ LIST_OFFSET_MAX = 1_000_000_000
 LISTED_SCOPES_MAX = 1_000  # users, agents, applications and runs on one page
 LISTED_VALUES_MAX = 1_000  # of one field, on one page
 MESSAGES_MAX = 100
+IMPORT_LINES_MAX = 100_000
 
 # --- memories -------------------------------------------------------------------------------------
 CONTENT_CHARS_MAX = 100_000

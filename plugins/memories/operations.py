@@ -7,7 +7,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from plugins.memories import create
+from plugins.memories import create, importing
 from plugins.memories.create import etag, memory_reply
 from plugins.memories.filters import is_wide
 from plugins.memories.indexing import index_in_time, wait_seconds
@@ -282,6 +282,7 @@ _JOB_EXAMPLE = {
 
 OPERATIONS = (
     *create.OPERATIONS,
+    importing.IMPORT,
     Read(
         name="memories.list",
         method="GET",

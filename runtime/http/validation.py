@@ -103,10 +103,14 @@ _SPOKEN = ("value_error", "assertion_error")
 
 
 def parse_json(
-    content_type: bytes | None, raw: bytes, values_max: int = JSON_ITEMS_MAX
+    content_type: bytes | None,
+    raw: bytes,
+    values_max: int = JSON_ITEMS_MAX,
+    lines_before: int = 0,
 ) -> dict[str, Any]:
     """A JSON object from a body that has bytes. values_max: in it, at any depth, since each takes
-    memory and time that its byte or two does not show. Raises BadRequest.
+    memory and time that its byte or two does not show. lines_before: in the body, where this is a
+    line of it. Raises BadRequest.
     """
     if content_type != b"application/json" and not _is_json(content_type):
         raise BadRequest(
@@ -117,7 +121,8 @@ def parse_json(
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as malformed:
         raise BadRequest(
-            f"The body is not valid JSON: the error is at line {malformed.lineno}, column "
+            f"The body is not valid JSON: the error is at line "
+            f"{lines_before + malformed.lineno}, column "
             f"{malformed.colno}."
         ) from None
     if not isinstance(value, dict):
@@ -195,7 +200,7 @@ class BodyParser:
             lines: Any = []
             async for line in in_steps(_lines_of(raw)):
                 if line.strip():
-                    lines.append(parse_json(b"application/json", line))
+                    lines.append(parse_json(b"application/json", line, lines_before=len(lines)))
                 if len(lines) == self._lines_read_max:
                     break
             value = {self._lines_field: lines}
@@ -213,7 +218,9 @@ class BodyParser:
         lines = getattr(body, self._lines_field)
         return {
             **_dumped(body, self._lines_field),
-            self._lines_field: [line.model_dump(mode="json") async for line in in_steps(lines)],
+            self._lines_field: [
+                self._line.dump_python(line, mode="json") async for line in in_steps(lines)
+            ],
         }
 
     async def _lines(self, lines: list[Any]) -> list[BaseModel]:

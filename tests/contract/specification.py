@@ -104,6 +104,7 @@ PARTS = {
     "memories.bulk_delete": "part 4, Memories; part 8",
     "memories.create": "part 4, Memories; rule W",
     "memories.create_batch": "part 4, Memories; part 8, batch",
+    "memories.import": "part 4, Memories",
     "memories.create_raw": "part 4, Memories; rule W",
     "memories.delete": "part 4, Memories",
     "memories.delete_all": "part 4, Memories; part 7, confirmation",

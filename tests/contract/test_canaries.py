@@ -39,7 +39,7 @@ NO_CONTENT = {
 }  # fmt: skip
 FREE_OBJECTS = (
     "metadata", "filters", "record", "chat.completions: messages", "context", "features",
-    "attributes", "behavior_probabilities", "metric_weights",
+    "attributes", "behavior_probabilities", "metric_weights", "memories.import: memories",
 )  # fmt: skip
 # The items of a batch are creates, which are planted by themselves; what stands under a name of a
 # free object has no declared place.
@@ -109,7 +109,8 @@ class CanaryHarness:
         assert answer.status_code in operation.statuses, (
             f"{name}: {answer.status_code} {answer.text}"
         )
-        return answer.json() if answer.content else None
+        is_json = answer.headers.get("Content-Type") == "application/json"
+        return answer.json() if is_json else None
 
     def upload(self, filename: str, content: str, **fields: str) -> dict[str, Any]:
         """The document of an upload, once it was read; "*" stands for a word here too, and the
@@ -252,6 +253,7 @@ def live_with_memories(plant: CanaryHarness) -> None:
     plant(
         "memories.create_batch", {"memories": [MEMORY, {"content": "*", "messages": None}], **GROUP}
     )
+    plant("memories.import", {"memories": [MEMORY]})
     plant(
         "memories.update",
         {"content": "A new * sings.", "title": "*", "tags": ["*"], "metadata": {"*": "*"}},

@@ -140,6 +140,7 @@ CREDITS = """
     POST  /v1/memories                       1
     POST  /v1/memories/raw                   1
     POST  /v1/memories/batch                 1
+    POST  /v1/memories/import                1
     POST  /v1/memories/process               5
     PATCH /v1/memories/{id}                  1
     POST  /v1/memory-tools/insert            1

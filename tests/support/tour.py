@@ -197,6 +197,7 @@ def memories(call: Tour) -> None:
     ]
     call("memories.create_batch", {"memories": items, "user_id": "ada"})
     call("memories.create_batch", {"memories": items[1:]})
+    call("memories.import", {"memories": items})
     pending = call(
         "memories.create_batch", {"memories": items}, headers={"Prefer": "respond-async"}
     )

@@ -1345,6 +1345,17 @@ class HypothesisView(TypedDict):
     evidence_memory_ids: list[str]
 
 
+class ImportSummary(TypedDict):
+    lines: int
+    """Lines that were sent."""
+    created: int
+    """Memories stored."""
+    failed: int
+    """Lines refused."""
+    error: ItemError | None
+    """Why it stopped before the end; null when all lines have an outcome."""
+
+
 class Imported(TypedDict):
     created: dict[str, int]
     """Records taken in, by kind."""
@@ -1608,6 +1619,23 @@ class Line(TypedDict):
     """First instant of the time it is for (ISO 8601)."""
     period_end: str
     """First instant after it."""
+
+
+class LineOutcome(TypedDict):
+    """A line of the answer: what became of a line, or, as the last one, the summary."""
+
+    line: NotRequired[int | None]
+    """The line's number, from 1; empty lines are not counted."""
+    status: NotRequired[str | None]
+    """`created` or `failed`."""
+    id: NotRequired[str | None]
+    """The memory's id; null when it failed."""
+    processing_status: NotRequired[Literal["processing", "completed", "failed"] | None]
+    """`completed` when it is searchable."""
+    error: NotRequired[ItemError | None]
+    """Why it failed."""
+    summary: NotRequired[ImportSummary | None]
+    """On the last line alone."""
 
 
 class ListedApiKey(TypedDict):

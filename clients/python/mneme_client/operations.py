@@ -2626,6 +2626,35 @@ class Memories:
         )
         return Listing(self._transport, request)
 
+    def import_(
+        self,
+        memories: Sequence[Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> Stream[models.LineOutcome]:
+        """Create memories by the thousand.
+
+        The memories as application/x-ndjson, one a line, or as `memories`. The answer is
+        application/x-ndjson, too, and comes while they are stored: an outcome for each
+        line, in order, and a summary as the last. They are stored a hundred at a time. With
+        an Idempotency-Key an import that was broken off goes on when the same lines are
+        sent again: what is stored already is not stored, or charged, again. Costs 1 credit
+        per memory. Needs the scope `write`. A repeated Idempotency-Key repeats the answer
+        for 24 hours.
+
+        memories  The memories, each as in `POST /v1/memories/raw`.
+        """
+        request = Request(
+            "POST",
+            "/v1/memories/import",
+            body=given(memories=memories),
+            key=keyed(idempotency_key),
+            accept="application/x-ndjson",
+            timeout=timeout,
+        )
+        return Stream(self._transport, request, LineReader)
+
     def list(
         self,
         *,

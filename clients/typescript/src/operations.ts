@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 420d4b5a7996b3b4c1056b2b8c85c168736261fb5b310413a541e3f191a35c2d
+// SHA-256 of the document: 2de80e7b62a153eb84b159f75465fbe51ca81eb493194e56ee83c9a583490afc
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2011,6 +2011,30 @@ export class Memories {
       as: "json",
       options,
     });
+
+  /**
+   * Create memories by the thousand
+   *
+   * The memories as application/x-ndjson, one a line, or as `memories`. The answer is
+   * application/x-ndjson, too, and comes while they are stored: an outcome for each line, in
+   * order, and a summary as the last. They are stored a hundred at a time. With an
+   * Idempotency-Key an import that was broken off goes on when the same lines are sent again:
+   * what is stored already is not stored, or charged, again. Costs 1 credit per memory. Needs the
+   * scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   */
+  readonly import = (
+    body: Schemas["ImportedLines"],
+    options: Keyed = {},
+  ): Stream<Schemas["LineOutcome"]> =>
+    new Stream(this.#transport, {
+      method: "POST",
+      path: "/v1/memories/import",
+      body,
+      as: "stream",
+      accept: "application/x-ndjson",
+      keyed: true,
+      options,
+    }, readLines<Schemas["LineOutcome"]>);
 
   /**
    * List memories

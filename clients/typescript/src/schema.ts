@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 420d4b5a7996b3b4c1056b2b8c85c168736261fb5b310413a541e3f191a35c2d
+// SHA-256 of the document: 2de80e7b62a153eb84b159f75465fbe51ca81eb493194e56ee83c9a583490afc
 
 export interface paths {
     "/docs": {
@@ -1616,6 +1616,26 @@ export interface paths {
          * @description However many there are, in one transaction: none can be read from now on, and the rest is swept later. Superseded ones are deleted too. Takes conditions of equality and times. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["memories.delete_matching"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memories/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create memories by the thousand
+         * @description The memories as application/x-ndjson, one a line, or as `memories`. The answer is application/x-ndjson, too, and comes while they are stored: an outcome for each line, in order, and a summary as the last. They are stored a hundred at a time. With an Idempotency-Key an import that was broken off goes on when the same lines are sent again: what is stored already is not stored, or charged, again. Costs 1 credit per memory. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         */
+        post: operations["memories.import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4429,6 +4449,16 @@ export interface components {
             /** @description Where the records are a block of an export of this account: its signature, of the manifest's `blocks`. They are taken at their word. */
             signature?: string | null;
         };
+        ImportSummary: {
+            /** @description Lines that were sent. */
+            lines: number;
+            /** @description Memories stored. */
+            created: number;
+            /** @description Lines refused. */
+            failed: number;
+            /** @description Why it stopped before the end; null when all lines have an outcome. */
+            error: components["schemas"]["ItemError"] | null;
+        };
         Imported: {
             /** @description Records taken in, by kind. */
             created: {
@@ -4444,6 +4474,12 @@ export interface components {
             };
             /** @description Whether this installation has signed it as an export of this account, and nobody has changed it since. */
             verified: boolean;
+        };
+        ImportedLines: {
+            /** @description The memories, each as in `POST /v1/memories/raw`. */
+            memories: {
+                [key: string]: unknown;
+            }[];
         };
         IndexedError: {
             /** @description An error code of the API. */
@@ -4709,6 +4745,21 @@ export interface components {
             period_start: string;
             /** @description First instant after it. */
             period_end: string;
+        };
+        /** @description A line of the answer: what became of a line, or, as the last one, the summary. */
+        LineOutcome: {
+            /** @description The line's number, from 1; empty lines are not counted. */
+            line?: number | null;
+            /** @description `created` or `failed`. */
+            status?: string | null;
+            /** @description The memory's id; null when it failed. */
+            id?: string | null;
+            /** @description `completed` when it is searchable. */
+            processing_status?: ("processing" | "completed" | "failed") | null;
+            /** @description Why it failed. */
+            error?: components["schemas"]["ItemError"] | null;
+            /** @description On the last line alone. */
+            summary?: components["schemas"]["ImportSummary"] | null;
         };
         ListedApiKey: {
             /** @description The key's id; delete it under this. */
@@ -9786,6 +9837,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["plugins__memory_views__AllDeleted"];
+                };
+            };
+        };
+    };
+    "memories.import": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+                /** @description Makes a retry safe: the same key with the same request takes effect once. With another request it is 409. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportedLines"];
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["LineOutcome"];
                 };
             };
         };
