@@ -8,10 +8,12 @@ marks read-only; an `out_array` is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +22,7 @@ INT8, INT32, INT64 = "int8", "int32", "int64"
 UINT16, UINT32, UINT64 = "uint16", "uint32", "uint64"
 FLOAT32, BOOL = "float32", "boolean"
 
+_SCIPY = "scipy.linalg"
 _loading = RLock()
 _declared: list[Kernel] = []
 
@@ -75,7 +78,23 @@ class Kernel:
         from numba import njit
 
         signature = None if self._signature is None else _signature(self._signature)
-        return njit(signature, **self._options)(self._function)
+        with _without_linear_algebra():
+            return njit(signature, **self._options)(self._function)
+
+
+@contextmanager
+def _without_linear_algebra() -> Iterator[None]:
+    """Numba imports SciPy's linear algebra where it is installed, a tenth of a start, to know how
+    to multiply matrices: no loop here asks it to.
+    """
+    if "numba.np.arraymath" in sys.modules or _SCIPY in sys.modules:
+        yield
+        return
+    sys.modules[_SCIPY] = cast(Any, None)  # as if it were not installed
+    try:
+        yield
+    finally:
+        del sys.modules[_SCIPY]
 
 
 def load_kernels() -> None:
