@@ -13,6 +13,7 @@ from runtime.serve.listening import StartError, check_port
 from runtime.serve.starting import Starting
 from tests.support.first_answers import FirstAnswers, first_answers
 from tests.support.served import Served, served
+from tests.support.tiny_service import eventually
 
 HOST = "127.0.0.1"
 
@@ -45,6 +46,23 @@ def test_who_waits_when_the_socket_is_handed_over_is_served_by_its_next_owner() 
     listener.close()
 
 
+def test_who_listens_beside_it_is_never_contradicted() -> None:
+    port = free_port(HOST)
+    starting = Starting(HOST, port, shared=True)
+    assert httpx.get(f"http://{HOST}:{port}/").status_code == 503
+    with socket.socket() as owner:
+        owner.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        owner.bind((HOST, port))
+        owner.listen()
+        assert eventually(lambda: not starting.listens)
+        clients = [socket.create_connection((HOST, port)) for _ in range(20)]
+        owner.settimeout(5)
+        for client in clients:
+            owner.accept()[0].close()
+            client.close()
+    starting.close()
+
+
 def test_an_address_that_cannot_be_had_is_named() -> None:
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
@@ -55,9 +73,8 @@ def test_an_address_that_cannot_be_had_is_named() -> None:
 def test_a_service_in_one_process_answers_from_its_first_moment_on(tmp_path: Path) -> None:
     port = free_port(HOST)
     found = FirstAnswers()
-    with first_answers(port, found) as asking, served(tmp_path / "data", port=port):
-        asking.join(60)
-    found.check()
+    with first_answers(port, found), served(tmp_path / "data", port=port):
+        found.check()
 
 
 @pytest.mark.ray
