@@ -9,8 +9,8 @@ Choices:
 - Each line stands for itself: one that is no memory fails alone. But a body with a line that is no
   JSON object at all is refused before anything is stored, since it was cut or is something else.
 - A line that names another account's collection fails those that are stored together with it.
-- It stops where going on would fail the same way: credits are used up, or the service is busy. The
-  last line says so.
+- It stops where going on would fail the same way: the account has no room, or the service is busy
+  or going down. The summary says so, and the lines from there on have no outcome.
 - Under an Idempotency-Key it is resumed by sending the same lines again: what is stored already is
   answered for and not stored, or charged, again.
 """
@@ -51,9 +51,12 @@ class ImportedLines(Body):
 class ImportSummary(View):
     lines: int = Field(description="Lines that were sent.")
     created: int = Field(description="Memories stored.")
-    failed: int = Field(description="Lines refused.")
+    failed: int = Field(description="Lines that are no memory, or cannot be one.")
     error: ItemError | None = Field(
-        description="Why it stopped before the end; null when all lines have an outcome."
+        description=(
+            "Why it stopped before the end: lines without an outcome are to be sent again, with "
+            "all others and the same key. null when every line has one."
+        )
     )
 
 
@@ -73,32 +76,36 @@ class LineOutcome(View):
 
 
 async def import_lines(call: Call, steps: Any, models: Models | None) -> Reply:
+    """The first hundred is stored before the answer begins, so that a refusal is a refusal."""
+    lines = call.body.memories
+    first = await _store(lines, 0, steps)
     reply = Reply(200, content_type=NDJSON)
-    reply.body = _stored(call.body.memories, steps, reply)
+    reply.body = _stored(lines, first, steps, reply)
     return reply
 
 
 async def _stored(
-    lines: Sequence[dict[str, Any]], steps: Any, reply: Reply
+    lines: Sequence[dict[str, Any]], first: list[dict[str, Any]], steps: Any, reply: Reply
 ) -> AsyncIterator[bytes]:
-    counts = {CREATED: 0, FAILED: 0}
-    stopped: ApiError | None = None
-    for first in range(0, len(lines), limits.BATCH_ITEMS_MAX):
-        outcomes, stopped = await _store(lines, first, steps)
+    counts, outcomes = {CREATED: 0, FAILED: 0}, first
+    error: dict[str, Any] | None = None
+    for start in range(0, len(lines), limits.BATCH_ITEMS_MAX):
+        if start:
+            try:
+                outcomes = await _store(lines, start, steps)
+            except ApiError as stopped:
+                reply.error, error = stopped, _error(stopped)
+                break
         for outcome in outcomes:
             counts[outcome["status"]] += 1
         yield b"".join(orjson.dumps(outcome) + b"\n" for outcome in outcomes)
-        if stopped is not None:
-            break
-    why = None if stopped is None else _failure(stopped)["error"]
-    yield orjson.dumps({"summary": {"lines": len(lines), **counts, "error": why}}) + b"\n"
-    reply.error = stopped
+    yield orjson.dumps({"summary": {"lines": len(lines), **counts, "error": error}}) + b"\n"
 
 
-async def _store(
-    lines: Sequence[dict[str, Any]], first: int, steps: Any
-) -> tuple[list[dict[str, Any]], ApiError | None]:
-    """Store the hundred that begins there; -> their outcomes, and what would refuse the next."""
+async def _store(lines: Sequence[dict[str, Any]], first: int, steps: Any) -> list[dict[str, Any]]:
+    """Store the hundred that begins there; -> their outcomes. Raises the ApiError that would refuse
+    the next, too: then nobody knows whether these are stored, but a repeat finds out.
+    """
     outcomes: list[dict[str, Any]] = []
     memories: list[RawMemory] = []
     waiting: list[dict[str, Any]] = []  # of the outcomes: what is a memory
@@ -112,16 +119,18 @@ async def _store(
         except ValidationError as invalid:
             outcomes[-1] |= _failure(_refusal(invalid))
     if not memories:
-        return outcomes, None
+        return outcomes
     try:
         results = (await steps.run(CREATE_BATCH.name, Batch(memories=memories)))["results"]
     except ApiError as refused:
+        if refused.status not in _OF_THE_LINES or refused.code == _NO_ROOM:
+            raise
         for outcome in waiting:
             outcome |= _failure(refused)
-        return outcomes, refused if _stops(refused) else None
+        return outcomes
     for outcome, result in zip(waiting, results, strict=True):
         outcome |= {name: result[name] for name in _TOLD if name in result}
-    return outcomes, None
+    return outcomes
 
 
 def _refusal(invalid: ValidationError) -> ApiError:
@@ -132,13 +141,11 @@ def _refusal(invalid: ValidationError) -> ApiError:
 
 
 def _failure(why: ApiError) -> dict[str, Any]:
-    error = {"code": why.code or why.type, "message": why.message}
-    return {"status": FAILED, "id": None, "processing_status": FAILED, "error": error}
+    return {"status": FAILED, "id": None, "processing_status": FAILED, "error": _error(why)}
 
 
-def _stops(refused: ApiError) -> bool:
-    """Whether the next lines would be refused, too."""
-    return refused.code == _NO_ROOM or refused.status not in _OF_THE_LINES
+def _error(why: ApiError) -> dict[str, Any]:
+    return {"code": why.code or why.type, "message": why.message}
 
 
 def settle(ctx: WriteContext, body: ImportedLines) -> None:
@@ -163,10 +170,11 @@ IMPORT = Flow(
     description=(
         "The memories as application/x-ndjson, one a line, or as `memories`. The answer is "
         "application/x-ndjson, too, and comes while they are stored: an outcome for each line, in "
-        "order, and a summary as the last. They are stored a hundred at a time. With an "
-        "Idempotency-Key an import that was broken off goes on when the same lines are sent "
-        "again: what is stored already is not stored, or charged, again. Costs 1 credit per "
-        "memory."
+        "order, and a summary as the last. They are stored a hundred at a time. An answer without "
+        "a summary was broken off, and one whose summary has an `error` stopped: with an "
+        "Idempotency-Key it goes on when the same lines are sent again, and what is stored already "
+        "is not stored, or charged, again. A body with a line that is no JSON object is refused as "
+        "a whole. Costs 1 credit per memory."
     ),
     example={"memories": [{name: EXAMPLE[name] for name in ("content", "user_id", "tags")}]},
     example_reply={

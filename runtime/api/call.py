@@ -17,7 +17,7 @@ from storage.blobs import Blob
 
 # The stages of a flow in its shard, and the status of begin's reply when the flow may go on
 # (runtime/http/flow.py).
-BEGIN, END, ABORT = "begin", "end", "abort"
+BEGIN, KEEP, END, ABORT = "begin", "keep", "end", "abort"
 BEGUN = 100
 
 

@@ -18,10 +18,11 @@ optional. A reply may have an async iterator as its body: it goes out as it come
 when the iterator does, or when the client leaves, which closes the iterator. An iterator that fails
 on the way sets the Reply's `error`.
 
-A key is held from begin to end, at most FLOW_SECONDS_MAX, in the shard's memory: its twin is told
-to wait. The shard's restart forgets holds; then a twin may run beside a flow, the first to end is
-remembered, and the other's `finish` is left out. The parts of a flow carry keys derived from the
-flow's own, so what they write is written once all the same.
+A key is held from begin to end in the shard's memory: its twin is told to wait. The gateway says
+every third of FLOW_KEPT_SECONDS that the flow is under way (KEEP), since nobody else would notice
+that the gateway is gone, and the key with it. The shard's restart forgets holds; then a twin may
+run beside a flow, the first to end is remembered, and the other's `finish` is left out. The parts
+of a flow carry keys derived from the flow's own, so what they write is written once all the same.
 """
 
 from __future__ import annotations
@@ -35,11 +36,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from runtime.api.operation import ABORT, BEGIN, BEGUN, END, Call, Reply
+from runtime.api.operation import ABORT, BEGIN, BEGUN, END, KEEP, Call, Reply
 from runtime.api.operation import Flow as FlowOperation
 from runtime.api.steps import Executor, Steps
 from runtime.errors import ApiError, Unavailable
-from runtime.limits import FLOW_END_PAUSES_SECONDS, STREAM_REMEMBERED_BYTES_MAX
+from runtime.limits import (
+    FLOW_END_PAUSES_SECONDS,
+    FLOW_KEPT_SECONDS,
+    STREAM_REMEMBERED_BYTES_MAX,
+)
 
 if TYPE_CHECKING:
     from runtime.api.plugin import Registry
@@ -64,6 +69,7 @@ class Flow:
         self._call, self._operation = call, operation
         self._registry, self._shards, self._models = registry, shards, models
         self._ending: set[asyncio.Task[Any]] = set()
+        self._keeping: asyncio.Task[None] | None = None
 
     async def run(self) -> Reply:
         """Begin, handle, end; -> the reply, whose body may be an iterator that ends the flow.
@@ -74,6 +80,8 @@ class Flow:
             began = await self._stage(BEGIN)
             if began.status != BEGUN or began.error is not None:
                 return began
+            if self._call.idempotency_key is not None:
+                self._keeping = asyncio.create_task(self._keep())
             self._call.loaded = orjson.loads(began.body)
             result = await self._operation.handler(self._call, steps, self._models)
         except BaseException as failed:
@@ -135,13 +143,24 @@ class Flow:
             await self._to_the_end(self._stage(ABORT, reply=Reply(status)))
 
     async def _stage(self, stage: str, **fields: Any) -> Reply:
-        body = None if stage == ABORT else self._call.body
+        body = None if stage in (KEEP, ABORT) else self._call.body
         return await self._shards.execute(
             dataclasses.replace(self._call, stage=stage, loaded=None, body=body, **fields)
         )
 
+    async def _keep(self) -> None:
+        """Keep the key until the flow ends. Where that fails it may go on under it, and a twin
+        beside it.
+        """
+        while True:
+            await asyncio.sleep(FLOW_KEPT_SECONDS / 3)
+            with contextlib.suppress(ApiError):
+                await self._stage(KEEP)
+
     async def _to_the_end(self, work: Any) -> Any:
         """Await what must happen although this request is being cancelled."""
+        if self._keeping is not None:
+            self._keeping.cancel()
         task = asyncio.ensure_future(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

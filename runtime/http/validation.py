@@ -106,11 +106,9 @@ def parse_json(
     content_type: bytes | None,
     raw: bytes,
     values_max: int = JSON_ITEMS_MAX,
-    lines_before: int = 0,
 ) -> dict[str, Any]:
     """A JSON object from a body that has bytes. values_max: in it, at any depth, since each takes
-    memory and time that its byte or two does not show. lines_before: in the body, where this is a
-    line of it. Raises BadRequest.
+    memory and time that its byte or two does not show. Raises BadRequest.
     """
     if content_type != b"application/json" and not _is_json(content_type):
         raise BadRequest(
@@ -121,8 +119,7 @@ def parse_json(
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as malformed:
         raise BadRequest(
-            f"The body is not valid JSON: the error is at line "
-            f"{lines_before + malformed.lineno}, column "
+            f"The body is not valid JSON: the error is at line {malformed.lineno}, column "
             f"{malformed.colno}."
         ) from None
     if not isinstance(value, dict):
@@ -200,10 +197,16 @@ class BodyParser:
             lines: Any = []
             async for line in in_steps(_lines_of(raw)):
                 if line.strip():
-                    lines.append(parse_json(b"application/json", line, lines_before=len(lines)))
+                    lines.append(_parsed_line(line, len(lines) + 1))
                 if len(lines) == self._lines_read_max:
                     break
             value = {self._lines_field: lines}
+        elif content_type != b"application/json" and not _is_json(content_type):
+            raise BadRequest(
+                "The Content-Type must be application/x-ndjson, an object a line, or "
+                "application/json, in UTF-8.",
+                param="Content-Type",
+            )
         else:
             value = await asyncio.to_thread(parse_json, content_type, raw, JSON_LINES_ITEMS_MAX)
             lines = value.get(self._lines_field)
@@ -243,6 +246,15 @@ class BodyParser:
             return self._model.model_validate(value)
         except ValidationError as invalid:
             raise failed(invalid, "body") from None
+
+
+def _parsed_line(line: bytes, number: int) -> dict[str, Any]:
+    """The object of one line of many; number: from 1, empty lines not counted."""
+    try:
+        return parse_json(b"application/json", line)
+    except BadRequest as wrong:
+        why = wrong.message.replace("The body", "it").replace("at line 1, column", "at column")
+        raise BadRequest(f"Line {number}: {why}") from None
 
 
 def _lines_of(raw: bytes) -> Iterator[bytes]:

@@ -42,6 +42,7 @@ def run_on_ray(
         check_several_nodes(settings)
     shards: list[Any] = []
     meanwhile = ExitStack()  # what answers until the front door does
+    status = 1
     try:
         if room.front_door:
             meanwhile.enter_context(starting(settings, room.port, shared=True))
@@ -67,7 +68,8 @@ def run_on_ray(
         wait_until_healthy(settings, room.port)
         announce(settings.http.base_url_on(room.port))
         signals.started()
-        return _watch(signals, room)
+        status = _watch(signals, room)
+        return status
     except (StartError, RuntimeError, ConnectionError, TimeoutError) as refused:
         if room.front_door and (
             why := run_directory.no_front_door()
@@ -81,6 +83,8 @@ def run_on_ray(
         signals.started()  # a second signal must not break off the clean-up
         room.leave(shards)
         cluster.remove_dead_sockets(settings)
+        if status == 0:  # else what Ray and HAProxy have written may say why
+            run_directory.remove()
 
 
 def check_several_nodes(settings: Settings) -> None:

@@ -195,6 +195,10 @@ class RunDirectory:
         found.pop(mine, None)
         return list(found.values())
 
+    def remove(self) -> None:
+        """Remove it, once all its processes have ended."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def end_processes(self) -> int:
         """End every process of this run directory and every child of this process; -> how many
         there were.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import orjson
 
-from runtime.api.operation import ABORT, BEGUN, END, Call, Flow, Reply
+from runtime.api.operation import ABORT, BEGUN, END, KEEP, Call, Flow, Reply
 from runtime.errors import ApiError
 from runtime.shard import idempotency
 from runtime.shard.admission import Reservation
@@ -29,6 +29,9 @@ class Flows:
             self._holds.give_back(call.seed)
             self._parts.admission.resume(call.seed).release()
             return Reply()
+        if call.stage == KEEP:
+            self._holds.keep(call.seed)
+            return Reply(BEGUN)
         if call.stage == END:
             return await self._end(operation, call)
         return self._begin(operation, call)

@@ -112,7 +112,9 @@ class Head:
                 return Entered(ctx, reservation, replayed)
             if operation.idempotency is Idempotency.CACHED:  # canonical twins queue up instead
                 held = key_of(ctx, call.idempotency_key)
-                self._holds.take(held, call.fingerprint, owner)
+                gone = self._holds.take(held, call.fingerprint, owner)
+                if gone is not None:
+                    parts.admission.resume(gone).release()
         try:
             if reservation.credits:
                 _check_standing(ctx, operation)

@@ -1,7 +1,8 @@
 """The idempotency keys that calls hold in a shard's memory while they run.
 
 A write holds its key until it is answered. A flow holds its own from its beginning to its end,
-which are two calls, and at most FLOW_SECONDS_MAX, since its gateway may be gone.
+which are two calls, as long as its gateway says every FLOW_KEPT_SECONDS that it is under way: one
+that is gone says nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from runtime.limits import FLOW_SECONDS_MAX
+from runtime.limits import FLOW_KEPT_SECONDS
 from runtime.shard import idempotency
 
 Held = tuple[int, int, bytes]
@@ -28,13 +29,14 @@ class Holds:
         self._running: dict[Held, bytes] = {}  # held -> fingerprint
         self._flows: dict[Held, _Hold] = {}
 
-    def take(self, held: Held, fingerprint: bytes, owner: bytes | None) -> None:
-        """Hold a key, for a flow where there is an owner. Raises Conflict while somebody else
-        does.
+    def take(self, held: Held, fingerprint: bytes, owner: bytes | None) -> bytes | None:
+        """Hold a key, for a flow where there is an owner; -> the flow that held it, whose gateway
+        is gone. Raises Conflict while somebody else holds it.
         """
-        hold = self._flows.get(held)
+        hold, gone = self._flows.get(held), None
         if hold is not None and hold.until <= time.monotonic():
-            self.give_back(hold.owner)  # its gateway is gone
+            gone = hold.owner
+            self.give_back(gone)
         running = self._running.get(held)
         if running is not None:
             raise (
@@ -44,7 +46,14 @@ class Holds:
             )
         self._running[held] = fingerprint
         if owner is not None:
-            self._flows[held] = _Hold(owner, time.monotonic() + FLOW_SECONDS_MAX)
+            self._flows[held] = _Hold(owner, time.monotonic() + FLOW_KEPT_SECONDS)
+        return gone
+
+    def keep(self, owner: bytes) -> None:
+        """Hold the keys of a flow on: its gateway says that it is under way."""
+        for hold in self._flows.values():
+            if hold.owner == owner:
+                hold.until = time.monotonic() + FLOW_KEPT_SECONDS
 
     def release(self, held: Held) -> None:
         """Let others have the key."""

@@ -2639,11 +2639,12 @@ class AsyncMemories:
 
         The memories as application/x-ndjson, one a line, or as `memories`. The answer is
         application/x-ndjson, too, and comes while they are stored: an outcome for each
-        line, in order, and a summary as the last. They are stored a hundred at a time. With
-        an Idempotency-Key an import that was broken off goes on when the same lines are
-        sent again: what is stored already is not stored, or charged, again. Costs 1 credit
-        per memory. Needs the scope `write`. A repeated Idempotency-Key repeats the answer
-        for 24 hours.
+        line, in order, and a summary as the last. They are stored a hundred at a time. An
+        answer without a summary was broken off, and one whose summary has an `error`
+        stopped: with an Idempotency-Key it goes on when the same lines are sent again, and
+        what is stored already is not stored, or charged, again. A body with a line that is
+        no JSON object is refused as a whole. Costs 1 credit per memory. Needs the scope
+        `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
 
         memories  The memories, each as in `POST /v1/memories/raw`.
         """

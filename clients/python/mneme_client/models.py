@@ -1351,9 +1351,11 @@ class ImportSummary(TypedDict):
     created: int
     """Memories stored."""
     failed: int
-    """Lines refused."""
+    """Lines that are no memory, or cannot be one."""
     error: ItemError | None
-    """Why it stopped before the end; null when all lines have an outcome."""
+    """Why it stopped before the end: lines without an outcome are to be sent again, with all
+    others and the same key. null when every line has one.
+    """
 
 
 class Imported(TypedDict):

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 2de80e7b62a153eb84b159f75465fbe51ca81eb493194e56ee83c9a583490afc
+// SHA-256 of the document: 101f25c0ffc72e7f067befe84c25f9343230d856a63bb76d6b2b9781c0280210
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2017,10 +2017,12 @@ export class Memories {
    *
    * The memories as application/x-ndjson, one a line, or as `memories`. The answer is
    * application/x-ndjson, too, and comes while they are stored: an outcome for each line, in
-   * order, and a summary as the last. They are stored a hundred at a time. With an
-   * Idempotency-Key an import that was broken off goes on when the same lines are sent again:
-   * what is stored already is not stored, or charged, again. Costs 1 credit per memory. Needs the
-   * scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+   * order, and a summary as the last. They are stored a hundred at a time. An answer without a
+   * summary was broken off, and one whose summary has an `error` stopped: with an Idempotency-Key
+   * it goes on when the same lines are sent again, and what is stored already is not stored, or
+   * charged, again. A body with a line that is no JSON object is refused as a whole. Costs 1
+   * credit per memory. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for
+   * 24 hours.
    */
   readonly import = (
     body: Schemas["ImportedLines"],

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 2de80e7b62a153eb84b159f75465fbe51ca81eb493194e56ee83c9a583490afc
+// SHA-256 of the document: 101f25c0ffc72e7f067befe84c25f9343230d856a63bb76d6b2b9781c0280210
 
 export interface paths {
     "/docs": {
@@ -1633,7 +1633,7 @@ export interface paths {
         put?: never;
         /**
          * Create memories by the thousand
-         * @description The memories as application/x-ndjson, one a line, or as `memories`. The answer is application/x-ndjson, too, and comes while they are stored: an outcome for each line, in order, and a summary as the last. They are stored a hundred at a time. With an Idempotency-Key an import that was broken off goes on when the same lines are sent again: what is stored already is not stored, or charged, again. Costs 1 credit per memory. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
+         * @description The memories as application/x-ndjson, one a line, or as `memories`. The answer is application/x-ndjson, too, and comes while they are stored: an outcome for each line, in order, and a summary as the last. They are stored a hundred at a time. An answer without a summary was broken off, and one whose summary has an `error` stopped: with an Idempotency-Key it goes on when the same lines are sent again, and what is stored already is not stored, or charged, again. A body with a line that is no JSON object is refused as a whole. Costs 1 credit per memory. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
          */
         post: operations["memories.import"];
         delete?: never;
@@ -4454,9 +4454,9 @@ export interface components {
             lines: number;
             /** @description Memories stored. */
             created: number;
-            /** @description Lines refused. */
+            /** @description Lines that are no memory, or cannot be one. */
             failed: number;
-            /** @description Why it stopped before the end; null when all lines have an outcome. */
+            /** @description Why it stopped before the end: lines without an outcome are to be sent again, with all others and the same key. null when every line has one. */
             error: components["schemas"]["ItemError"] | null;
         };
         Imported: {

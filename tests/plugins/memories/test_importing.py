@@ -142,8 +142,15 @@ def test_another_accounts_collection_takes_nothing_in(account: Importer, service
 def test_a_body_that_is_no_json_is_refused_before_anything_is_stored(account: Importer) -> None:
     answer = account.send([*lines_of(2 * BATCH_ITEMS_MAX), b'{"content": "cut'])
     assert answer.status_code == 400
-    assert f"line {2 * BATCH_ITEMS_MAX + 1}," in answer.json()["error"]["message"]
-    assert account.send([b"[1]"]).status_code == 400
+    assert f"Line {2 * BATCH_ITEMS_MAX + 1}:" in answer.json()["error"]["message"]
+    array = account.send([{"content": "one"}, b"", b"[1]"])
+    assert array.status_code == 400
+    assert "Line 2: it must be a JSON object" in array.json()["error"]["message"]
+    plain = account.service.http.post(
+        PATH, content=body_of(lines_of(1)), headers={**account.headers, "Content-Type": "text/csv"}
+    )
+    assert plain.status_code == 400
+    assert "application/x-ndjson" in plain.json()["error"]["message"]
     assert account.send([]).status_code in (400, 422)
     assert account.contents() == []
     assert account.credits() == 0
@@ -174,6 +181,20 @@ def test_an_import_that_its_client_left_goes_on_under_its_key(account: Importer)
     assert account.credits() == len(account.contents()) == len(lines)
 
 
+def test_other_lines_under_a_key_are_refused_also_where_the_first_were_broken_off(
+    account: Importer,
+) -> None:
+    lines = lines_of(6 * BATCH_ITEMS_MAX)
+    begun = account.begun(lines, "pier")
+    next(begun)
+    begun.close()
+    answers = iter(lambda: account.send(lines_of(3, first=7), "pier"), None)
+    busy = "still running"
+    answer = next(each for each in answers if busy not in each.text)
+    assert answer.status_code == 409, answer.text
+    assert "Lamp 7 of the pier is lit." not in account.contents()[7 + 1 :]
+
+
 def test_an_import_goes_on_after_a_kill(tmp_path: Path) -> None:
     lines = lines_of(8 * BATCH_ITEMS_MAX)
     with served(tmp_path / "data") as service:
@@ -202,14 +223,27 @@ def test_it_stops_where_the_room_ends_and_goes_on_where_there_is_more(tmp_path: 
     with over_http(tmp_path, tiers__enterprise_text_bytes=8_000) as service:
         token = service.register("ada@example.com")
         headers = {"Authorization": f"Bearer {token}", **NDJSON, "Idempotency-Key": "pier"}
-        answer = service.http.post(PATH, content=body_of(lines), headers=headers)
-        *outcomes, last = [json.loads(line) for line in answer.text.splitlines()]
-        summary = last["summary"]
-        assert summary["error"]["code"] == "quota_exceeded"
-        created = [outcome for outcome in outcomes if outcome["status"] == "created"]
-        assert (
-            summary["created"]
-            == len(created)
-            == service.get("/v1/usage", token).json()["credits"]["used"]
+
+        def imported() -> list[dict[str, Any]]:
+            answer = service.http.post(PATH, content=body_of(lines), headers=headers)
+            assert answer.status_code == 200, answer.text
+            return [json.loads(line) for line in answer.text.splitlines()]
+
+        *outcomes, last = imported()
+        assert last["summary"]["error"]["code"] == "quota_exceeded"
+        assert (last["summary"]["failed"], last["summary"]["lines"]) == (0, len(lines))
+        assert [outcome["line"] for outcome in outcomes] == list(range(1, len(outcomes) + 1))
+        assert {outcome["status"] for outcome in outcomes} == {"created"}
+        stored = service.get("/v1/usage", token).json()["credits"]["used"]
+        assert 0 < last["summary"]["created"] == len(outcomes) == stored < len(lines)
+        large = {"content": "Every lamp of the pier is lit. " * 300}
+        refused = service.http.post(
+            PATH, content=body_of([large]), headers={**headers, "Idempotency-Key": "large"}
         )
-        assert 0 < len(created) < len(outcomes) < len(lines)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "quota_exceeded")
+        owner = {"Authorization": headers["Authorization"]}
+        service.http.delete(f"/v1/memories/{outcomes[0]['id']}", headers=owner)
+        again = imported()
+        assert [outcome["id"] for outcome in again[1 : len(outcomes)]] == [
+            outcome["id"] for outcome in outcomes[1:]
+        ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ from pydantic import Field
 
 from plugins import accounts
 from runtime import limits
-from runtime.api.operation import Body, Flow, Idempotency, Operation, Reply
+from runtime.api.operation import ABORT, END, KEEP, Body, Flow, Idempotency, Operation, Reply
 from runtime.api.plugin import Plugin
 from runtime.cluster import LocalShards
 from runtime.errors import BadRequest, Unavailable
@@ -26,6 +27,8 @@ from runtime.http import flow
 from runtime.shard import holds
 from tests.support.over_http import WAIT_SECONDS_MAX, OverHttp, over_http
 from tests.support.worlds import example_plugin
+
+KEPT_SECONDS = 0.3
 
 
 class Wish(Body):
@@ -133,7 +136,11 @@ def operation(name: str, handler: Any, scope: str = "write", **fields: Any) -> O
 PLUGIN = Plugin(
     "flows",
     requires=("bookmarks",),
-    operations=(operation("make", make, load=load), operation("stream", stream)),
+    operations=(
+        operation("make", make, load=load),
+        operation("paid", make, load=load, credits=2),
+        operation("stream", stream),
+    ),
 )
 
 
@@ -253,11 +260,11 @@ def test_a_hold_that_expired_is_taken_over_and_its_owner_ends_without_effect(
 ) -> None:
     wish = {"label": "a", "wait": True}
     with ThreadPoolExecutor(2) as pool:
-        monkeypatch.setattr(holds, "FLOW_SECONDS_MAX", 0)
+        monkeypatch.setattr(holds, "FLOW_KEPT_SECONDS", 0)
         stale = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
         assert STAGE.reached.wait(WAIT_SECONDS_MAX)
         STAGE.reached.clear()
-        monkeypatch.setattr(holds, "FLOW_SECONDS_MAX", limits.FLOW_SECONDS_MAX)
+        monkeypatch.setattr(holds, "FLOW_KEPT_SECONDS", limits.FLOW_KEPT_SECONDS)
         taken = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
         assert STAGE.reached.wait(WAIT_SECONDS_MAX)
         STAGE.go_on.set()
@@ -266,6 +273,48 @@ def test_a_hold_that_expired_is_taken_over_and_its_owner_ends_without_effect(
         "parts that run at the same moment tell one of them to wait"
     )
     assert marks(service, me) == ["end:whole", "made:0"]
+
+
+def test_a_flow_that_is_under_way_keeps_its_key(
+    service: OverHttp, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (holds, flow):
+        monkeypatch.setattr(module, "FLOW_KEPT_SECONDS", KEPT_SECONDS)
+    wish = {"label": "a", "wait": True}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(service.post, "/v1/flows/make", wish, me, Idempotency_Key="k")
+        assert STAGE.reached.wait(WAIT_SECONDS_MAX)
+        until = time.monotonic() + 3 * KEPT_SECONDS
+        while time.monotonic() < until:
+            twin = service.post("/v1/flows/make", wish, me, Idempotency_Key="k")
+            assert twin.status_code == 409
+        STAGE.go_on.set()
+        assert running.result().status_code == 200
+    assert STAGE.runs == 1
+
+
+def test_the_key_and_credits_of_a_gateway_that_is_gone_are_had_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins = (accounts.plugin, example_plugin(), PLUGIN)
+    monkeypatch.setattr(holds, "FLOW_KEPT_SECONDS", KEPT_SECONDS)
+    with over_http(tmp_path, plugins, limits__credits_per_month=3) as service:
+        me, whole = service.register(), service.shard.execute
+
+        async def unheard(call: Any) -> Reply:
+            """What a gateway that is gone says after it has begun."""
+            lost = call.stage in (KEEP, END, ABORT)
+            return Reply(503, error=Unavailable("Lost.")) if lost else await whole(call)
+
+        def asked() -> httpx.Response:
+            return service.post("/v1/flows/paid", {"label": "a"}, me, Idempotency_Key="k")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(service.shard, "execute", unheard)
+            assert asked().status_code == 503
+        assert asked().status_code == 409
+        service.until(lambda: asked().status_code != 409)
+        assert asked().status_code == 200
 
 
 def test_a_client_that_leaves_stops_the_flow(service: OverHttp, me: str) -> None:

@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from runtime.limits import SHARD_RECOVERY_SECONDS_MAX
+from runtime.serve import RunDirectory
 from tests.support.tiny_service import (
     FORGED,
     Running,
@@ -230,4 +231,5 @@ def test_after_a_kill_the_next_start_serves_even_without_haproxy(on_ray: Running
         assert service.said().count("no HAProxy for this platform") == 1
         assert service.stop(signal.SIGINT) == 0
         assert service.leftovers() == []
+        assert not RunDirectory.of(on_ray.data_dir).path.exists()
     assert (on_ray.data_dir / "shards/0000/checkpoint").exists()
