@@ -43,11 +43,13 @@ haproxy-arguments …), in milliseconds; so it imports the standard library only
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -64,6 +66,7 @@ BODY_REFUSED_BYTES_MAX = (
 )  # HAProxy leaves what it has not read, which breaks the connection; a gateway reads to the end
 
 _PR_SET_PDEATHSIG = 1
+_LEAVING_SECONDS = 5.0
 _WATCHED = f"{{ path {' '.join(WATCHED_PATHS)} }}"
 _LOGGING = re.compile(
     r"^ +(?:log |log-format|option httplog|option log-health-checks).*\n", re.MULTILINE
@@ -104,6 +107,7 @@ class FrontDoor:
     client_seconds  without a byte from a client that owes some, or taken by one that is owed some
     serve           whose configuration it is, for who has to read that it cannot be adjusted: Ray
                     with its version
+    starting        the Unix socket of what answers on the address until HAProxy does
     """
 
     binary: str
@@ -123,6 +127,7 @@ class FrontDoor:
     head_seconds: int
     client_seconds: int
     serve: str
+    starting: str = ""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)))
@@ -255,11 +260,22 @@ def become_haproxy(door: FrontDoor, arguments: list[str]) -> None:
     except Unadjustable as why:
         Path(door.complaint).write_text(str(why))
         sys.exit(str(why))
+    _take_the_address(door.starting)
     parent = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the kernel was asked to watch it
         sys.exit(1)
     os.execv(door.binary, [door.binary, *arguments])
+
+
+def _take_the_address(starting: str) -> None:
+    """Have what answers during a start leave the address, and return when it has, if it is there:
+    the first HAProxy of a service finds it, later ones do not.
+    """
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(_LEAVING_SECONDS)
+        asking.connect(starting)
+        asking.recv(1)
 
 
 class BehindFrontProxy:

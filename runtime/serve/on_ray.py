@@ -44,9 +44,12 @@ def run_on_ray(
     meanwhile = ExitStack()  # what answers until the front door does
     status = 1
     try:
+        early = None
         if room.front_door:
-            meanwhile.enter_context(starting(settings, room.port, shared=True))
+            early = meanwhile.enter_context(starting(settings, room.port))
         room.enter()
+        if early is not None:
+            early.leave_when_told(run_directory.starting)
         signals.take()  # Ray puts handlers of its own in place
         if layout is None:
             opening = [cluster.start_supervisor(settings, opener).open.remote()]

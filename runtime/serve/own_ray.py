@@ -153,7 +153,6 @@ def ray_environment(
         "RAY_SERVE_ENABLE_HA_PROXY": "1",
         "RAY_SERVE_HAPROXY_BINARY_PATH": str(run_directory.stand_in),
         "RAY_SERVE_HAPROXY_NBTHREAD": "1",
-        "SERVE_SOCKET_REUSE_PORT_ENABLED": "1",  # what answers until then listens there, too
         # headers up to our own limit reach the gateway, which answers 431
         "RAY_SERVE_HAPROXY_TUNE_BUFSIZE": "65536",
         "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",

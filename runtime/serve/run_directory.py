@@ -73,6 +73,11 @@ class RunDirectory:
         return self.path / "haproxy-with-front-door"
 
     @property
+    def starting(self) -> Path:
+        """Where HAProxy's stand-in tells what answers during the start to leave the address."""
+        return self.path / "starting.sock"
+
+    @property
     def complaint(self) -> Path:
         """Where HAProxy's stand-in writes why there is no front door."""
         return self.path / "no-front-door"
@@ -146,6 +151,7 @@ class RunDirectory:
             head_seconds=HEAD_READ_SECONDS_MAX,
             client_seconds=FRONT_DOOR_CLIENT_SECONDS_MAX,
             serve=f"Ray {version('ray')}",
+            starting=str(self.starting),
         ).save(orders)
         # -S -E -P: no site-packages, no environment, and no modules of ours in the way of the
         # standard library's.

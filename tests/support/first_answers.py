@@ -12,6 +12,7 @@ import httpx
 from runtime.serve import HEALTH_PATH
 
 PAUSE_SECONDS = 0.02
+GAP_SECONDS_MAX = 2.0
 MORE = 50  # answers, once all is well
 
 
@@ -24,8 +25,9 @@ class FirstAnswers:
     asking: Thread | None = None
 
     def check(self) -> None:
-        """From the first answer on every client has one, and is told to come back until all is
-        well. Wait until enough were asked.
+        """From the first answer on clients are told to come back until all is well, and then never
+        again. Nobody is there for a moment at most, when the address changes hands. Wait until
+        enough were asked.
         """
         assert self.asking is not None
         self.asking.join(60)
@@ -38,7 +40,7 @@ class FirstAnswers:
             assert each.status_code == 503, each.text
             assert each.headers["Retry-After"] == "1"
             assert "starting" in each.json()["error"]["message"]
-        assert self.refusals[1] == 0
+        assert self.refusals[1] <= GAP_SECONDS_MAX / PAUSE_SECONDS
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from pathlib import Path
 
 import httpx
@@ -13,14 +14,13 @@ from runtime.serve.listening import StartError, check_port
 from runtime.serve.starting import Starting
 from tests.support.first_answers import FirstAnswers, first_answers
 from tests.support.served import Served, served
-from tests.support.tiny_service import eventually
 
 HOST = "127.0.0.1"
 
 
 def test_a_client_is_told_until_the_address_is_left() -> None:
     port = free_port(HOST)
-    starting = Starting(HOST, port, shared=False)
+    starting = Starting(HOST, port)
     answer = httpx.post(f"http://{HOST}:{port}/v1/memories", json={"content": "x" * 10_000})
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
@@ -34,7 +34,7 @@ def test_a_client_is_told_until_the_address_is_left() -> None:
 
 def test_who_waits_when_the_socket_is_handed_over_is_served_by_its_next_owner() -> None:
     port = free_port(HOST)
-    starting = Starting(HOST, port, shared=False)
+    starting = Starting(HOST, port)
     listener = starting.hand_over()
     with socket.create_connection((HOST, port)) as client:
         starting.close()
@@ -46,28 +46,34 @@ def test_who_waits_when_the_socket_is_handed_over_is_served_by_its_next_owner() 
     listener.close()
 
 
-def test_who_listens_beside_it_is_never_contradicted() -> None:
+def test_the_address_is_left_when_who_tells_it_is_let_go(tmp_path: Path) -> None:
     port = free_port(HOST)
-    starting = Starting(HOST, port, shared=True)
+    starting = Starting(HOST, port)
+    starting.leave_when_told(tmp_path / "starting.sock")
     assert httpx.get(f"http://{HOST}:{port}/").status_code == 503
-    with socket.socket() as owner:
-        owner.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        owner.bind((HOST, port))
-        owner.listen()
-        assert eventually(lambda: not starting.listens)
-        clients = [socket.create_connection((HOST, port)) for _ in range(20)]
-        owner.settimeout(5)
-        for client in clients:
-            owner.accept()[0].close()
-            client.close()
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(5)
+        asking.connect(str(tmp_path / "starting.sock"))
+        assert asking.recv(1) == b""
+        check_port(HOST, port)
     starting.close()
+    starting.close()
+
+
+def test_one_that_nobody_tells_can_be_closed(tmp_path: Path) -> None:
+    port = free_port(HOST)
+    starting = Starting(HOST, port)
+    starting.leave_when_told(tmp_path / "starting.sock")
+    starting.close()
+    check_port(HOST, port)
+    assert not [each for each in threading.enumerate() if each.name == "mneme-starting"]
 
 
 def test_an_address_that_cannot_be_had_is_named() -> None:
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StartError, match=f"Port {port} on {HOST} is not available"):
-            Starting(HOST, port, shared=False)
+            Starting(HOST, port)
 
 
 def test_a_service_in_one_process_answers_from_its_first_moment_on(tmp_path: Path) -> None:
@@ -75,6 +81,7 @@ def test_a_service_in_one_process_answers_from_its_first_moment_on(tmp_path: Pat
     found = FirstAnswers()
     with first_answers(port, found), served(tmp_path / "data", port=port):
         found.check()
+        assert found.refusals[1] == 0
 
 
 @pytest.mark.ray
