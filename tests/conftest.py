@@ -187,4 +187,5 @@ def service_on_ray(
     }
     asking = first_answers(port, first_answers_on_ray)
     with asking, served(data_dir, "ray", traces.variables, port, **settings) as service:
+        first_answers_on_ray.wait()  # before a test kills a part of it
         yield service
