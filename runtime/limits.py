@@ -297,6 +297,7 @@ COMPLETION_BYTES_MAX = 16 * 1024 * 1024
 PASSED_THROUGH_REQUESTS_MAX = 1_000
 STREAM_EVENTS_MAX = 1_000_000
 REPAIR_CHARS_MAX = 2_000
+FLOW_SECONDS_MAX = 3_600  # that a gateway keeps its key
 FLOW_KEPT_SECONDS = 30.0  # that a key is held for a flow whose gateway says nothing
 FLOW_END_PAUSES_SECONDS = (0.1, 1.0, 5.0)  # between attempts
 STREAM_REMEMBERED_BYTES_MAX = 1024 * 1024

@@ -27,9 +27,10 @@ from plugins.memories import limits
 from plugins.memories.create import CREATE_BATCH
 from plugins.memories.models import EXAMPLE, EXAMPLE_ID, Batch, ItemError, RawMemory, Status
 from runtime.api.context import WriteContext
+from runtime.api.findings import failed
 from runtime.api.loop_steps import in_steps
 from runtime.api.operation import Body, Call, Flow, Idempotency, Reply, View
-from runtime.errors import ApiError, ValidationFailed
+from runtime.errors import ApiError
 from runtime.inference import Models
 
 NDJSON = "application/x-ndjson"
@@ -117,7 +118,7 @@ async def _store(lines: Sequence[dict[str, Any]], first: int, steps: Any) -> lis
             memories.append(RawMemory.model_validate(line))
             waiting.append(outcomes[-1])
         except ValidationError as invalid:
-            outcomes[-1] |= _failure(_refusal(invalid))
+            outcomes[-1] |= _failure(failed(invalid))
     if not memories:
         return outcomes
     try:
@@ -131,13 +132,6 @@ async def _store(lines: Sequence[dict[str, Any]], first: int, steps: Any) -> lis
     for outcome, result in zip(waiting, results, strict=True):
         outcome |= {name: result[name] for name in _TOLD if name in result}
     return outcomes
-
-
-def _refusal(invalid: ValidationError) -> ApiError:
-    wrong = next(iter(invalid.errors(include_url=False, include_input=False)))
-    where = ".".join(str(part) for part in wrong["loc"])
-    found = [{"loc": list(wrong["loc"]), "msg": wrong["msg"], "type": wrong["type"]}]
-    return ValidationFailed(found, f"{where}: {wrong['msg']}" if where else wrong["msg"])
 
 
 def _failure(why: ApiError) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from runtime.errors import ApiError, Unavailable
 from runtime.limits import (
     FLOW_END_PAUSES_SECONDS,
     FLOW_KEPT_SECONDS,
+    FLOW_SECONDS_MAX,
     STREAM_REMEMBERED_BYTES_MAX,
 )
 
@@ -149,11 +150,12 @@ class Flow:
         )
 
     async def _keep(self) -> None:
-        """Keep the key until the flow ends. Where that fails it may go on under it, and a twin
-        beside it.
+        """Keep the key until the flow ends, at most FLOW_SECONDS_MAX. Where that fails it may go on
+        under it, and a twin beside it.
         """
-        while True:
-            await asyncio.sleep(FLOW_KEPT_SECONDS / 3)
+        pause = FLOW_KEPT_SECONDS / 3
+        for _ in range(int(FLOW_SECONDS_MAX / pause)):
+            await asyncio.sleep(pause)
             with contextlib.suppress(ApiError):
                 await self._stage(KEEP)
 
