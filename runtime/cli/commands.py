@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import importlib
 import itertools
 import json
@@ -32,6 +31,7 @@ from runtime.cli import (
 from runtime.cli.chosen_settings import core_settings, service_settings
 from runtime.cli.client import CallFailed, Client, is_loopback, local_base_url
 from runtime.extras import MCP, PARQUET
+from runtime.importing import without_collector
 from runtime.installation import Layout, LayoutError, Secrets, SecretsError
 from runtime.log_lines import configure_logging, mask_secrets
 from runtime.settings import Settings
@@ -48,14 +48,10 @@ class CommandFailed(Exception):
 
 
 def serve(parsed: argparse.Namespace) -> int:
-    # What is imported now stays: to look for garbage in it again and again is a sixth of the start.
-    gc.disable()
-    try:
+    with without_collector():
         settings = service_settings(parsed)
         importlib.import_module("serve_app").registry(settings)  # refuses plugins that clash
         from runtime import serve as serving
-    finally:
-        gc.enable()
     if parsed.demo_account and settings.environment == "production":
         raise CommandFailed(
             "--demo-account is for local installations; leave it out where environment is "

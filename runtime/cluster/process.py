@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TextIO
 
 from runtime.api.operation import Call, Reply
+from runtime.importing import without_collector
 from runtime.limits import LOG_FILE_BYTES_MAX
 from runtime.log_lines import configure_logging
 from runtime.settings import Settings
@@ -52,13 +53,8 @@ def resolve(reference: str) -> Any:
     shipping code to it.
     """
     module, _, name = reference.partition(":")
-    collected = gc.isenabled()
-    gc.disable()  # what is imported stays: nobody needs to look for garbage in it meanwhile
-    try:
+    with without_collector():
         return getattr(importlib.import_module(module), name)
-    finally:
-        if collected:
-            gc.enable()
 
 
 async def open_shard(settings: Settings, number: int, opener: str) -> ShardLike:

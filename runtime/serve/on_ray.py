@@ -41,15 +41,17 @@ def run_on_ray(
     if layout is None:
         check_several_nodes(settings)
     shards: list[Any] = []
-    meanwhile = ExitStack()  # what answers until the front door does
+    until_front_door = ExitStack()
     status = 1
     try:
-        early = None
-        if room.front_door:
-            early = meanwhile.enter_context(starting(settings, room.port))
+        meanwhile = (
+            until_front_door.enter_context(starting(settings, room.port))
+            if room.front_door
+            else None
+        )
         room.enter()
-        if early is not None:
-            early.leave_when_told(run_directory.starting)
+        if meanwhile is not None:
+            meanwhile.leave_when_told(run_directory.starting)
         signals.take()  # Ray puts handlers of its own in place
         if layout is None:
             opening = [cluster.start_supervisor(settings, opener).open.remote()]
@@ -67,7 +69,6 @@ def run_on_ray(
                 cluster.start_supervisor(settings, opener).order.remote(
                     "report", {}
                 )  # it goes on with them
-        meanwhile.close()
         wait_until_healthy(settings, room.port)
         announce(settings.http.base_url_on(room.port))
         signals.started()
@@ -82,7 +83,7 @@ def run_on_ray(
             raise
         raise StartError(f"Ray did not start: {_last_line(refused)}") from refused
     finally:
-        meanwhile.close()
+        until_front_door.close()
         signals.started()  # a second signal must not break off the clean-up
         room.leave(shards)
         cluster.remove_dead_sockets(settings)

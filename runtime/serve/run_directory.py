@@ -99,7 +99,7 @@ class RunDirectory:
             self.path.exists() and self.path.stat().st_uid != os.getuid()
         ):
             raise RunDirectoryError(f"{self.path} belongs to somebody else.")
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.remove()
         self.path.mkdir(mode=0o700)
         self.token.write_text(secrets.token_hex(32))
 

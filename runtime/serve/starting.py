@@ -65,9 +65,7 @@ class Starting:
     def hand_over(self) -> socket.socket:
         """The listening socket, which is nobody else's from now on."""
         self._end()
-        listener = self._listener
-        self._listener = socket.socket()  # closed by close() in its place
-        return listener
+        return socket.socket(fileno=self._listener.detach())
 
     def leave_when_told(self, path: Path) -> None:
         """Leave the address when somebody connects to this Unix socket, who is let go once it is
@@ -94,7 +92,7 @@ class Starting:
 
     def _close(self) -> None:
         self._end()
-        with contextlib.suppress(OSError):  # nobody waits any more, or it is closed
+        with contextlib.suppress(OSError):  # nobody waits any more, or it is not ours any more
             self._listener.settimeout(0)
             while True:
                 self._tell(self._listener.accept()[0])

@@ -14,6 +14,7 @@ from runtime.serve.listening import StartError, check_port
 from runtime.serve.starting import Starting
 from tests.support.first_answers import FirstAnswers, first_answers
 from tests.support.served import Served, served
+from tests.support.tiny_service import eventually
 
 HOST = "127.0.0.1"
 
@@ -66,7 +67,8 @@ def test_one_that_nobody_tells_can_be_closed(tmp_path: Path) -> None:
     starting.leave_when_told(tmp_path / "starting.sock")
     starting.close()
     check_port(HOST, port)
-    assert not [each for each in threading.enumerate() if each.name == "mneme-starting"]
+    left = ("mneme-starting", "mneme-leaving")
+    assert eventually(lambda: not [1 for each in threading.enumerate() if each.name in left])
 
 
 def test_an_address_that_cannot_be_had_is_named() -> None:
