@@ -179,7 +179,7 @@ class Service:
             with ended_with_us(
                 [*serve, *where, "--engine", engine, *options], output=output, cwd=checkout
             ) as process:
-                _wait_until_healthy(port, process, output)
+                wait_until_healthy(port, process, output)
                 yield cls(f"http://{HOST}:{port}", data_dir)
         finally:
             for left in RunDirectory.of(data_dir).processes():
@@ -201,7 +201,7 @@ class Service:
             answers = list(senders.map(self._send_batch, batches))
         rate = len(memories) / (time.perf_counter() - begun)
         taken = sorted(milliseconds for milliseconds, _ in answers)
-        return Figures(rate, _quantile(taken, 0.5), _quantile(taken, 0.99)), [
+        return Figures(rate, quantile(taken, 0.5), quantile(taken, 0.99)), [
             each for _, ids in answers for each in ids
         ]
 
@@ -244,12 +244,17 @@ def settle(base_url: str, seconds_max: float) -> float:
     return time.monotonic() - began
 
 
-def _wait_until_healthy(port: int, process: subprocess.Popen[bytes], output: Path) -> None:
+def wait_until_healthy(
+    port: int, process: subprocess.Popen[bytes], output: Path, path: str = "/v1/health"
+) -> None:
+    """Return when a GET of that path is answered 200. Raises LoadFailed with the process's last
+    words.
+    """
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
         connection = http.client.HTTPConnection(HOST, port, timeout=5)
         try:
-            connection.request("GET", "/v1/health")
+            connection.request("GET", path)
             if connection.getresponse().status == 200:
                 return
         except OSError:
@@ -350,7 +355,7 @@ class Requests:
         return Figures(found["requests"] / found["seconds"], found["p50_ms"], found["p99_ms"])
 
 
-def _quantile(ordered: list[float], share: float) -> float:
+def quantile(ordered: list[float], share: float) -> float:
     return round(ordered[int((len(ordered) - 1) * share)], 3)
 
 
@@ -396,8 +401,8 @@ async def _send_all(options: argparse.Namespace) -> dict[str, float]:
     return {
         "requests": len(latencies),
         "seconds": seconds,
-        "p50_ms": _quantile(ordered, 0.5),
-        "p99_ms": _quantile(ordered, 0.99),
+        "p50_ms": quantile(ordered, 0.5),
+        "p99_ms": quantile(ordered, 0.99),
         **tally,
     }
 

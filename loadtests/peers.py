@@ -22,7 +22,6 @@ import argparse
 import asyncio
 import http.client
 import json
-import queue
 import statistics
 import subprocess
 import sys
@@ -32,6 +31,7 @@ import time
 import venv
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,14 +43,22 @@ import psutil
 
 from loadtests import conversations
 from loadtests.answers import Conversation
-from loadtests.load import HOST, LoadFailed, Service, ended_with_us, settle
+from loadtests.load import (
+    HOST,
+    LoadFailed,
+    Service,
+    ended_with_us,
+    quantile,
+    settle,
+    wait_until_healthy,
+)
 from runtime.inference import MiniLmEmbedder
 from runtime.serve import free_port
 
 CHROMA = "chromadb==1.5.9"
 ENVIRONMENTS = Path("build/peers")
 BATCH, RESULTS = 100, 10
-START_SECONDS_MAX, ANSWER_SECONDS_MAX = 60, 300
+ANSWER_SECONDS_MAX = 300
 CONNECTIONS = (1, 8)
 COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections"  # Chroma's
 JSON = {"Content-Type": "application/json"}
@@ -98,9 +106,8 @@ class Peer(ABC):
     connection of its own.
     """
 
-    name: str
-
-    def __init__(self, address: str):
+    def __init__(self, name: str, address: str):
+        self.name = name
         self._address = address
         self._here = threading.local()
 
@@ -134,13 +141,10 @@ class Peer(ABC):
 
 
 class Mneme(Peer):
-    name = "mneme"
-
     def __init__(self, service: Service, engine: str):
-        super().__init__(service.base_url.removeprefix("http://"))
+        super().__init__(f"mneme, {engine}", service.base_url.removeprefix("http://"))
         self._service = service
         self._places: dict[str, int] = {}
-        self.name = f"mneme, {engine}"
 
     def store(self, first: int, texts: Sequence[str]) -> None:
         body = {"memories": [{"content": text} for text in texts], "wait_for_index": True}
@@ -166,10 +170,8 @@ class Mneme(Peer):
 
 
 class Chroma(Peer):
-    name = "chroma and an embedding call"
-
     def __init__(self, address: str, process: psutil.Process, model: Model):
-        super().__init__(address)
+        super().__init__("chroma", address)
         self._process, self._model = process, model
         made = self._post(
             COLLECTIONS,
@@ -242,28 +244,11 @@ def chroma(directory: Path, model: Model) -> Iterator[Chroma]:
         pip = [home / "bin" / "python", "-m", "pip", "install", "--quiet", CHROMA]
         subprocess.run(pip, check=True)
     port = free_port(HOST)
-    address = f"{HOST}:{port}"
+    output = directory / "chroma.out"
     command = [str(program.absolute()), "run", "--path", str(directory / "chroma"), "--host", HOST]
-    with ended_with_us(
-        [*command, "--port", str(port)], output=directory / "chroma.out", cwd=directory
-    ) as process:
-        _wait(address, process)
-        yield Chroma(address, psutil.Process(process.pid), model)
-
-
-def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS_MAX
-    while time.monotonic() < deadline and process.poll() is None:
-        connection = http.client.HTTPConnection(address, timeout=5)
-        try:
-            connection.request("GET", "/api/v2/heartbeat")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            time.sleep(0.1)
-        finally:
-            connection.close()
-    raise LoadFailed("Chroma did not start.")
+    with ended_with_us([*command, "--port", str(port)], output=output, cwd=directory) as process:
+        wait_until_healthy(port, process, output, "/api/v2/heartbeat")
+        yield Chroma(f"{HOST}:{port}", psutil.Process(process.pid), model)
 
 
 @dataclass(frozen=True)
@@ -276,54 +261,31 @@ class Round:
 
 def searched(peer: Peer, questions: Sequence[str], connections: int) -> Round:
     """All questions once, so many at a time."""
-    found: list[list[int]] = [[]] * len(questions)
-    taken: list[float] = []
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for place in range(len(questions)):
-        waiting.put(place)
 
-    def ask() -> None:
-        while True:
-            try:
-                place = waiting.get_nowait()
-            except queue.Empty:
-                return
-            begun = time.perf_counter()
-            found[place] = peer.search(questions[place])
-            taken.append((time.perf_counter() - begun) * 1000)
+    def ask(question: str) -> tuple[float, list[int]]:
+        begun = time.perf_counter()
+        found = peer.search(question)
+        return (time.perf_counter() - begun) * 1000, found
 
-    threads = [threading.Thread(target=ask) for _ in range(connections)]
     begun = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(connections) as asking:
+        answers = list(asking.map(ask, questions))
     seconds = time.perf_counter() - begun
-    taken.sort()
-    last = min(len(taken) - 1, int(0.99 * len(taken)))
-    return Round(len(taken) / seconds, statistics.median(taken), taken[last], found)
+    taken = sorted(milliseconds for milliseconds, _ in answers)
+    return Round(
+        len(taken) / seconds,
+        quantile(taken, 0.5),
+        quantile(taken, 0.99),
+        [found for _, found in answers],
+    )
 
 
 def stored(peer: Peer, texts: Sequence[str]) -> float:
     """Texts per second, two batches in flight."""
-    places: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for first in range(0, len(texts), BATCH):
-        places.put(first)
-
-    def send() -> None:
-        while True:
-            try:
-                first = places.get_nowait()
-            except queue.Empty:
-                return
-            peer.store(first, texts[first : first + BATCH])
-
-    threads = [threading.Thread(target=send) for _ in range(2)]
     begun = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as storing:
+        firsts = range(0, len(texts), BATCH)
+        list(storing.map(lambda first: peer.store(first, texts[first : first + BATCH]), firsts))
     return len(texts) / (time.perf_counter() - begun)
 
 
