@@ -82,6 +82,9 @@ class JoinedRay:
             self._end_serve()  # it was started by the service that was killed
         self._join_serve()
 
+    def await_front_door(self) -> None:
+        """There is none."""
+
     def _check_reachable(self) -> None:
         """Ray itself would try for two minutes."""
         if "://" in self._address:

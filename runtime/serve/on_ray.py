@@ -70,6 +70,7 @@ def run_on_ray(
                     "report", {}
                 )  # it goes on with them
         wait_until_healthy(settings, room.port)
+        room.await_front_door()
         announce(settings.http.base_url_on(room.port))
         signals.started()
         status = _watch(signals, room)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +24,7 @@ from runtime.settings import Settings
 log = logging.getLogger("mneme.serving")
 
 _DASHBOARD_HOST = "127.0.0.1"
+_FRONT_DOOR_POLL_SECONDS = 0.05
 
 
 class OwnRay:
@@ -81,6 +83,17 @@ class OwnRay:
                 _node_ip_address="127.0.0.1",
                 _metrics_export_port=settings.metrics_port or None,
             )
+
+    def await_front_door(self) -> None:
+        """Return once HAProxy sends requests to the gateways themselves. Raises StartError."""
+        if self.front_door:
+            deadline = time.monotonic() + START_SECONDS_MAX
+            while not self._run_directory.knows_gateways():
+                if time.monotonic() > deadline:
+                    raise StartError(
+                        f"HAProxy did not learn of a gateway within {START_SECONDS_MAX} seconds."
+                    )
+                time.sleep(_FRONT_DOOR_POLL_SECONDS)
 
     def broken(self) -> str | None:
         """What Ray cannot do without and has lost, if anything."""
@@ -163,7 +176,7 @@ def ray_environment(
         "RAY_SERVE_PORT_QUARANTINE_S": "0",
         "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port("127.0.0.1")),
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(files / "haproxy.cfg"),
-        "RAY_SERVE_HAPROXY_SOCKET_PATH": str(files / "admin.sock"),
+        "RAY_SERVE_HAPROXY_SOCKET_PATH": str(run_directory.questions),
         "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(files),
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(files / "server-state"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(files / "metrics.sock"),

@@ -10,16 +10,19 @@ ends processes by their ids, found by that name.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 import secrets
 import shlex
 import shutil
 import signal
+import socket
 import stat
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,6 +49,7 @@ from runtime.settings import Settings
 # HAProxy allows its socket 97 characters, of which Serve takes 68 for the node's id and a file
 # name, and "/mneme-…" takes 17.
 _PARENT_CHARS_MAX = 12
+_ANSWER_SECONDS_MAX = 1.0
 _DAEMONS = ("raylet", "gcs_server", "haproxy")
 _REQUEST_ID = "%[var(txn.request_id),json(utf8s)]"  # filled in by HAProxy
 
@@ -85,6 +89,26 @@ class RunDirectory:
     def no_front_door(self) -> str | None:
         """Why HAProxy could not be made the front door, if it could not."""
         return self.complaint.read_text() if self.complaint.exists() else None
+
+    @property
+    def questions(self) -> Path:
+        """HAProxy's socket for questions about itself, which Serve puts into a folder a node."""
+        return self.path / "admin.sock"
+
+    def knows_gateways(self) -> bool:
+        """Whether HAProxy sends requests to a gateway: until it has one Serve's own proxy takes
+        them there, ten times as slowly.
+        """
+        try:
+            with socket.socket(socket.AF_UNIX) as asking:
+                asking.settimeout(_ANSWER_SECONDS_MAX)
+                asking.connect(str(next(self.path.glob(f"*/{self.questions.name}"))))
+                asking.sendall(b"show stat -1 4 -1\n")  # its servers, in lines of CSV
+                said = b"".join(iter(partial(asking.recv, 65_536), b""))
+        except (OSError, StopIteration):
+            return False
+        servers = csv.DictReader(said.decode().removeprefix("# ").splitlines())
+        return any(each["act"] == "1" and each["status"].startswith("UP") for each in servers)
 
     @property
     def token(self) -> Path:

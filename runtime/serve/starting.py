@@ -80,6 +80,7 @@ class Starting:
         with contextlib.suppress(OSError):  # nobody came
             caller, _ = told.accept()
             with caller:
+                told.close()  # who comes after the first one finds nobody, and need not wait
                 self._close()
 
     def close(self) -> None:

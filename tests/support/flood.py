@@ -3,8 +3,9 @@ answers come.
 
 `capacity` sends as fast as answers come over a few connections. `flood` sends at a rate, each
 request over a free connection, a new one when none is free, up to a bound; what finds no connection
-counts as `unsent`, as a caller would be left standing. Both tell every answer by its status;
-refusals must say when to come back.
+counts as `unsent`, as a caller would be left standing. `burst` opens its connections first and then
+sends one request over each before it reads an answer, so that as many are under way on a slow
+machine as on a fast one. All tell every answer by its status; refusals must say when to come back.
 
 tests/test_overload.py floods for a few seconds, loadtests/overload.py for as long as you like.
 """
@@ -26,6 +27,7 @@ CONNECTIONS_MAX = 2_500
 ANSWER_SECONDS_MAX = 30
 TICK_SECONDS = 0.01
 REFUSALS = (429, 503)
+BROKEN = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError)
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -113,12 +115,7 @@ class Client:
                 else:
                     connections -= 1
                     connection[1].close()
-            except (
-                OSError,
-                asyncio.IncompleteReadError,
-                asyncio.LimitOverrunError,
-                TimeoutError,
-            ) as error:
+            except BROKEN as error:
                 tally.broken[type(error).__name__] += 1
                 connections -= 1
                 if connection is not None:
@@ -149,15 +146,41 @@ class Client:
             writer.close()
         return tally
 
+    async def burst(self, connections: int = CONNECTIONS_MAX) -> Tally:
+        """Send one request over each of so many connections before the first answer is read."""
+        tally = Tally()
+        opened = [await asyncio.open_connection(*self._address) for _ in range(connections)]
+        begun = time.perf_counter()
+        for connection in opened:
+            self._send(connection)
+
+        async def one(connection: Connection) -> None:
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                    await self._answer(connection, begun, tally)
+            except BROKEN as error:
+                tally.broken[type(error).__name__] += 1
+            connection[1].close()
+
+        await asyncio.gather(*map(one, opened))
+        tally.seconds = time.perf_counter() - begun
+        return tally
+
     async def _ask(self, connection: Connection, tally: Tally) -> bool:
         """One request and its answer; -> whether the connection takes another."""
-        reader, writer = connection
-        method, path, body = next(self._requests)
         begun = time.perf_counter()
-        writer.write(
+        self._send(connection)
+        return await self._answer(connection, begun, tally)
+
+    def _send(self, connection: Connection) -> None:
+        method, path, body = next(self._requests)
+        connection[1].write(
             b"%s %s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s"
             % (method.encode(), path.encode(), self._head, len(body), body)
         )
+
+    async def _answer(self, connection: Connection, begun: float, tally: Tally) -> bool:
+        reader = connection[0]
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
         if length is not None:

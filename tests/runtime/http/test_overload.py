@@ -19,10 +19,6 @@ from tests.support.in_process import InProcess, in_process
 from tests.support.served import Served, served
 
 FLOOD_SECONDS, FLOOD_RATE = 2, 1_500
-BURST_SECONDS, BURST_RATE = (
-    3,
-    10_000,
-)  # as many connections as the client may have, before they are answered
 GROWTH_BYTES_MAX = 300 << 20
 
 
@@ -151,7 +147,7 @@ def test_a_flood_through_the_front_door_is_answered_whole(service_on_ray: Served
         process.pid
         for process in (service_on_ray.shard_process(), *service_on_ray.gateway_processes())
     }
-    tally: Tally = asyncio.run(client.flood(BURST_RATE, BURST_SECONDS))
+    tally: Tally = asyncio.run(client.burst())
     assert tally.statuses[503] and tally.statuses[200] and not tally.unexpected, tally
     assert not (tally.silent_refusals or tally.anonymous or tally.broken), tally
     after = asyncio.run(client.capacity(1))

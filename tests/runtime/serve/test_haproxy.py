@@ -25,6 +25,7 @@ from runtime.serve import haproxy as front_proxy
 from runtime.serve.haproxy import FrontDoor, Unadjustable, adjusted
 from runtime.serve.listening import free_port
 from runtime.serve.run_directory import RunDirectory
+from tests.support.tiny_service import eventually
 from tests.support.worlds import settings
 
 WAIT_SECONDS_MAX = 60
@@ -46,7 +47,7 @@ def written_by_serve(folder: Path, gateways: dict[str, int], fallback: int | Non
     behind = fallback and ServerConfig("fallback", "127.0.0.1", fallback)
     backends = (
         {"http-mneme": BackendConfig("http-mneme", "/", servers=servers, fallback_server=behind)}
-        if gateways
+        if gateways or fallback
         else {}
     )
     api = HAProxyApi(config, backends, str(folder / "haproxy.cfg"))
@@ -219,12 +220,14 @@ class Gateway:
 
 
 @contextmanager
-def haproxy(folder: Path, gateway: Gateway | None, **fields: Any) -> Iterator[int]:
+def haproxy(
+    folder: Path, gateway: Gateway | None, fallback: int | None = None, **fields: Any
+) -> Iterator[int]:
     """HAProxy alone, through the stand-in, before one gateway, or while Serve knows of none yet; ->
     where it listens.
     """
     port, orders = free_port("127.0.0.1"), folder / "door.json"
-    written_by_serve(folder, {} if gateway is None else {"one": gateway.port})
+    written_by_serve(folder, {} if gateway is None else {"one": gateway.port}, fallback)
     door(folder, port, **fields).save(orders)
     command = [
         sys.executable,
@@ -376,6 +379,28 @@ def test_no_path_is_unknown_before_there_is_a_gateway(tmp_path: Path) -> None:
     with haproxy(tmp_path, None) as port:
         asked = b"GET /v1/memories/mem_1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
         assert until_closed(sent(port, asked)).startswith(b"HTTP/1.1 503 ")
+
+
+def test_it_tells_whether_it_knows_a_gateway(tmp_path: Path, gateway: Gateway) -> None:
+    """Serve's own proxy answers for a gateway that HAProxy does not know yet."""
+    nobody, proxy_alone, both, dead = (tmp_path / name / "node" for name in "1234")
+    for folder in (nobody, proxy_alone, both, dead):
+        folder.mkdir(parents=True)
+
+    def knows(folder: Path) -> bool:
+        return RunDirectory(folder.parent).knows_gateways()
+
+    assert not knows(nobody), "there is no HAProxy"
+    with haproxy(nobody, None):
+        assert not knows(nobody)
+    with haproxy(proxy_alone, None, fallback=gateway.port) as port:
+        assert answered(port)
+        assert not knows(proxy_alone)
+    with haproxy(both, gateway, fallback=gateway.port):
+        assert knows(both)
+    gateway.close()
+    with haproxy(dead, gateway):
+        assert eventually(lambda: not knows(dead))
 
 
 @pytest.mark.parametrize("encrypted", [True, False])

@@ -61,6 +61,18 @@ def test_the_address_is_left_when_who_tells_it_is_let_go(tmp_path: Path) -> None
     starting.close()
 
 
+def test_who_tells_it_again_need_not_wait(tmp_path: Path) -> None:
+    port = free_port(HOST)
+    starting = Starting(HOST, port)
+    starting.leave_when_told(tmp_path / "starting.sock")
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(tmp_path / "starting.sock"))
+        assert asking.recv(1) == b""
+    with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionRefusedError):
+        late.connect(str(tmp_path / "starting.sock"))
+    starting.close()
+
+
 def test_one_that_nobody_tells_can_be_closed(tmp_path: Path) -> None:
     port = free_port(HOST)
     starting = Starting(HOST, port)
