@@ -16,13 +16,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import psutil
 
 from runtime.serve.run_directory import RunDirectory
 from tests.support import ROOT
+from tests.support.warm_start import WarmProcess
 
 MNEME = str(Path(sys.executable).with_name("mneme"))
 START_SECONDS_MAX = 120
@@ -77,6 +78,20 @@ def refusal(data_dir: Path, engine: str = "local", **settings: Any) -> str:
     return line
 
 
+def _begun(
+    line: list[str], variables: Mapping[str, str], errors: IO[str]
+) -> subprocess.Popen[str] | WarmProcess:
+    """Begin warm what is one process of this environment, unless the linker is to load something
+    into it first.
+    """
+    local = line[line.index("--engine") + 1] == "local"
+    if local and line[0] == MNEME and "LD_PRELOAD" not in variables:
+        return WarmProcess(line[1:], variables, errors)
+    return subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=dict(variables)
+    )
+
+
 class Served:
     """A service that answers, from its announcement on. `errors` is its standard error so far."""
 
@@ -92,13 +107,10 @@ class Served:
         self.data_dir, self.engine = data_dir, engine
         self.error_file = data_dir.with_name(data_dir.name + ".stderr")
         with self.error_file.open("a") as errors:
-            self.process = subprocess.Popen(
+            self.process = _begun(
                 command(data_dir, engine, settings or {}, port, program),
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                cwd=ROOT,
-                env={**os.environ, **(variables or {})},
+                {**os.environ, **(variables or {})},
+                errors,
             )
         announcement = self.process.stdout.readline()
         if " at http" not in announcement:

@@ -146,7 +146,7 @@ class VerificationHarness:
 
 
 @pytest.fixture
-def ward(tmp_path: Path) -> Iterator[VerificationHarness]:
+def ward(tmp_path: Path, without_delay: None) -> Iterator[VerificationHarness]:
     ward = VerificationHarness(tmp_path)
     yield ward
     ward.harness.close()
