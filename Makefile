@@ -6,9 +6,9 @@ BIN := .venv/bin
 STAMP := .venv/.stamp
 ARGS ?=
 
-# So many tests at once; those on Ray, and those of one module, one after the other. Five keep two
+# So many tests at once; those on Ray, and those of one module, one after the other. Four keep two
 # cores busy, since many tests wait: for a disk, for a process that starts, for a time to pass.
-WORKERS ?= 5
+WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest
 SPREAD := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # What one sees most by in a minute: the house, the stores and the plugins, less those that wait for
