@@ -46,6 +46,7 @@ from runtime.http import build_asgi
 from runtime.inference import Models, ModelUnusable, load_language_model, load_models
 from runtime.installation import Layout, Secrets, shard_directory
 from runtime.installed import enabled, installed
+from runtime.machine import usable_cores
 from runtime.placement import PlacementTable, SlotGate
 from runtime.shard import CORE_INDEXES, CORE_TABLES, ReadingShard, Shard
 from runtime.telemetry import Telemetry
@@ -207,7 +208,7 @@ def open_reader(settings: Settings, number: int, count: int) -> ReadingShard:
     """Open a shard's store to read it, in a process beside the shard's own, of
     which there are `count`.
     """
-    threads = settings.embedder.threads or max(1, (os.cpu_count() or 1) // 2 // (1 + count))
+    threads = settings.embedder.threads or max(1, usable_cores() // 2 // (1 + count))
     # A reader is there to use cores, and is of no Ray: it runs the model itself.
     embedder = settings.embedder.model_copy(update={"threads": threads, "device": "cpu"})
     previous = settings.previous_embedder.model_copy(update={"device": "cpu"})

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -26,6 +25,7 @@ from runtime.limits import (
     LONG_WORK_SLICE_SECONDS,
     LONG_WORK_THREADS,
 )
+from runtime.machine import usable_cores
 from runtime.turns import InTurns, account_in_turn
 
 Made = TypeVar("Made")
@@ -172,7 +172,7 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
 @cache
 def cores() -> Cores:
     """Those of this process."""
-    return Cores(os.cpu_count() or 1)
+    return Cores(usable_cores())
 
 
 @cache

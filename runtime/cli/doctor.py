@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,6 +31,7 @@ from cryptography import x509
 
 from runtime.api.plugin import Plugin
 from runtime.cli.client import CallFailed, Client, local_base_url
+from runtime.cli.finding import Finding
 from runtime.installation import (
     FORMAT_VERSION,
     LAYOUT_FILE,
@@ -42,6 +42,7 @@ from runtime.installation import (
     shard_place,
 )
 from runtime.installation import LOCK_FILE as SERVE_LOCK_FILE
+from runtime.machine import usable_cores
 from runtime.placement import PlacementTable
 from runtime.settings import Settings
 from storage.replication import ObjectStore, ObjectStoreUnfit, taken_by
@@ -63,25 +64,6 @@ WEIGHTS_FILE = "model.safetensors"
 FETCH_REMEDY = (
     "run `mneme models fetch`, or set embedder.model_path to a directory with a sound copy"
 )
-
-MARKS = {"ok": "✓", "advice": "!", "wrong": "✗"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one thing.
-
-    verdict: "ok", "advice" or "wrong". remedy: what to do, empty when there is nothing to do.
-    """
-
-    verdict: str
-    what: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        return f"{MARKS[self.verdict]} {self.what}" + (
-            f"\n    → {self.remedy}" if self.remedy else ""
-        )
 
 
 def examine(settings: Settings, plugins: Iterable[Plugin] = ()) -> Iterator[Finding]:
@@ -286,6 +268,15 @@ def port(settings: Settings) -> Finding:
             f"port: {address} cannot be used: {reason}",
             "stop the program that holds it, or choose another with --port",
         )
+
+
+def processors(settings: Settings) -> Finding:
+    usable, present = usable_cores(), os.cpu_count() or 1
+    what = f"processors: {usable}"
+    if usable < present:
+        what += f" of this machine's {present}, by what this process may use"
+    shards = settings.shards.resolved
+    return Finding("ok", f"{what}; shards of a new store: {shards}")
 
 
 def memory(settings: Settings) -> Finding:
@@ -595,6 +586,7 @@ CHECKS: tuple[Callable[[Settings], Finding], ...] = (
     service_secrets,
     remote_models,
     clock,
+    processors,
     memory,
     open_files,
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from runtime import tracing
 from runtime.api.plugin import Plugin
-from runtime.cli.doctor import Finding
+from runtime.cli.finding import Finding
 from runtime.extras import CLUSTER, RAY_DASHBOARD, Extra
 from runtime.settings import Settings
 

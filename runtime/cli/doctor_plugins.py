@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Container, Iterator
 
 from runtime.api.plugin import Registry, RegistryError
-from runtime.cli.doctor import Finding
+from runtime.cli.finding import Finding
 from runtime.installed import Installed, installed, owner_of
 from runtime.settings import Settings
 from storage.store import StoreError, table_names

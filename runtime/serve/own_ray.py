@@ -16,6 +16,7 @@ import psutil
 
 from runtime import cluster
 from runtime.limits import START_SECONDS_MAX, STOP_SECONDS_MAX
+from runtime.machine import usable_cores
 from runtime.serve.listening import StartError, check_port, free_port, usable_port
 from runtime.serve.run_directory import RunDirectory
 from runtime.serve.stopping import stop_shards
@@ -72,7 +73,7 @@ class OwnRay:
         with _agent_on_a_free_port():
             return ray.init(
                 namespace=cluster.namespace(self.settings),
-                num_cpus=max(4, os.cpu_count() or 1),  # places for actors, which ask for tenths
+                num_cpus=max(4, usable_cores()),  # places for actors, which ask for tenths
                 object_store_memory=settings.object_store_bytes,
                 include_dashboard=settings.dashboard,
                 dashboard_host=_DASHBOARD_HOST,

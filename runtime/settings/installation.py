@@ -4,13 +4,13 @@ runs on and which models it calls.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
+from runtime.machine import usable_cores
 from runtime.settings.section import Section
 
 # A path counts from the directory the service is started in, and workers start elsewhere: so it is
@@ -131,7 +131,7 @@ class ShardsSettings(Section, frozen=True):
     @property
     def resolved(self) -> int:
         """The number of shards to create, at least 1."""
-        return self.count or max(1, (os.cpu_count() or 1) // 2)
+        return self.count or max(1, usable_cores() // 2)
 
 
 class Ray(Section, frozen=True):
@@ -190,7 +190,7 @@ class Ray(Section, frozen=True):
     @property
     def resolved_gateway_replicas(self) -> int:
         """The number of gateway replicas to run, at least 1."""
-        return self.gateway_replicas or max(1, (os.cpu_count() or 1) // 2)
+        return self.gateway_replicas or max(1, usable_cores() // 2)
 
 
 class ClusterSettings(Section, frozen=True):

@@ -39,7 +39,7 @@ from tests.support import upstream
 from tests.support.served import Served, served
 
 MANY = settings.get_current_profile_name() == "random"  # make test-long
-REQUESTS_PER_OPERATION = 20 if MANY else 3  # beside those on and beyond each bound
+REQUESTS_PER_OPERATION = 20 if MANY else 1  # beside those on and beyond each bound
 REFUSED_REQUESTS_PER_OPERATION = 5 if MANY else 1
 PATHS_PER_TEST = 6  # a schema is read for each test, which takes as long as ten requests
 SEED = 20

@@ -29,7 +29,7 @@ LENGTH = 16_000
 SHARE = 16
 COST_SECONDS_MAX = 0.25
 GROWTH_MAX = 64
-KILLED_AFTER_SECONDS = 2
+KILLED_AFTER_SECONDS = 1
 _TRIES = 3
 # How much of a string is tried first, and what costs less than that then is far from
 # COST_SECONDS_MAX at the whole, though its time be squared. The second: of a sentence's length.

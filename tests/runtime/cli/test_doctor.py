@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from runtime.cli import doctor
+from runtime.cli.finding import Finding
 from runtime.installation import FORMAT_VERSION, Layout, held
 from serve_app import Settings
 from storage.indexes import processor
@@ -40,9 +41,9 @@ def test_a_sound_installation_has_nothing_wrong(tmp_path):
 
 
 def test_a_finding_shows_its_mark_and_what_to_do():
-    assert str(doctor.Finding("ok", "all well")) == "✓ all well"
-    assert str(doctor.Finding("wrong", "broken", "mend it")) == "✗ broken\n    → mend it"
-    assert str(doctor.Finding("advice", "slow", "hurry")) == "! slow\n    → hurry"
+    assert str(Finding("ok", "all well")) == "✓ all well"
+    assert str(Finding("wrong", "broken", "mend it")) == "✗ broken\n    → mend it"
+    assert str(Finding("advice", "slow", "hurry")) == "! slow\n    → hurry"
 
 
 def test_weights_that_are_missing_or_others_are_wrong(tmp_path):
@@ -71,7 +72,7 @@ def test_weights_are_not_asked_for_when_an_endpoint_embeds(tmp_path):
     remote = settings(
         tmp_path, "embedder.backend=openai", "embedder.base_url=http://x/v1", "embedder.model=m"
     )
-    assert doctor.weights(remote) == doctor.Finding(
+    assert doctor.weights(remote) == Finding(
         "ok", "weights are not needed: http://x/v1 embeds with m"
     )
 
@@ -88,6 +89,14 @@ def test_a_processor_without_the_instruction_is_told_of(tmp_path, monkeypatch):
         tmp_path, "embedder.backend=openai", "embedder.base_url=http://x/v1", "embedder.model=m"
     )
     assert doctor.processor(remote).verdict == "ok"
+
+
+def test_the_cores_that_may_be_used_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    found = doctor.processors(settings(tmp_path))
+    assert found.what.startswith("processors: 1 of this machine's 64")
+    assert found.what.endswith("shards of a new store: 1")
 
 
 def test_a_gpu_that_cannot_be_used_is_told_of(tmp_path):

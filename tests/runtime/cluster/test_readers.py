@@ -24,6 +24,7 @@ from runtime.api.operation import Call
 from runtime.api.outbox import OUTBOX
 from runtime.cluster import reader_count
 from runtime.http.credentials import read_authorization
+from runtime.machine import usable_cores
 from runtime.shard import readers as shard_readers
 from runtime.shard import resolve
 from runtime.tenancy import slot_of_email
@@ -415,7 +416,7 @@ def test_all_processes_of_a_shard_keep_what_one_would() -> None:
 def test_on_ray_there_is_one_for_each_core_that_the_shards_leave(service_on_ray: Served) -> None:
     """Begun by the first searches that come at once."""
     head = {"Authorization": f"Bearer {service_on_ray.register()}"}
-    wanted = min(8, (os.cpu_count() or 1) - 1)
+    wanted = min(8, usable_cores() - 1)
     shard = service_on_ray.shard_process()
 
     def search(_: int) -> int:

@@ -397,7 +397,7 @@ def test_it_tells_whether_it_knows_a_gateway(tmp_path: Path, gateway: Gateway) -
         assert answered(port)
         assert not knows(proxy_alone)
     with haproxy(both, gateway, fallback=gateway.port):
-        assert knows(both)
+        assert eventually(lambda: knows(both))
     gateway.close()
     with haproxy(dead, gateway):
         assert eventually(lambda: not knows(dead))

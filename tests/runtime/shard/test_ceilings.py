@@ -5,7 +5,6 @@ one shard keeps the log.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import httpx
 import pytest
 
 from runtime.http import build_asgi
+from runtime.machine import usable_cores
 from runtime.telemetry import Telemetry
 from tests.support.in_process import InProcess, in_process
 from tests.support.served import served
@@ -182,7 +182,7 @@ def test_two_gateways_of_a_cluster_share_one_ceiling(tmp_path: Path) -> None:
         token = service.register(f"{secrets.token_hex(4)}@example.com")
 
         async def at_once() -> list[httpx.Response]:
-            connections = httpx.Limits(max_connections=min(AT_ONCE, 32 * (os.cpu_count() or 1)))
+            connections = httpx.Limits(max_connections=min(AT_ONCE, 32 * usable_cores()))
             headers = {"Authorization": f"Bearer {token}"}
             async with httpx.AsyncClient(
                 base_url=service.url, headers=headers, timeout=60, limits=connections

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +13,11 @@ import serve_app
 from runtime import long_work
 from runtime.api.operation import Read
 from runtime.api.plugin import Plugin
+from runtime.machine import usable_cores
 from tests.support.over_http import OverHttp, over_http
 
 WAIT_SECONDS_MAX = 60
-HOLDERS = [f"holder{number}@example.com" for number in range(max(1, (os.cpu_count() or 1) // 2))]
+HOLDERS = [f"holder{number}@example.com" for number in range(max(1, usable_cores() // 2))]
 WIDE = {"OR": [{"content": {"icontains": f"nothing {number}"}} for number in range(250)]}
 ENTITY = "/v1/knowledge-graph"
 REQUESTS = {
