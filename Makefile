@@ -15,7 +15,8 @@ SPREAD := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # endpoints, parsers and periods.
 FAST := -m "not ray and not slow" tests/test_house.py tests/test_glossary.py tests/storage tests/runtime/api tests/plugins \
 	$(addprefix --ignore tests/,storage/replication storage/indexes/vectors plugins/accounts/test_erasure.py \
-	plugins/billing plugins/chat plugins/documents plugins/ingestion/test_language_model.py plugins/learning plugins/mcp)
+	plugins/billing plugins/chat plugins/documents plugins/ingestion/test_language_model.py plugins/learning plugins/mcp \
+	plugins/memories/test_importing.py)
 
 # What clients/typescript is made and tested with, once it is called for.
 NODE_MODULES := { test node_modules/.package-lock.json -nt package-lock.json || npm ci --silent; }
