@@ -10,8 +10,7 @@ from contextlib import contextmanager
 @contextmanager
 def without_collector() -> Iterator[None]:
     """Nobody looks for garbage in what the block imports, since it stays: to look again and again
-    is a sixth of a start. Nor does anybody afterwards: it would all be looked at as new, three
-    times, a tenth of a second each.
+    is a sixth of a start. Nor does anybody afterwards, when all of it would count as new.
     """
     was_on = gc.isenabled()
     gc.disable()

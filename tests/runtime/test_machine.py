@@ -19,12 +19,12 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
 
 
-def machine(root: Path, membership: str, **files: str) -> Path:
-    """Files of /proc and /sys, the latter by their path with two underscores for each slash."""
+def machine(root: Path, membership: str, files: dict[str, str]) -> Path:
+    """What /proc says of the process, and files of its control groups by their path."""
     (root / "proc/self").mkdir(parents=True)
     (root / "proc/self/cgroup").write_text(membership)
     for path, text in files.items():
-        file = root / "sys/fs/cgroup" / path.replace("__", "/").replace("cpu_", "cpu.")
+        file = root / "sys/fs/cgroup" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     return root
@@ -33,26 +33,26 @@ def machine(root: Path, membership: str, **files: str) -> Path:
 @pytest.mark.parametrize(
     ("membership", "files", "cores"),
     [
-        ("0::/\n", {"cpu_max": "200000 100000\n"}, 2),
-        ("0::/\n", {"cpu_max": "150000 100000\n"}, 2),
-        ("0::/\n", {"cpu_max": "10000 100000\n"}, 1),
-        ("0::/\n", {"cpu_max": "max 100000\n"}, 64),
-        ("0::/a/b\n", {"a__b__cpu_max": "max 100000\n", "a__cpu_max": "300000 100000\n"}, 3),
-        ("0::/a/b\n", {"a__b__cpu_max": "400000 100000\n", "a__cpu_max": "900000 100000\n"}, 4),
-        ("0::/of/the/host\n", {"cpu_max": "400000 100000\n"}, 4),
-        ("0::/a\n", {"b__cpu_max": "400000 100000\n"}, 64),
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, 64),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "300000 100000\n"}, 3),
+        ("0::/a/b\n", {"a/b/cpu.max": "400000 100000\n", "a/cpu.max": "900000 100000\n"}, 4),
+        ("0::/of/the/host\n", {"cpu.max": "400000 100000\n"}, 4),
+        ("0::/a\n", {"b/cpu.max": "400000 100000\n"}, 64),
         (
             "5:memory:/a\n4:cpu,cpuacct:/a\n0::/a\n",
             {
-                "cpu,cpuacct__a__cpu_cfs_quota_us": "250000\n",
-                "cpu,cpuacct__a__cpu_cfs_period_us": "50000\n",
-                "memory__a__cpu_max": "100000 100000\n",
+                "cpu,cpuacct/a/cpu.cfs_quota_us": "250000\n",
+                "cpu,cpuacct/a/cpu.cfs_period_us": "50000\n",
+                "memory/a/cpu.max": "100000 100000\n",
             },
             5,
         ),
         (
             "1:cpu:/\n",
-            {"cpu__cpu_cfs_quota_us": "-1\n", "cpu__cpu_cfs_period_us": "100000\n"},
+            {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
             64,
         ),
         ("1:cpu:/\n", {}, 64),
@@ -63,7 +63,7 @@ def machine(root: Path, membership: str, **files: str) -> Path:
 def test_the_limit_of_a_container_counts(
     tmp_path: Path, membership: str, files: dict[str, str], cores: int
 ) -> None:
-    assert usable_cores(machine(tmp_path, membership, **files)) == cores
+    assert usable_cores(machine(tmp_path, membership, files)) == cores
 
 
 @pytest.mark.usefixtures("many_cores")

@@ -3,7 +3,8 @@ by the standard library's fork server. A start by exec imports for a second firs
 tests starts some hundred services.
 
 What runs is the command itself, in a process of its own that ends, is killed and is waited for as
-any other. tests/runtime/cli and whatever asks for engine "ray" begin as a shell would.
+any other. As a shell would begin it, by exec, do tests/runtime/cli/test_cli.py, the tests of
+documents and of other environments, and whatever asks for engine "ray".
 """
 
 from __future__ import annotations
