@@ -20,13 +20,9 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
-from runtime.limits import (
-    LONG_WORK_CROWDED_SECONDS,
-    LONG_WORK_SLICE_SECONDS,
-    LONG_WORK_THREADS,
-)
+from runtime.limits import LONG_WORK_SLICE_SECONDS, LONG_WORK_THREADS
 from runtime.machine import usable_cores
-from runtime.turns import InTurns, account_in_turn
+from runtime.turns import Crowd, InTurns, account_in_turn
 
 Made = TypeVar("Made")
 
@@ -48,8 +44,7 @@ class Cores:
 
     def __init__(self, count: int):
         self._count = count
-        self._last: Hashable = None
-        self._last_change = float("-inf")  # seconds of the clock when another account asked
+        self._crowd = Crowd()
         self._lock = threading.Lock()  # of the following
         self._taken = 0
         self._waiting: InTurns[_Turn] = InTurns()
@@ -57,14 +52,10 @@ class Cores:
 
     def asked(self, account: Hashable) -> None:
         """Note a request of this account."""
-        if account != self._last:
-            if self._last is not None:
-                self._last_change = time.monotonic()
-            self._last = account
+        self._crowd.asked(account)
 
     def _are_free(self) -> bool:
-        crowded = time.monotonic() - self._last_change < LONG_WORK_CROWDED_SECONDS
-        return self._taken < (max(1, self._count // 2) if crowded else self._count)
+        return self._taken < (max(1, self._count // 2) if self._crowd.is_here() else self._count)
 
     def take(self, account: Hashable, patience_seconds: float | None = None) -> bool:
         """Wait for the account's turn, so long at most; -> whether it came."""

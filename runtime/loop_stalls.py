@@ -21,10 +21,16 @@ log = logging.getLogger("mneme.loop")
 
 
 class Label:
-    """What the steps of a coroutine are counted under; it may change while they run."""
+    """What the steps of a coroutine are counted under; it may change while they run.
+
+    seconds  that they took so far
+    """
+
+    __slots__ = ("operation", "seconds")
 
     def __init__(self, operation: str = OTHER):
         self.operation = operation
+        self.seconds = 0.0
 
 
 class LoopStalls:
@@ -65,7 +71,7 @@ class _Steps:
 
     def __await__(self) -> Generator[Any, Any, Any]:
         thrown: BaseException | None = None
-        work, clock = self._work, time.perf_counter
+        work, label, clock = self._work, self._label, time.perf_counter
         while True:
             began = clock()
             try:
@@ -74,8 +80,9 @@ class _Steps:
                 return ended.value
             finally:
                 took = clock() - began
+                label.seconds += took
                 if took >= LOOP_STALL_SECONDS:
-                    self._note(self._label.operation, took)
+                    self._note(label.operation, took)
             try:
                 yield waited
                 thrown = None

@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from typing import Generic, TypeVar
+
+from runtime.limits import CROWDED_SECONDS
 
 Thing = TypeVar("Thing")
 _REMEMBERED_MAX = 1_024
@@ -32,6 +35,24 @@ def in_turn_of(account: Hashable) -> Iterator[None]:
 def account_in_turn() -> Hashable:
     """The account that is being worked for; None for nobody's."""
     return _ACCOUNT.get()
+
+
+class Crowd:
+    """Whether several accounts have asked of late."""
+
+    def __init__(self) -> None:
+        self._last: Hashable = None
+        self._until = float("-inf")  # seconds of the clock
+
+    def asked(self, account: Hashable) -> None:
+        """Note a request of this account; None: of nobody's."""
+        if account is not None and account != self._last:
+            if self._last is not None:
+                self._until = time.monotonic() + CROWDED_SECONDS
+            self._last = account
+
+    def is_here(self) -> bool:
+        return time.monotonic() < self._until
 
 
 class InTurns(Generic[Thing]):
@@ -61,6 +82,7 @@ class InTurns(Generic[Thing]):
         return len(self._waiting.get(account, ()))
 
     def put(self, account: Hashable, thing: Thing) -> None:
+        """Let it wait behind the account's others."""
         self._count += 1
         own = self._waiting.get(account)
         if own is None:
@@ -96,12 +118,23 @@ class InTurns(Generic[Thing]):
             heapq.heappush(self._turns, turn)
         return found
 
+    def is_due(self, account: Hashable) -> bool:
+        """Whether the account has had less than whoever waits: it would come next."""
+        while self._turns and self._turns[0][0] < self._had.get(self._turns[0][2], 0.0):
+            self._enter(heapq.heappop(self._turns)[2])  # it was charged since
+        return not self._turns or max(self._had.get(account, 0.0), self._level) < self._turns[0][0]
+
     def charge(self, account: Hashable, cost: float) -> None:
         """Count what the account took of what all share."""
         self._had[account] = max(self._had.get(account, 0.0), self._level) + cost
         if len(self._had) > self._remembered_max:
             self._had = {who: had for who, had in self._had.items() if had > self._level}
             self._remembered_max = max(_REMEMBERED_MAX, 2 * len(self._had))
+
+    def forget(self) -> None:
+        """Count nothing of what accounts have had; not while anything waits."""
+        self._had.clear()
+        self._level = 0.0
 
     def clear(self) -> None:
         """Forget what waits."""

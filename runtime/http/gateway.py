@@ -38,6 +38,7 @@ from runtime.http.credentials import check_watcher, read_authorization
 from runtime.http.cross_origin import CrossOrigin
 from runtime.http.flow import Flow
 from runtime.http.in_process_client import GatewayClient
+from runtime.http.loop_turns import LoopTurns, RequestLabel
 from runtime.http.own_operations import OwnOperations
 from runtime.http.request_log import RequestLog
 from runtime.http.responses import CLIENT_LEFT_STATUS, Responses, request_id_of
@@ -158,6 +159,7 @@ class Gateway:
         self._in_flight = 0  # requests whose answer is not all sent
         telemetry.count_in_flight(lambda: self._in_flight)
         self._arriving = Arriving()
+        self._turns = LoopTurns(rests=settings.engine == "local")
         self._unfinished: set[asyncio.Future[Any]] = set()
         self.own = OwnOperations(
             registry, shards, telemetry, lambda: (self._calls, self._arriving.size)
@@ -193,8 +195,8 @@ class Gateway:
                 self._requests.close()
             return
         self._in_flight += 1
+        label = RequestLabel(_UNMATCHED)
         try:
-            label = Label(_UNMATCHED)
             span = (
                 tracing.part("request", "inside")
                 if INSIDE in scope
@@ -204,8 +206,10 @@ class Gateway:
                 await self._stalls.watch(self._serve(scope, receive, send, label), label)
         finally:
             self._in_flight -= 1
+            if label.account is not None:
+                self._turns.ended(label.account, label.seconds)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, label: Label) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, label: RequestLabel) -> None:
         """Answer one request; label: named after its operation once that is known."""
         started = time.perf_counter()
         pairs = scope["headers"]
@@ -246,7 +250,7 @@ class Gateway:
                     _check_repeated(pairs, headers)
                 now_ms = int((time.time() + self._offset) * 1000)
                 call = Call(name, 0, now_ms, entropy[16:], request_id, path=path)
-                reply = await self._answer(call, route, scope, headers, receive)
+                reply = await self._answer(call, route, scope, headers, receive, label)
         except ApiError as error:
             reply = Reply(error=error)
         except ClientLeft:
@@ -347,9 +351,17 @@ class Gateway:
         return sent
 
     async def _answer(
-        self, call: Call, route: _Route, scope: Scope, headers: Headers, receive: Receive
+        self,
+        call: Call,
+        route: _Route,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        label: RequestLabel,
     ) -> Reply:
-        """Fill in the call and have it done. Raises ApiError for what can be refused right here."""
+        """Fill in the call and have it done, in its account's turn. Raises ApiError for what can be
+        refused right here.
+        """
         operation = route.operation
         call.client, _ = self._callers.of(scope, headers, loopback_may_be_plain=route.is_probed)
         if route.public:
@@ -358,6 +370,11 @@ class Gateway:
             call.credential, call.slot = self._credential(operation, headers, call.now_ms)
         if route.is_watched:
             check_watcher(_authorization(headers), self._settings, self._secrets)
+        if not route.is_own:  # whoever watches the service is no crowd
+            label.account = call.client if route.tenantless else call.slot
+            turn = self._turns.turn(label.account)
+            if turn is not None:
+                await turn
         if route.upload is not None:
             return await self._take_in(call, route, scope, headers, receive)
         try:

@@ -75,7 +75,8 @@ class Background:
             metering.charge(ctx, call.operation.removeprefix("job:"), ctx.credits)
             return WriteOutcome(Reply(), ctx.due, ctx.metered)
 
-        return await parts.writer.submit(run, label, self._head.ended(Reservation(), scope))
+        ended = self._head.ended(Reservation(), scope)
+        return await parts.writer.submit(run, label, ended, (scope.slot, scope.tenant))
 
 
 class _OnBehalf:

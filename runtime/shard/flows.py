@@ -59,7 +59,10 @@ class Flows:
             with parts.store.snapshot() as snapshot:
                 _, scope = self._head.identify(snapshot, operation, call, reservation)
             return await parts.writer.submit(
-                work, operation.name, self._head.ended(reservation, scope)
+                work,
+                operation.name,
+                self._head.ended(reservation, scope),
+                (scope.slot, scope.tenant),
             )
         except ApiError:
             reservation.release()

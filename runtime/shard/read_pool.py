@@ -8,7 +8,7 @@ later. So a long read does not hold all others.
 Reads of one operation and tenant that are ready at the same moment run one after another on one
 snapshot and share what `Read.batch` makes for all of them: eight searches then cost one
 pass over the tenant's vectors. Each is answered as soon as it is done. Tenants take turns by the
-processor time that they have had.
+processor time that they have had, and run fewer of them at a time while another asks.
 
 A read that is alone has what needs no model found meanwhile (runtime/shard/prefetch.py), and goes
 on from there on the same snapshot.
@@ -28,9 +28,13 @@ from typing import Any
 
 from runtime.api.operation import Read, Reply
 from runtime.api.slot_context import OperatorReadContext
-from runtime.limits import READ_GROUP_CALLS_MAX, READ_PATIENCE_SECONDS
+from runtime.limits import (
+    READ_GROUP_CALLS_CROWDED_MAX,
+    READ_GROUP_CALLS_MAX,
+    READ_PATIENCE_SECONDS,
+)
 from runtime.shard.prefetch import Found, Prefetch
-from runtime.turns import InTurns
+from runtime.turns import Crowd, InTurns
 from storage.store import Snapshot, Store
 
 
@@ -70,6 +74,7 @@ class ReadPool:
         self._threads = ThreadPoolExecutor(max_workers=threads + 1, thread_name_prefix="mneme-read")
         self._threads_max = threads
         self._ready: dict[tuple, _Group] = {}
+        self._crowd = Crowd()
         self._relief: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()  # of the following
         self._queue: InTurns[_Group] = InTurns()
@@ -94,6 +99,7 @@ class ReadPool:
             group = _Group(tenant, operation, [ready])
             if prefetch.go_on(partial(self._go_on, group, loop)):
                 return await ready.future
+        self._crowd.asked(tenant)
         key = (operation.name, *tenant)
         waiting = self._ready.get(key)
         if waiting is None:
@@ -102,7 +108,9 @@ class ReadPool:
             loop.call_soon(self._start, key)
         else:
             waiting.waiting.append(ready)
-            if len(waiting.waiting) >= READ_GROUP_CALLS_MAX:
+            if len(waiting.waiting) >= (
+                READ_GROUP_CALLS_CROWDED_MAX if self._crowd.is_here() else READ_GROUP_CALLS_MAX
+            ):
                 self._start(key)
         return await ready.future
 

@@ -148,7 +148,9 @@ class Reads:
             return WriteOutcome(Reply(), ctx.due)
 
         task = asyncio.get_running_loop().create_task(
-            self._parts.writer.submit(work, f"announce {call.operation}")
+            self._parts.writer.submit(
+                work, f"announce {call.operation}", account=(scope.slot, scope.tenant)
+            )
         )
         self.announcing.add(task)
         task.add_done_callback(self._announced)

@@ -5,6 +5,11 @@ GROUP_COMMIT_CALLS_MAX), runs each task in a child transaction of its own, so th
 operation rolls back alone, commits once, feeds the derived indexes up to that commit, and only then
 answers: an acknowledgement is always after the fsync and after the next search would see it.
 
+Accounts take turns by the time that they have had (runtime/turns.py), an account's tasks in the
+order they came. While several ask, no account has more of a group's time than a commit takes, or
+than the others of the group have together: so one that keeps hundreds waiting at most doubles what
+another's write takes.
+
 A group that finds no room is refused as a whole, and the shard goes on. Another fault of the
 storage fails every task of the group with StorageFailed, and all that wait behind it: the shard is
 then finished.
@@ -17,8 +22,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 
 from runtime import tracing
 from runtime.api.call import Due
@@ -27,9 +33,14 @@ from runtime.api.plugin import Registry
 from runtime.errors import ApiError, InternalError, Unavailable
 from runtime.limits import GROUP_COMMIT_CALLS_MAX, WRITE_QUEUE_MAX
 from runtime.log_lines import REQUEST_ID
+from runtime.turns import Crowd, InTurns
 from storage.store import Committed, Store, StoreAtBound, StoreError, StoreFull, Transaction
 
 log = logging.getLogger("mneme.shard")
+
+USAGE = "usage"  # has turns like an account, and makes no crowd of one
+_COMMIT_SECONDS = 0.002  # until it has been measured
+_SMOOTHING = 0.1  # of the mean, by each commit
 
 
 class StorageFailed(Exception):
@@ -59,6 +70,7 @@ class _Waiting:
     work: Callable[[Transaction], WriteOutcome]
     label: str
     request_id: str
+    account: Hashable
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
     ended: Ended | None = None
@@ -83,6 +95,10 @@ class Writer:
         self._on_due = on_due
         self._on_fed = on_fed
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._turns: InTurns[_Waiting] = InTurns()  # what was taken from it, of the thread alone
+        self._last: _Waiting | None = None  # comes when all those are done
+        self._crowd = Crowd()
+        self._commit_seconds = _COMMIT_SECONDS
         self._waiting = 0
         self._failed: str | None = None
         self._stats = {
@@ -106,11 +122,17 @@ class Writer:
         return dict(self._stats)
 
     async def submit(
-        self, work: Callable[[Transaction], WriteOutcome], label: str, ended: Ended | None = None
+        self,
+        work: Callable[[Transaction], WriteOutcome],
+        label: str,
+        ended: Ended | None = None,
+        account: Hashable = None,
     ) -> Reply:
-        """Run `work` in the next group commit. Raises Unavailable when the queue is full,
-        StorageFailed on a storage fault.
+        """Run `work` in the next group commit that has room for it. Raises Unavailable when the
+        queue is full, StorageFailed on a storage fault.
 
+        account  whose turn it takes; nobody's comes after all that was submitted before it, and
+                 before all that is afterwards
         ended  called on the caller's event loop before the reply arrives, even when the caller no
                longer waits: with the committed outcome, or None when nothing was committed
         """
@@ -121,7 +143,9 @@ class Writer:
                 "Too many writes are waiting. Retry in a moment with the same Idempotency-Key."
             )
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(work, label, REQUEST_ID.get(), loop, loop.create_future(), ended)
+        waiting = _Waiting(
+            work, label, REQUEST_ID.get(), account, loop, loop.create_future(), ended
+        )
         self._waiting += 1
         try:
             self._queue.put(waiting)
@@ -142,31 +166,41 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            first = self._queue.get()
-            if first is None:
-                return
-            group, closing = [first], False
-            while len(group) < GROUP_COMMIT_CALLS_MAX:
-                try:
-                    item = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                if item is None:
-                    closing = True
-                    break
-                group.append(item)
-            self._commit(group)
-            if closing:
-                return
+        closing = False
+        while not closing or self._turns or self._last is not None:
+            closing = self._take_in() or closing
+            if self._turns or self._last is not None:
+                self._commit()
 
-    def _commit(self, group: list[_Waiting]) -> None:
+    def _take_in(self) -> bool:
+        """Let all that has been submitted wait for its turn, up to a task that is nobody's; wait
+        for one where none does. -> whether the thread is to end after these.
+        """
+        must_wait = not self._turns
+        while self._last is None:
+            try:
+                waiting = self._queue.get(block=must_wait)
+            except queue.Empty:
+                return False
+            if waiting is None:
+                return True
+            if waiting.account is None:
+                self._last = waiting
+            else:
+                if waiting.account != USAGE:
+                    self._crowd.asked(waiting.account)
+                self._turns.put(waiting.account, waiting)
+            must_wait = False
+        return False
+
+    def _commit(self) -> None:
         started = time.perf_counter()
+        group: list[_Waiting] = []
         try:
             self.check()
-            committed = self._store.write(
-                lambda transaction: [self._run_alone(transaction, waiting) for waiting in group]
-            )
+            committed = self._store.write(lambda transaction: self._run_group(transaction, group))
+            beside = time.perf_counter() - started - committed.result
+            self._commit_seconds += _SMOOTHING * (beside - self._commit_seconds)
             self.feed(committed)
             for waiting in group:
                 if waiting.outcome is not None:
@@ -174,6 +208,7 @@ class Writer:
         except StoreFull as full:
             log.error("write refused: %s", full)
             self._stats["disk_full_total"] += 1
+            group = group or self._all()
             for waiting in group:
                 waiting.outcome = None
                 waiting.fault = Unavailable(_refusal(full), retry_after_seconds=30)
@@ -181,6 +216,7 @@ class Writer:
             if self._failed is None:
                 log.critical("storage fault", exc_info=fault)
                 self._failed = str(fault)
+            group += self._all()
             for waiting in group:
                 waiting.outcome = None
                 waiting.fault = StorageFailed(self._failed)
@@ -198,6 +234,39 @@ class Writer:
             loop.call_soon_threadsafe(
                 _answer, [waiting for waiting in group if waiting.loop is loop]
             )
+
+    def _run_group(self, transaction: Transaction, group: list[_Waiting]) -> float:
+        """Run the tasks whose turn it is, each noted in `group` before; -> seconds."""
+        room = min(len(self._turns), GROUP_COMMIT_CALLS_MAX)
+        had: dict[Hashable, float] = {}
+        total = 0.0  # of what is in `had`, seconds
+
+        def may(account: Hashable) -> bool:
+            own = had.get(account, 0.0)
+            return own < max(self._commit_seconds, total - own)
+
+        take = partial(self._turns.take, may) if self._crowd.is_here() else self._turns.take
+        while len(group) < room and (waiting := take()) is not None:
+            group.append(waiting)
+            begun = time.perf_counter()
+            self._run_alone(transaction, waiting)
+            took = time.perf_counter() - begun
+            had[waiting.account] = had.get(waiting.account, 0.0) + took
+            total += took
+            self._turns.charge(waiting.account, took)
+        if self._last is not None and not self._turns and len(group) < GROUP_COMMIT_CALLS_MAX:
+            waiting, self._last = self._last, None
+            group.append(waiting)
+            self._run_alone(transaction, waiting)
+        return total
+
+    def _all(self) -> list[_Waiting]:
+        """All that waits, taken out."""
+        found = list(iter(self._turns.take, None))
+        if self._last is not None:
+            found.append(self._last)
+            self._last = None
+        return found
 
     def _count(self, group: list[_Waiting], seconds: float) -> None:
         metered = [waiting.outcome.metered for waiting in group if waiting.outcome is not None]

@@ -21,7 +21,7 @@ from runtime.shard.head import Head, Parts, close, formed
 from runtime.shard.holds import Holds
 from runtime.shard.turns import Turns
 from runtime.shard.usage_buffer import Tenant
-from runtime.shard.writer import WriteOutcome
+from runtime.shard.writer import USAGE, WriteOutcome
 from storage.store import Transaction
 
 
@@ -76,8 +76,12 @@ class Writes:
                 return WriteOutcome(reply, ctx.due, ctx.metered)
 
             submitted = True
+            scope = entered.ctx.scope
             return await parts.writer.submit(
-                work, operation.name, self._head.ended(reservation, entered.ctx.scope)
+                work,
+                operation.name,
+                self._head.ended(reservation, scope),
+                (scope.slot, scope.tenant),
             )
         except BaseException as failed:
             if not submitted:
@@ -105,4 +109,4 @@ class Writes:
             return outcome
 
         with tracing.apart():
-            await parts.writer.submit(run, "usage")
+            await parts.writer.submit(run, "usage", account=USAGE)

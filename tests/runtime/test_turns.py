@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from runtime.turns import InTurns, account_in_turn, in_turn_of
+import time
+
+import pytest
+
+from runtime.limits import CROWDED_SECONDS
+from runtime.turns import Crowd, InTurns, account_in_turn, in_turn_of
 
 
 def filled(**waiting: int) -> InTurns[str]:
@@ -55,6 +60,34 @@ def test_nobody_saves_up_by_waiting_and_nobody_pays_for_what_was_free() -> None:
             turns.put(account, f"{account}{number}")
     order = taken(turns, eve=1.0, ada=1.0)
     assert sorted(order[:2]) == ["ada0", "eve0"] and sorted(order[2:4]) == ["ada1", "eve1"]
+
+
+def test_who_has_had_less_than_those_that_wait_is_due() -> None:
+    turns = filled(eve=2)
+    assert not turns.is_due("ada"), "she has had as much, and came later"
+    turns.take()
+    turns.charge("eve", 5.0)
+    assert turns.is_due("ada") and not turns.is_due("eve")
+    turns.charge("ada", 6.0)
+    assert not turns.is_due("ada")
+    turns.clear()
+    turns.forget()
+    turns.put("eve", "eve3")
+    turns.put("ada", "ada0")
+    assert turns.take() == "eve3", "nothing of what she had is counted any more"
+
+
+def test_a_crowd_is_several_accounts_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    crowd = Crowd()
+    for account in ("eve", None, "eve"):
+        crowd.asked(account)
+    assert not crowd.is_here()
+    crowd.asked("ada")
+    assert crowd.is_here()
+    now += CROWDED_SECONDS
+    assert not crowd.is_here()
 
 
 def test_who_may_not_go_now_keeps_the_turn() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import serve_app
-from runtime import long_work
+from runtime import turns
 from runtime.api.operation import Read
 from runtime.api.plugin import Plugin
 from runtime.machine import usable_cores
@@ -81,7 +81,7 @@ def test_a_neighbour_is_answered_while_wide_requests_wait_and_run(
     """All cores of heavy reads are taken: so every wide request waits, which shows that it runs
     there and nowhere else; and the neighbour's requests are answered.
     """
-    monkeypatch.setattr(long_work, "LONG_WORK_CROWDED_SECONDS", WAIT_SECONDS_MAX * 10)
+    monkeypatch.setattr(turns, "CROWDED_SECONDS", WAIT_SECONDS_MAX * 10)
     service = held.service
     mine = [service.register(f"wide{number}@example.com") for number in range(len(REQUESTS))]
     for who in mine:

@@ -13,7 +13,7 @@ from runtime.api.operation import Body, Read
 from runtime.api.plugin import Plugin
 from runtime.errors import NotFound
 from runtime.inference import Models
-from runtime.limits import READ_GROUP_CALLS_MAX
+from runtime.limits import READ_GROUP_CALLS_CROWDED_MAX, READ_GROUP_CALLS_MAX
 from tests.support.embedding import WordEmbedder
 from tests.support.shard_harness import ShardHarness
 from tests.support.worlds import shard_harness
@@ -116,6 +116,15 @@ def test_a_group_is_bounded(tmp_path: Path, counter: Counter) -> None:
             max(map(len, counter.groups)) == READ_GROUP_CALLS_MAX
             and sum(map(len, counter.groups)) == count
         )
+
+
+def test_a_group_is_small_while_another_account_asks(tmp_path: Path, counter: Counter) -> None:
+    with shard_harness(tmp_path, counter.plugin) as harness:
+        me, eve = harness.register(), harness.register("eve@example.com", "Eve")
+        count = READ_GROUP_CALLS_MAX + 1
+        answers = ask(harness, [eve] + [me] * count, list(range(100, 101 + count)))
+        assert all(answer.status == 200 for answer in answers)
+        assert max(map(len, counter.groups)) == READ_GROUP_CALLS_CROWDED_MAX
 
 
 def test_a_long_read_does_not_hold_the_others(tmp_path: Path, counter: Counter) -> None:

@@ -99,11 +99,11 @@ def turns_can_stop(service: Sharded) -> None:
         writer = shard.parts.writer
 
         async def submit(
-            work: Any, label: str, ended: Any = None, taken: Any = writer.submit
+            work: Any, label: str, *others: Any, taken: Any = writer.submit, **named: Any
         ) -> Reply:
             if label == "slots" and (stop := INSIDE_OF.get()) is not None:
                 await stop.wait()
-            return await taken(work, label, ended)
+            return await taken(work, label, *others, **named)
 
         writer.submit = submit
 
@@ -469,7 +469,7 @@ def test_a_piece_whose_commit_failed_is_taken_when_it_comes_once_more(tmp_path: 
                 writer = shard.parts.writer
                 submit = writer.submit
 
-                async def undone(work: Any, label: str, ended: Any = None) -> Reply:
+                async def undone(work: Any, label: str, *others: Any, **named: Any) -> Reply:
                     def broken(transaction: Transaction) -> WriteOutcome:
                         outcome = work(transaction)
                         if transaction.dirty:
@@ -477,7 +477,7 @@ def test_a_piece_whose_commit_failed_is_taken_when_it_comes_once_more(tmp_path: 
                             raise Unavailable("The disk is away.")
                         return outcome
 
-                    return await submit(broken, label, ended)
+                    return await submit(broken, label, *others, **named)
 
                 writer.submit = undone
 

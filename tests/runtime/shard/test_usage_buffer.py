@@ -134,11 +134,11 @@ def test_what_a_full_disk_refused_is_written_later(tmp_path: Path) -> None:
         writer, refusals = ada.harness.shard.parts.writer, [1, 2]
         submit = writer.submit
 
-        async def refusing(work: Any, label: str, *ended: Any) -> Reply:
+        async def refusing(work: Any, label: str, *others: Any, **named: Any) -> Reply:
             if label == "usage" and refusals:
                 refusals.pop()
                 raise Unavailable("The disk is full.")
-            return await submit(work, label, *ended)
+            return await submit(work, label, *others, **named)
 
         writer.submit = refusing
         for _ in range(3):

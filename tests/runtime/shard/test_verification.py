@@ -401,10 +401,10 @@ def test_the_rest_of_an_account_that_is_being_erased_is_somebodys(
 
     submit = writer.submit
 
-    async def looking(work: Any, label: str, *ended: Any) -> Any:
+    async def looking(work: Any, label: str, *others: Any, **named: Any) -> Any:
         if label.startswith(("begin ", "run ")):  # the two writes of a job
             look()
-        return await submit(work, label, *ended)
+        return await submit(work, label, *others, **named)
 
     writer.submit = looking
     ward.harness("account.erase", who=ward.me, query={"confirm": "erase-account"})
