@@ -179,7 +179,7 @@ class Writer:
         must_wait = not self._turns
         while self._last is None:
             try:
-                waiting = self._queue.get(block=must_wait)
+                waiting = self._queue.get() if must_wait else self._queue.get_nowait()
             except queue.Empty:
                 return False
             if waiting is None:
