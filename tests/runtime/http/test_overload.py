@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runtime import turns
 from runtime.http import arriving, gateway
 from runtime.shard import reads as pipelines
 from runtime.shard import writer
@@ -53,6 +54,7 @@ def refused(answer: Any) -> bool:
 def test_a_gateway_answers_so_many_at_once_and_refuses_the_rest(
     service: InProcess, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
+    monkeypatch.setattr(turns, "CROWDED_SECONDS", 0.0)  # nobody waits for a turn
     me = service.register("ada@example.com")
     monkeypatch.setattr(gateway, bound, 5)
     answers = at_once(
