@@ -32,8 +32,9 @@ import signal
 import statistics
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -82,25 +83,22 @@ def kinds(ids: list[str]) -> dict[str, Lines]:
 class Loud:
     """The account that asks for all it can, of one kind."""
 
-    def __init__(self, account: Service, kind: str, lines: Lines, connections: int):
-        later = {"Prefer": "respond-async"} if kind == "later" else {}
-        self._requests = Requests(account.base_url, account.headers | later, lines)
-        self._connections = connections
+    def __init__(self, requests: Requests, connections: int):
+        self._requests, self._connections = requests, connections
         self.rates: list[float] = []
 
     @contextlib.contextmanager
     def at_work(self, seconds: int) -> Iterator[None]:
-        """It sends its requests for that long, beginning a moment before the block."""
-        thread = threading.Thread(target=self._send, args=(seconds + 2 * LEAD_SECONDS,))
-        thread.start()
-        try:
-            threading.Event().wait(LEAD_SECONDS)
+        """It sends its requests for that long, beginning a moment before the block. Raises
+        LoadFailed.
+        """
+        with ThreadPoolExecutor(1) as sender:
+            sent = sender.submit(
+                self._requests.measure, self._connections, seconds + 2 * LEAD_SECONDS
+            )
+            time.sleep(LEAD_SECONDS)
             yield
-        finally:
-            thread.join()
-
-    def _send(self, seconds: int) -> None:
-        self.rates.append(self._requests.measure(self._connections, seconds).per_second)
+            self.rates.append(sent.result().per_second)
 
 
 def measure(asked: argparse.Namespace) -> None:
@@ -116,8 +114,12 @@ def measure(asked: argparse.Namespace) -> None:
         own, others = kinds(ids[0]), kinds(ids[1])
         for kind in asked.kinds:
             for part in asked.asked:
-                neighbour = Loud(loud, kind, others[kind], asked.connections)
-                with Requests(quiet.base_url, quiet.headers, own[part]) as requests:
+                later = {"Prefer": "respond-async"} if kind == "later" else {}
+                with (
+                    Requests(quiet.base_url, quiet.headers, own[part]) as requests,
+                    Requests(loud.base_url, loud.headers | later, others[kind]) as its,
+                ):
+                    neighbour = Loud(its, asked.connections)
                     print(_beside(quiet, requests, neighbour, kind, part, asked), flush=True)
 
 

@@ -159,7 +159,8 @@ class Gateway:
         self._in_flight = 0  # requests whose answer is not all sent
         telemetry.count_in_flight(lambda: self._in_flight)
         self._arriving = Arriving()
-        self._turns = LoopTurns(rests=settings.engine == "local")
+        in_process = settings.engine == "local"  # where a call that goes on is with a thread
+        self._turns = LoopTurns(lambda: in_process and self._calls > 0)
         self._unfinished: set[asyncio.Future[Any]] = set()
         self.own = OwnOperations(
             registry, shards, telemetry, lambda: (self._calls, self._arriving.size)

@@ -8,8 +8,8 @@ turn of its account's (runtime/turns.py): a slice of the loop's time is given aw
 looks who else has come. Whoever has had less than those that wait goes on at once.
 
 Where shards work in the same process, their threads need the interpreter's lock, and a loop that
-never rests leaves them little of it. So while others' requests are being worked on, the loop rests
-after a while for as long again.
+never rests leaves them little of it. So while they have calls, the loop rests after a while for as
+long again.
 
 As long as one account asks alone, or the loop keeps up, nobody waits for a turn.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 
 from runtime.limits import CROWDED_SECONDS, LOOP_REST_SECONDS, LOOP_SLICE_SECONDS
 from runtime.loop_stalls import Label
@@ -38,23 +38,21 @@ class RequestLabel(Label):
 
 
 class LoopTurns:
-    """From one event loop: turn() when a request has come, ended() when it is answered, if turn()
-    was asked. rests: whether shards work in this process.
+    """From one event loop: turn() when a request has come, ended() when it is answered. must_rest:
+    whether threads of this process have calls.
     """
 
-    def __init__(self, *, rests: bool) -> None:
+    def __init__(self, must_rest: Callable[[], bool] = lambda: False) -> None:
         self._waiting: InTurns[tuple[Hashable, asyncio.Future[None]]] = InTurns()
-        self._rests = rests
+        self._must_rest = must_rest
         self._crowd = Crowd()
         self._counted_until = self._slice_began = float("-inf")  # seconds of the clock
         self._is_open = False  # a slice, whose end is noted for the loop's next round
         self._mean = LOOP_SLICE_SECONDS  # of what a request takes
         self._given = 0.0  # since the loop rested, seconds
-        self._under_way = 0  # requests, those that wait included
 
     def turn(self, account: Hashable) -> Awaitable[None] | None:
         """What to wait for before the request goes on; None: nothing."""
-        self._under_way += 1
         self._crowd.asked(account)
         waiting = self._waiting
         if not waiting and not self._crowd.is_here():
@@ -75,7 +73,6 @@ class LoopTurns:
 
     def ended(self, account: Hashable, seconds: float) -> None:
         """Note what the request took of the loop's time: meanwhile it was counted as the mean."""
-        self._under_way -= 1
         if time.monotonic() < self._counted_until:
             self._waiting.charge(account, seconds - self._mean)
         self._mean += _SMOOTHING * (seconds - self._mean)
@@ -89,7 +86,7 @@ class LoopTurns:
         self._is_open = False
         if not self._waiting:
             return
-        if self._given > LOOP_REST_SECONDS and self._is_worked_on():
+        if self._given > LOOP_REST_SECONDS and self._must_rest():
             self._given, self._is_open = 0.0, True
             asyncio.get_running_loop().call_later(LOOP_REST_SECONDS, self._end)
             return
@@ -102,7 +99,3 @@ class LoopTurns:
             given += self._mean
         self._given += given
         self._begin(time.monotonic())  # which ends after the steps of those that go on now
-
-    def _is_worked_on(self) -> bool:
-        """Whether threads of this process have requests of whose loop work is done for now."""
-        return self._rests and self._under_way > len(self._waiting)

@@ -93,13 +93,13 @@ class ReadPool:
         """Run the handler in its turn, with the others that are ready; -> its reply. make: from a
         snapshot to the call's context; prepared: what the handler finds there.
         """
+        self._crowd.asked(tenant)
         loop = asyncio.get_running_loop()
         ready = _Ready(make, prepared, loop.create_future())
         if prefetch is not None:
             group = _Group(tenant, operation, [ready])
             if prefetch.go_on(partial(self._go_on, group, loop)):
                 return await ready.future
-        self._crowd.asked(tenant)
         key = (operation.name, *tenant)
         waiting = self._ready.get(key)
         if waiting is None:

@@ -243,7 +243,7 @@ class Writer:
 
         def may(account: Hashable) -> bool:
             own = had.get(account, 0.0)
-            return own < max(self._commit_seconds, total - own)
+            return not own or own < max(self._commit_seconds, total - own)
 
         take = partial(self._turns.take, may) if self._crowd.is_here() else self._turns.take
         while len(group) < room and (waiting := take()) is not None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from runtime.http.loop_turns import LoopTurns
 from runtime.limits import LOOP_REST_SECONDS
@@ -18,11 +15,12 @@ STEP_SECONDS = 0.002  # of the loop, for one request: longer than a slice
 class Loop:
     """Requests at a loop, each a step of it, and the order in which they went on."""
 
-    def __init__(self, *, rests: bool = False):
-        self.turns = LoopTurns(rests=rests)
+    def __init__(self) -> None:
+        self.turns = LoopTurns(lambda: self.has_calls)
+        self.has_calls = False
         self.order: list[str] = []
 
-    async def request(self, account: str, step: Callable[[], None] | None = None) -> None:
+    async def request(self, account: str) -> None:
         turn = self.turns.turn(account)
         if turn is not None:
             await turn
@@ -30,8 +28,6 @@ class Loop:
         began = time.perf_counter()
         while time.perf_counter() - began < STEP_SECONDS:
             pass
-        if step is not None:
-            step()
         self.turns.ended(account, STEP_SECONDS)
 
     async def flood(self, account: str, count: int) -> list[asyncio.Task[None]]:
@@ -70,13 +66,13 @@ def test_two_that_flood_have_half_each() -> None:
 
 
 def test_one_that_is_alone_waits_for_no_turn() -> None:
-    turns = LoopTurns(rests=True)
+    turns = LoopTurns()
     assert [turns.turn("eve") for _ in range(100)] == [None] * 100
 
 
 def test_nobody_waits_while_the_loop_keeps_up() -> None:
     async def work() -> None:
-        turns = LoopTurns(rests=True)
+        turns = LoopTurns()
         for _ in range(20):
             for account in ("eve", "ada"):
                 assert turns.turn(account) is None
@@ -87,10 +83,9 @@ def test_nobody_waits_while_the_loop_keeps_up() -> None:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("rests", [False, True])
-def test_the_loop_rests_while_threads_of_its_process_have_requests(rests: bool) -> None:
+def test_the_loop_rests_while_threads_of_its_process_have_calls() -> None:
     async def work() -> None:
-        loop, running, rested = Loop(rests=rests), asyncio.get_running_loop(), list[float]()
+        loop, running, rested = Loop(), asyncio.get_running_loop(), list[float]()
         call_later = running.call_later
 
         def noting(delay: float, *others: Any) -> asyncio.TimerHandle:
@@ -98,13 +93,12 @@ def test_the_loop_rests_while_threads_of_its_process_have_requests(rests: bool) 
             return call_later(delay, *others)
 
         running.call_later = noting  # type: ignore[method-assign]
-        assert loop.turns.turn("ada") is None  # and a thread has it
-        await asyncio.gather(*(await loop.flood("eve", 20)))
-        assert set(rested) == ({LOOP_REST_SECONDS} if rests else set())
-        rested.clear()
-        loop.turns.ended("ada", 0.0)
+        await loop.request("ada")
         await asyncio.gather(*(await loop.flood("eve", 20)))
         assert not rested, "nobody waits for the interpreter"
+        loop.has_calls = True
+        await asyncio.gather(*(await loop.flood("eve", 20)))
+        assert set(rested) == {LOOP_REST_SECONDS}
 
     asyncio.run(work())
 
