@@ -8,12 +8,14 @@ marks read-only; an `out_array` is written.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, cast
+from time import monotonic, sleep
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -22,6 +24,8 @@ INT8, INT32, INT64 = "int8", "int32", "int64"
 UINT16, UINT32, UINT64 = "uint16", "uint32", "uint64"
 FLOAT32, BOOL = "float32", "boolean"
 
+COMPILING_SECONDS_MAX = 60  # one module's loops, on a busy machine
+_PAUSE_SECONDS_MIN, _PAUSE_SECONDS_MAX = 0.001, 0.05
 _SCIPY = "scipy.linalg"
 _loading = RLock()
 _declared: list[Kernel] = []
@@ -78,11 +82,35 @@ class Kernel:
         from numba import njit
 
         signature = None if self._signature is None else _signature(self._signature)
-        with _without_linear_algebra():
+        with _without_linear_algebra(), _one_at_a_time(self._function.__code__.co_filename):
             return njit(signature, **self._options)(self._function)
 
 
-@contextmanager
+@contextlib.contextmanager
+def _one_at_a_time(module: str) -> Iterator[None]:
+    """Of processes that start together one compiles a module's loops, and the others find them in
+    the cache. Each compiles for itself where a file cannot be locked, or the one takes too long.
+    """
+    with open(module, "rb") as held:
+        until, pause = monotonic() + COMPILING_SECONDS_MAX, _PAUSE_SECONDS_MIN
+        while _is_locked_by_another(held) and monotonic() < until:
+            sleep(pause)
+            pause = min(pause * 2, _PAUSE_SECONDS_MAX)
+        yield
+
+
+def _is_locked_by_another(file: BinaryIO) -> bool:
+    """Lock it, if nobody has."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
+
+
+@contextlib.contextmanager
 def _without_linear_algebra() -> Iterator[None]:
     """Numba imports SciPy's linear algebra where it is installed, a tenth of a start, to know how
     to multiply matrices: no loop here asks it to.

@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+from tests.support import ROOT
+
+LOOPS = """
+from storage.indexes.kernels import FLOAT32, in_array, kernel
+
+@kernel(in_array(FLOAT32, 2), in_array(FLOAT32), result=FLOAT32)
+def nearest(rows, asked):
+    best = asked[0] - asked[0]
+    for row in range(rows.shape[0]):
+        product = asked[0] - asked[0]
+        for at in range(asked.size):
+            product += rows[row, at] * asked[at]
+        best = max(best, product)
+    return best
+"""
+LOADED = """
+import sys
+import numba
+from loops import nearest
+print("ready", flush=True)
+sys.stdin.readline()
+print(sum(nearest.compiled().stats.cache_misses.values()))
+"""
 
 
 def test_loading_takes_no_linear_algebra_along_and_keeps_nobody_from_it() -> None:
@@ -17,3 +43,24 @@ def test_loading_takes_no_linear_algebra_along_and_keeps_nobody_from_it() -> Non
         [sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True
     )
     assert found.stdout.split() == ["False", "5.0"]
+
+
+def test_of_processes_that_start_together_one_compiles(tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", LOADED],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for _ in range(3)
+    ]
+    assert [each.stdout.readline() for each in started] == ["ready\n"] * 3
+    for each in started:
+        each.stdin.write("\n")
+        each.stdin.flush()
+    compiled = [int(each.communicate(timeout=60)[0]) for each in started]
+    assert sorted(compiled) == [0, 0, 1]
