@@ -125,6 +125,7 @@ FACES = (
 )
 
 
+@cache
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -135,10 +136,15 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache
 def imports_of(path: Path) -> set[str]:
     """Dotted names of every module imported anywhere in a file."""
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -154,7 +160,7 @@ def imports(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
 
 
 def nodes(paths: Iterable[Path]) -> Iterator[tuple[Path, ast.AST]]:
-    return ((path, node) for path in paths for node in ast.walk(tree_of(path)))
+    return ((path, node) for path in paths for node in nodes_of(path))
 
 
 def hold(offenders: Iterable[str]) -> None:

@@ -36,6 +36,7 @@ class SlotGate:
             int, Attempt
         ] = {}  # slots that are on their way here, and with which attempt
         self._states = bytearray([_OPEN]) * SLOTS
+        self._owners: tuple[int, ...] = ()  # as of that version; empty before there is one
 
     def enter(self) -> None:
         """Read the placement as the shard opens. Moves away from here are given up first: what was
@@ -70,12 +71,7 @@ class SlotGate:
         if placement.version < self.version:
             return set(), set()
         self.version, self.placed_at = placement.version, placement.at
-        came, went = set(), set()
-        for slot, owner in enumerate(placement.owners):
-            is_here = self._states[slot] != _ELSEWHERE
-            if (owner == self.number) != is_here:
-                (went if is_here else came).add(slot)
-                self._states[slot] = _ELSEWHERE if is_here else _OPEN
+        came, went = self._changed_owners(placement.owners)
         self.moves = {
             move.attempt: move
             for move in placement.moves
@@ -89,9 +85,22 @@ class SlotGate:
         self.expected = {slot: move.attempt for move in copied for slot in move.slots}
         return came, went
 
+    def _changed_owners(self, owners: tuple[int, ...]) -> tuple[set[int], set[int]]:
+        """Note who owns the slots; -> those that came, those that went."""
+        came, went = set(), set()
+        if owners == self._owners:  # most versions change none
+            return came, went
+        self._owners = owners
+        for slot, owner in enumerate(owners):
+            is_here = self._states[slot] != _ELSEWHERE
+            if (owner == self.number) != is_here:
+                (went if is_here else came).add(slot)
+                self._states[slot] = _ELSEWHERE if is_here else _OPEN
+        return came, went
+
     def gains_slots(self, placement: Placement) -> bool:
         """Whether slots come here with this placement."""
-        return any(
+        return placement.owners != self._owners and any(
             owner == self.number and self._states[slot] == _ELSEWHERE
             for slot, owner in enumerate(placement.owners)
         )

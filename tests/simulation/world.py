@@ -142,16 +142,13 @@ class MortalEmbedder(WordEmbedder):
     def __init__(self, world: World):
         super().__init__()
         self._world = world
-        self.waiting = 0
+        self.asked = asyncio.Event()
 
     async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> np.ndarray:
         if self._world.armed == "embedding":
             self._world.die()
-        self.waiting += 1
-        try:
-            return await super().embed(texts)
-        finally:
-            self.waiting -= 1
+        self.asked.set()
+        return await super().embed(texts)
 
 
 class World(ShardHarness):
@@ -276,12 +273,14 @@ class World(ShardHarness):
         `release_job`.
         """
         self.embedder.late = True
+        self.embedder.asked.clear()
         self._runner.run(self._hold_job())
 
     async def _hold_job(self) -> None:
         self._held = asyncio.create_task(self._run_jobs(JOBS_MAX))
-        while not self._held.done() and not self.embedder.waiting:
-            await asyncio.sleep(0)
+        asked = asyncio.create_task(self.embedder.asked.wait())
+        await asyncio.wait([self._held, asked], return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
 
     def release_job(self) -> None:
         held, self._held = self._held, None

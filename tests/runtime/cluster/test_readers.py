@@ -32,6 +32,7 @@ from tests.support import ROOT
 from tests.support.receivers import receiver
 from tests.support.served import Served
 from tests.support.sharded import Sharded
+from tests.support.tiny_service import eventually
 from tests.support.worlds import settings
 
 pytestmark = pytest.mark.slow
@@ -427,9 +428,9 @@ def test_on_ray_there_is_one_for_each_core_that_the_shards_leave(service_on_ray:
     def begun() -> int:
         return sum("reader_process" in " ".join(each.cmdline()) for each in shard.children())
 
-    with ThreadPoolExecutor(8) as pool:
-        for _ in range(200):
+    def searched() -> bool:
+        with ThreadPoolExecutor(8) as pool:
             assert set(pool.map(search, range(16))) == {200}
-            if begun() == wanted:
-                break
-    assert begun() == wanted
+        return begun() == wanted
+
+    assert eventually(searched)
