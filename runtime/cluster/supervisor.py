@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -36,6 +37,7 @@ from runtime.limits import (
     SLOT_SPANS_SMALL,
     SLOT_TAIL_ATTEMPTS_MAX,
     SLOT_TAIL_ROWS_SMALL,
+    SLOT_TAIL_STALLED_MAX,
     SLOTS,
     SLOTS_MOVED_AT_ONCE_MAX,
     SLOTS_REBALANCED_MAX,
@@ -283,20 +285,10 @@ class Supervisor:
                     break
                 piece = await both.source("read", slot, piece.after)
         await both.target("build", move.slots)
-        doubts = await both.compare()
-        for _ in range(SLOT_TAIL_ATTEMPTS_MAX):
-            piece = await both.source("changed")
-            await both.target("take", piece)
-            doubts, more = await both.compare_again(doubts)
-            if (
-                len(piece.rows) <= SLOT_TAIL_ROWS_SMALL
-                and not (piece.after or more)
-                and len(doubts) <= SLOT_SPANS_SMALL
-            ):
-                break
+        doubts = await both.catch_up(await both.compare())
         await both.target("secured")  # so that little of it is left for the freeze
-        # A slot that is written to faster than it is copied is frozen all the same: once more than
-        # its source waits, it is given up.
+        # A slot that is written to faster than it is copied is frozen all the same: once that takes
+        # longer than its source waits, it is given up.
         piece = await both.source("freeze")
         while True:
             await both.target("take", piece)
@@ -374,6 +366,25 @@ class _BothSides:
         """
         digests, more = await self.source("recount", doubts)
         return await self.target("compare", digests, None), more
+
+    async def catch_up(self, doubts: list[Span]) -> list[Span]:
+        """Have the target take what changed meanwhile, until few rows and spans are left, or they
+        get no fewer: what changes all the time waits for the freeze. -> what is in doubt.
+        """
+        fewest, stalled = math.inf, 0
+        for _ in range(SLOT_TAIL_ATTEMPTS_MAX):
+            piece = await self.source("changed")
+            await self.target("take", piece)
+            doubts, more = await self.compare_again(doubts)
+            if piece.after or more:
+                continue
+            if len(piece.rows) <= SLOT_TAIL_ROWS_SMALL and len(doubts) <= SLOT_SPANS_SMALL:
+                break
+            left = len(piece.rows) + len(doubts)
+            fewest, stalled = min(left, fewest), stalled + 1 if left >= fewest else 0
+            if stalled == SLOT_TAIL_STALLED_MAX:
+                break
+        return doubts
 
     async def agree(self, doubts: list[Span]) -> None:
         """Return when both sides, of which neither changes any more, have the same rows. Raises

@@ -204,6 +204,32 @@ def test_accounts_move_under_load_and_no_write_is_lost_or_doubled(tmp_path: Path
     asyncio.run(work())
 
 
+def test_slots_that_are_written_to_all_the_time_move_after_a_few_rounds(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with sharded(tmp_path) as service:
+            accounts = emails(0, 2, 4)
+            tokens = [await service.register(email) for email in accounts]
+            steps = Counter[str]()
+
+            async def ask(number: int, step: str, *given: Any) -> Any:
+                steps[step] += 1
+                if step == "changed" and not steps["freeze"]:
+                    for token in tokens:
+                        await service.remember(token, f"round {steps[step]}")
+                return await service.opened[number].order(step, *given)
+
+            supervisor = Supervisor(service.table, ask)
+            slots = sorted({slot_of_email(email) for email in accounts})
+            await supervisor.move(slots, 1)
+            (move,) = service.table.load().moves
+            await supervisor.advance(move)
+            assert steps["freeze"] == 1 and steps["changed"] < 12
+            for token in tokens:
+                assert len(await service.texts(token)) == steps["changed"]
+
+    asyncio.run(work())
+
+
 class Killed(Exception):
     """Stands for the end of the supervisor's process."""
 
