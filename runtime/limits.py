@@ -243,7 +243,9 @@ SLOT_SPANS_SMALL = 32  # so few are left to compare in the freeze
 SLOT_TAIL_ROWS_MAX = 1_000  # changed rows read at once
 SLOT_TAIL_ROWS_SMALL = 100  # so few changed rows are left for the freeze
 SLOT_TAIL_ATTEMPTS_MAX = 50  # before the freeze
-SLOT_TAIL_STALLED_MAX = 3  # of them in a row that leave no fewer rows and spans than one before
+SLOT_TAIL_STALLED_ATTEMPTS_MAX = (
+    3  # of them in a row that leave no fewer rows and spans than one before
+)
 SLOTS_MOVED_AT_ONCE_MAX = 64  # by one move
 SLOTS_REBALANCED_MAX = 512  # by one plan
 MOVE_ATTEMPTS_MAX = 3

@@ -37,7 +37,7 @@ from runtime.limits import (
     SLOT_SPANS_SMALL,
     SLOT_TAIL_ATTEMPTS_MAX,
     SLOT_TAIL_ROWS_SMALL,
-    SLOT_TAIL_STALLED_MAX,
+    SLOT_TAIL_STALLED_ATTEMPTS_MAX,
     SLOTS,
     SLOTS_MOVED_AT_ONCE_MAX,
     SLOTS_REBALANCED_MAX,
@@ -382,7 +382,7 @@ class _BothSides:
                 break
             left = len(piece.rows) + len(doubts)
             fewest, stalled = min(left, fewest), stalled + 1 if left >= fewest else 0
-            if stalled == SLOT_TAIL_STALLED_MAX:
+            if stalled == SLOT_TAIL_STALLED_ATTEMPTS_MAX:
                 break
         return doubts
 
