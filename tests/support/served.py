@@ -6,6 +6,7 @@ Whatever a test does, leaving the block ends the service and everything it start
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
 import os
@@ -13,19 +14,23 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import httpx
 import psutil
 
+from runtime.inference.minilm import MiniLm
 from runtime.serve.run_directory import RunDirectory
 from tests.support import ROOT
 from tests.support.warm_start import WarmProcess
 
 MNEME = str(Path(sys.executable).with_name("mneme"))
+MODELS = "models"  # of a data directory
 START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
 REQUEST_SECONDS_MAX = 60
@@ -92,6 +97,24 @@ def _begun(
     )
 
 
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copyfile(source, target)
+
+
+@cache
+def _prepared_weights() -> Path:
+    """What a first start makes of the model's weights, half of the work of such a start; how it is
+    made is for tests/runtime/inference/minilm/test_weights.py.
+    """
+    directory = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, directory)
+    MiniLm.load(directory)
+    return directory
+
+
 class Served:
     """A service that answers, from its announcement on. `errors` is its standard error so far."""
 
@@ -106,6 +129,9 @@ class Served:
     ):
         self.data_dir, self.engine = data_dir, engine
         self.error_file = data_dir.with_name(data_dir.name + ".stderr")
+        if not (data_dir / MODELS).exists():
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copytree(_prepared_weights(), data_dir / MODELS, copy_function=_linked)
         with self.error_file.open("a") as errors:
             self.process = _begun(
                 command(data_dir, engine, settings or {}, port, program),
