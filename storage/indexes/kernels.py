@@ -13,6 +13,7 @@ import fcntl
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any, BinaryIO, cast
@@ -82,16 +83,27 @@ class Kernel:
         from numba import njit
 
         signature = None if self._signature is None else _signature(self._signature)
-        with _without_linear_algebra(), _one_at_a_time(self._function.__code__.co_filename):
-            return njit(signature, **self._options)(self._function)
+        with _without_linear_algebra():
+            made = njit(**self._options)(self._function)
+            if signature is not None:
+                with _one_at_a_time(made):
+                    made.compile(signature)
+                made.disable_compile()
+        return made
 
 
 @contextlib.contextmanager
-def _one_at_a_time(module: str) -> Iterator[None]:
-    """Of processes that start together one compiles a module's loops, and the others find them in
-    the cache. Each compiles for itself where a file cannot be locked, or the one takes too long.
+def _one_at_a_time(made: Any) -> Iterator[None]:
+    """Of processes that start together one compiles a loop, and the others find it in the cache,
+    where nobody waits. Each compiles for itself where a file cannot be locked, or the one takes too
+    long.
     """
-    with open(module, "rb") as held:
+    code = made.py_func.__code__
+    cached = f"*.{made.py_func.__qualname__}-{code.co_firstlineno}.*.nbi"
+    if any(Path(made.stats.cache_path).glob(cached)):
+        yield
+        return
+    with open(code.co_filename, "rb") as held:
         until, pause = monotonic() + COMPILING_SECONDS_MAX, _PAUSE_SECONDS_MIN
         while _is_locked_by_another(held) and monotonic() < until:
             sleep(pause)
