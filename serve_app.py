@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -167,14 +167,16 @@ def _refuse_another_model(store: Store, loaded: Models) -> None:
         )
 
 
-async def open_shard(settings: Settings, number: int) -> Shard:
-    """Open one shard of the data directory, with the models it prepares calls with. Raises
-    StoreError.
+async def open_shard(
+    settings: Settings, number: int, load: Callable[[Settings], Models] = models
+) -> Shard:
+    """Open one shard of the data directory, with the models it prepares calls with; load: what
+    makes them. Raises StoreError.
     """
     layout, table = Layout.load(settings.data_dir), PlacementTable.of(settings)
 
     loading = asyncio.create_task(
-        asyncio.to_thread(models, settings)
+        asyncio.to_thread(load, settings)
     )  # while the shard is restored, if it has to be
 
     async def make() -> Shard:

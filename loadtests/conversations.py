@@ -10,6 +10,7 @@ it only has to cost what real text costs.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -94,6 +95,14 @@ _NUCLEI = ("a", "e", "i", "o", "u", "ai", "ou", "ea")
 _CODAS = ("l", "n", "r", "s", "nd", "rk", "lm", "st")
 _TOWN_ENDS = ("berg", "ton", "mere", "holm", "ville", "wick", "ford", "stad")
 
+_TOWN = re.compile(
+    "".join(
+        rf"(?:{'|'.join(part)})"
+        for part in ((r"\b",), _ONSETS, _NUCLEI, _CODAS, _TOWN_ENDS, (r"\b",))
+    )
+)
+_NUMBER = re.compile(r"\d+")
+
 
 def memories(count: int, seed: int = 0) -> list[dict[str, Any]]:
     """`count` turns of conversation in order, as bodies of memories: content, speaker, session_id,
@@ -112,6 +121,17 @@ def questions(count: int, seed: int = 0) -> list[str]:
     """Questions such as people ask about conversations. Nearly all are different."""
     chance = random.Random(seed)
     return [_filled(chance, chance.choice(_QUESTIONS)) for _ in range(count)]
+
+
+def retold(text: str, chance: random.Random) -> str:
+    """The same sentence about other towns and numbers: as many words, of the same kinds."""
+    elsewhere = _TOWN.sub(lambda _: _place(chance), text)
+    return _NUMBER.sub(lambda _: str(chance.randrange(2, 900)), elsewhere)
+
+
+def pattern(text: str) -> str:
+    """What a sentence has in common with all that it can be retold as."""
+    return _NUMBER.sub("{number}", _TOWN.sub("{place}", text))
 
 
 def _turns(chance: random.Random) -> Iterator[dict[str, Any]]:

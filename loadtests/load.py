@@ -141,6 +141,8 @@ class Service:
     e-mail says otherwise.
     """
 
+    process_id: int | None = None  # of `mneme serve`, where it was started here
+
     def __init__(self, base_url: str, data_dir: Path, email: str | None = None):
         self.base_url = base_url
         self.data_dir = data_dir
@@ -180,7 +182,9 @@ class Service:
                 [*serve, *where, "--engine", engine, *options], output=output, cwd=checkout
             ) as process:
                 wait_until_healthy(port, process, output)
-                yield cls(f"http://{HOST}:{port}", data_dir)
+                service = cls(f"http://{HOST}:{port}", data_dir)
+                service.process_id = process.pid
+                yield service
         finally:
             for left in RunDirectory.of(data_dir).processes():
                 left.kill()

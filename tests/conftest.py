@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from plugins.collections import limits
-from plugins.graph import reading, unread
+from plugins.graph import unread
 from plugins.profile import store
 from runtime.serve import free_port
 from storage.indexes import has_avx512_vnni
@@ -122,8 +122,6 @@ def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(limits, "MEMBERSHIP_EVENTS_INTERVAL_MS", 20)
     monkeypatch.setattr(unread, "READING_DELAY_MS", 5)
-    monkeypatch.setattr(reading, "READING_PAUSE_STEPS", 0)
-    monkeypatch.setattr(reading, "READING_LOOKS_MAX", 0)
     monkeypatch.setattr(store, "PROFILE_REFRESH_DELAY_MS", 5)
 
 

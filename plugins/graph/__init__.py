@@ -35,6 +35,7 @@ from plugins.graph.models import GRAPH_WRITE
 from plugins.graph.noting import note_stored
 from plugins.graph.restoring import RESTORE
 from plugins.graph.rows import FUNCTIONAL, INDEXES, TABLES, UNKNOWN_TYPE, EntityRow, RelationshipRow
+from plugins.graph.settings import GraphSettings
 from plugins.graph.store import (
     Claim,
     assert_claim,
@@ -86,6 +87,7 @@ plugin = Plugin(
     name="graph",
     id_prefixes=("ent", "rel"),
     requires=("memories", "collections", "search"),
+    settings={"graph": GraphSettings},
     tools=TOOLS,
     operations=(*operations.OPERATIONS, *search.OPERATIONS),
     tables=TABLES,

@@ -35,7 +35,6 @@ READING_DELAY_MS = 200
 MEMORIES_PASSED_MAX = 1_000  # memories that wait while later ones were read
 READING_MEMORIES_PER_STEP = 16
 READING_CHARS_PER_STEP_MAX = 8_000
-READING_PAUSE_STEPS = 9  # after each step, in the time it took: so a tenth of a core is spent
 READING_CHARS_PER_MEMORY_MAX = 20_000  # a longer one is read so far
 READING_ATTEMPTS_MAX = 20
 READING_YIELDS_SHARE = 0.25  # of a core, to what else the process does

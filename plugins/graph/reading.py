@@ -8,9 +8,10 @@ next start of its shard (`CATCH_UP`).
 
 Reading costs as much as embedding, so it takes the time that is left over. While the shard's
 process works on something else it waits, for at most READING_LOOKS_MAX looks before each step; and
-after a step it pauses for READING_PAUSE_STEPS times as long as that took. So a flood of writes and
-the searches behind it are as fast as without it, what they leave is read when they are over, and
-a process that is never at rest reads all the same.
+after a step it pauses, so that all steps together take `graph.reading_share` of a core. So a flood
+of writes and the searches behind it are as fast as without it, what they leave is read when they
+are over, and a process that is never at rest reads all the same. With a share of 1 it neither waits
+nor pauses.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from plugins.graph.limits import (
     READING_LOOK_SECONDS,
     READING_LOOKS_MAX,
     READING_MEMORIES_PER_STEP,
-    READING_PAUSE_STEPS,
     READING_YIELDS_SHARE,
 )
 from plugins.graph.mentions import Mentioned, mentioned_by
 from plugins.graph.noting import note
 from plugins.graph.rows import READING, UNREAD, ReadingRow
+from plugins.graph.settings import GraphSettings
 from plugins.graph.unread import READ_JOB_NAME, behind, is_left, reading, wake
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at
 from runtime.api.context import ReadContext, WriteContext
@@ -45,12 +46,13 @@ from runtime.long_work import aside
 
 class _Step(NamedTuple):
     """rows: the memories to be read; again: the ordinals among them, or gone, of UNREAD; read: up
-    to which ordinal, exclusive, all will be read then.
+    to which ordinal, exclusive, all will be read then; share: of a core, for all steps together.
     """
 
     rows: list[MemoryRow]
     again: list[int]
     read: int
+    share: float
 
 
 class _Prepared(NamedTuple):
@@ -81,7 +83,7 @@ def _load(ctx: ReadContext, payload: Mapping[str, Any]) -> _Step:
             break
     left = [row.ordinal for row in found[len(rows) :] if row.ordinal in following]
     end = following[-1] + 1 if following else state.read
-    return _Step(rows, again, min([end, *left]))
+    return _Step(rows, again, min([end, *left]), GraphSettings.of(ctx.settings).reading_share)
 
 
 async def _prepare(
@@ -89,12 +91,14 @@ async def _prepare(
 ) -> _Prepared:
     if not loaded.rows:
         return _Prepared(loaded, [], 0)
-    await _until_quiet()
+    if loaded.share < 1:
+        await _until_quiet()
     begun = time.monotonic()
     texts = [row.content[:READING_CHARS_PER_MEMORY_MAX] for row in loaded.rows]
     readings = await models.read_language(texts)
     read = await aside(_mentions, loaded.rows, texts, readings)
-    return _Prepared(loaded, read, round((time.monotonic() - begun) * 1000 * READING_PAUSE_STEPS))
+    pause_seconds = (time.monotonic() - begun) * (1 / loaded.share - 1)
+    return _Prepared(loaded, read, round(pause_seconds * 1000))
 
 
 async def _until_quiet() -> None:

@@ -396,7 +396,11 @@ def interact(
     first = ranking.score(found, RankingFastSettings.of(ctx.settings).weights)
     promising, places = promising_of(first, count, around.previous, around.following)
     nearest = ctx.index(MEMORY_WORDS).nearest(
-        prepared.space, around.ordinals, prepared.word_vectors, places
+        prepared.space,
+        around.ordinals,
+        prepared.word_vectors,
+        places,
+        documents=prepared.scan.size if prepared.scan else 0,
     )
     idf = dict(zip(question.terms, question.measure.idf, strict=True))
     rarity = np.array(

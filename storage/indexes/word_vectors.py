@@ -13,6 +13,9 @@ A search looks at some hundred documents. To fetch as many rows costs more than 
 the vectors of a tenant that is searched are resident, one after another in one array per space,
 filled and fed as storage/indexes/resident_index.py says. Which of them are a document's is told by
 its *place*, and storage/indexes/row_map.py tells where the place of each ordinal is.
+
+They are the largest part of what an account has resident. Of one with many documents they stay on
+the disk, and a search reads the rows of those that it looks at.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ from storage.store import Reader, Scope, Table
 
 STEPS = 127
 DOCUMENTS_AHEAD = 2  # that are asked for before they are compared
+# Above it a search reads rows, which takes it about a millisecond (loadtests/fleet.py).
+RESIDENT_DOCUMENTS_MAX = 80_000
 GROWTH = 1.5
 BYTES_MIN, DOCUMENTS_MIN = 1 << 18, 256
 SIZE_BITS = 24  # of a place; the others are where it starts
@@ -119,30 +124,54 @@ class BoundWords:
         ordinals: NDArray[np.uint32],
         query: NDArray[np.int8],
         places: NDArray[np.int32] | None = None,
+        documents: int = 0,
     ) -> NDArray[np.float32]:
         """(n, q): for each document and each word of the query (q, width) the highest cosine among
         the document's words, at least 0.
 
-        places  (n,) which of the ordinals are meant, −1 for none; without, all of them. What is
-                meant several times is compared once
+        places     (n,) which of the ordinals are meant, −1 for none; without, all of them. What is
+                   meant several times is compared once
+        documents  how many the space has, about; of more than RESIDENT_DOCUMENTS_MAX none stays
+                   resident
         """
         if places is None:
             places = np.arange(len(ordinals), dtype=np.int32)
         found = np.zeros((len(places), len(query)), np.float32)
-        held = self._index.resident(self._reader.store, self._scope).space(space)
-        if held is not None and len(query):
-            _nearest(
-                held.vectors,
-                held.places,
-                held.rows.find(ordinals),
-                np.ascontiguousarray(places, np.int32),
-                np.ascontiguousarray(query),
-                found,
-            )
+        if not len(query):
+            return found
+        if documents > RESIDENT_DOCUMENTS_MAX:
+            self._reader.store.residents.drop((self._index.name, self._scope))
+            vectors, held, rows = self._read(space, ordinals, places)
+        else:
+            resident = self._index.resident(self._reader.store, self._scope).space(space)
+            if resident is None:
+                return found
+            vectors, held, rows = resident.vectors, resident.places, resident.rows.find(ordinals)
+        places, query = np.ascontiguousarray(places, np.int32), np.ascontiguousarray(query)
+        _nearest(vectors, held, rows, places, query, found)
         return found
+
+    def _read(
+        self, space: str, ordinals: NDArray[np.uint32], places: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int32]]:
+        """The stored vectors of the documents that are meant: end to end, the place of each in
+        them, and which of those places is each ordinal's.
+        """
+        meant = np.unique(places[places >= 0])
+        keys = [(ordinal,) for ordinal in ordinals[meant].tolist()]
+        raws = [raw or b"" for raw in self._rows.get_many(keys, (space,))]
+        rows = np.full(len(ordinals), ABSENT, np.int32)
+        rows[meant] = np.arange(len(meant), dtype=np.int32)
+        return np.frombuffer(b"".join(raws), np.int8), _end_to_end(raws), rows
 
     def _note(self, change: WordsChange) -> None:
         self._reader.note(self._index.name, self._scope, change)
+
+
+def _end_to_end(raws: Sequence[bytes]) -> NDArray[np.int64]:
+    """The place of each in all of them, one after another."""
+    sizes = np.array([len(raw) for raw in raws], np.int64)
+    return (np.cumsum(sizes) - sizes) << SIZE_BITS | sizes
 
 
 class _Held(NamedTuple):
@@ -224,14 +253,14 @@ class _Space:
 
     def _appended(self, raws: Sequence[bytes]) -> NDArray[np.int64]:
         """Write vectors behind all others; -> the place of each document's."""
-        sizes = np.array([len(raw) for raw in raws], np.int64)
-        room = int(sizes.sum())
+        places = _end_to_end(raws)
+        room = int((places & _SIZE_MASK).sum())
         if self._used + room > len(self.held.vectors):
             self._gather(room)
         start, self._used = self._used, self._used + room
         self.held.vectors[start : self._used] = np.frombuffer(b"".join(raws), np.int8)
         self._live += room
-        return (start + np.cumsum(sizes) - sizes) << SIZE_BITS | sizes
+        return places + (start << SIZE_BITS)
 
     def delete(self, ordinal: int) -> None:
         row = self.held.rows.get(ordinal)

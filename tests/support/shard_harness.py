@@ -35,6 +35,7 @@ CHEAP = {
         "failed_login_wait_seconds_max": 0,
     },
     "limits": {"requests_per_minute": 0, "endpoint_caps": False},
+    "graph": {"reading_share": 1},
 }
 JOBS_SECONDS_MAX = 60
 

@@ -74,6 +74,11 @@ class Scan:
         """A scan that finds nothing, for a search without a vector."""
         return cls(None, np.zeros(0, np.float32), None, None)
 
+    @property
+    def size(self) -> int:
+        """How many vectors the space has, about."""
+        return 0 if self._view is None else self._view.used
+
     def best(self, k: int, allowed: BitMap | None, members: Ordinals | None = None) -> Found:
         """The k nearest of `allowed` (None: all): (ordinals, scores), by score, then ordinal, both
         descending. members: the allowed ascending, for whoever has them at hand.

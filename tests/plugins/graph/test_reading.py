@@ -8,6 +8,7 @@ import asyncio
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ import serve_app
 from plugins.graph import reading
 from plugins.graph.proximity import Neighbourhood, pagerank
 from plugins.graph.rows import MENTIONS, NAMES, READING, SOURCES, UNREAD, EntityRow
+from runtime.api.jobs import Again
 from runtime.inference import InferenceUnavailable, MiniLmEmbedder, Models, language
+from tests.support import worlds
 from tests.support.in_process import InProcess
 from tests.support.shard_harness import ShardHarness
 
@@ -28,9 +31,9 @@ ASKED = "Who designed the Blue Heron lighthouse?"
 class Reader:
     """A service with the language heads, and an account of it."""
 
-    def __init__(self, directory: Path, models: Path):
+    def __init__(self, directory: Path, models: Path, **settings: Any):
         self.embedder = MiniLmEmbedder(models, timeout_seconds=120)
-        self.service = InProcess(directory, embedder=self.embedder)
+        self.service = InProcess(directory, embedder=self.embedder, **settings)
         self.me = self.service.register("ada@example.com")
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
@@ -193,7 +196,8 @@ def test_what_is_ingested_mentions_at_once_and_is_read_by_no_job(
     monkeypatch.setattr(embedder, "read_language", counted)
     monkeypatch.setattr(reading, "READING_LOOKS_MAX", 1_000)
     monkeypatch.setattr(reading, "processor_seconds", itertools.count().__next__)  # it is busy
-    harness = ShardHarness(tmp_path, serve_app.PLUGINS, Models(embedder))
+    yielding = worlds.settings(graph__reading_share=0.5)
+    harness = ShardHarness(tmp_path, serve_app.PLUGINS, Models(embedder), yielding)
     me = harness.register()
 
     def names() -> set[str]:
@@ -216,9 +220,9 @@ def test_what_is_ingested_mentions_at_once_and_is_read_by_no_job(
 
 
 def test_reading_waits_while_its_process_is_busy(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[float] = []
+    reader, looks = Reader(tmp_path, models, graph__reading_share=0.5), list[float]()
 
     def busy() -> float:
         looks.append(1)
@@ -230,6 +234,28 @@ def test_reading_waits_while_its_process_is_busy(
     reader.service.until(lambda: len(looks) >= 6)
     monkeypatch.undo()
     assert "Ines Moreau" in reader.read()
+    reader.service.close()
+
+
+def test_all_steps_together_take_their_share(
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, pauses = Reader(tmp_path, models, graph__reading_share=0.2), list[int]()
+
+    def again(payload: dict[str, Any], delay_ms: int = 0) -> Again:
+        pauses.append(delay_ms)
+        return Again(payload, delay_ms=delay_ms)
+
+    took = itertools.count()
+    monkeypatch.setattr(reading, "Again", again)
+    monkeypatch.setattr(reading, "READING_LOOKS_MAX", 0)
+    clock = SimpleNamespace(monotonic=lambda: next(took) / 100)
+    monkeypatch.setattr(reading, "time", clock)
+    for number in range(reading.READING_MEMORIES_PER_STEP + 1):
+        reader.remember(f"Ines met guest number {number}.")
+    reader.read()
+    assert pauses and set(pauses) == {40}  # after ten milliseconds
+    reader.service.close()
 
 
 def test_a_walk_comes_by_what_two_lead_to_more_often() -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from plugins.memories import MEMORY_WORDS
 from plugins.search.names import NAME_COMMON_MIN
 from runtime.inference import InferenceUnavailable, Models
 from runtime.timestamps import iso
+from storage.indexes import word_vectors
 from tests.support.embedding import WordEmbedder
 from tests.support.search_harness import SearchHarness, check
 from tests.support.superseding import superseding
@@ -51,6 +53,30 @@ def test_a_changed_memory_is_found_by_its_new_words_only(library: SearchHarness)
     library.reopen()
     assert library.ids("windmill") == [memory]
     assert library.find("lighthouse", search_type="bm25")["no_match"]
+
+
+def test_an_account_of_many_memories_is_ranked_the_same_without_their_words_resident(
+    library: SearchHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in range(1, 30):
+        library.add(f"On day {day} the {'red' if day % 3 else 'green'} kite flew over the harbour.")
+    asked = ["the green kite over the harbour", "what flew on day 17"]
+    store = library.shard.store
+
+    def answers() -> list[list[tuple[str, float]]]:
+        replies = [library.find(each)["results"] for each in asked]
+        return [[(one["id"], one["score"]) for one in results] for results in replies]
+
+    def resident() -> int:
+        with store.snapshot() as snapshot:
+            keys = [(MEMORY_WORDS.name, scope) for scope in snapshot.scopes()]
+        held = [store.residents.peek(key) for key in keys]
+        return sum(each.nbytes for each in held if each is not None)
+
+    found = answers()
+    assert resident()
+    monkeypatch.setattr(word_vectors, "RESIDENT_DOCUMENTS_MAX", 20)
+    assert answers() == found and not resident()
 
 
 def test_nothing_is_padded_unless_asked_for_and_then_it_is_flagged(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage.indexes.word_vectors import WordVectors
+from storage.indexes.word_vectors import RESIDENT_DOCUMENTS_MAX, WordVectors
 from storage.store import Committed, Identity, Scope, Store
 
 WORDS = WordVectors("words_of")
@@ -65,6 +65,37 @@ def test_nearest_is_the_best_cosine_of_each_documents_words(store: Store) -> Non
         )
         assert row.tolist() == pytest.approx(np.maximum(plain, 0).tolist(), abs=1e-5)
     assert not elsewhere.any() and not in_another_space.any()
+
+
+def test_what_is_read_from_rows_is_what_is_resident(store: Store) -> None:
+    many = {ordinal: units(1 + ordinal % 7, ordinal) for ordinal in range(0, 400, 3)}
+
+    def put(writer) -> None:
+        for ordinal, words in many.items():
+            WORDS.bind(writer, SCOPE).put(SPACE, ordinal, words)
+
+    change(store, put)
+    chance, query = np.random.default_rng(5), units(3, 7)
+    ordinals = np.sort(chance.choice(400, 90, replace=False)).astype(np.uint32)
+    places = chance.integers(-1, 90, 200, dtype=np.int32)
+    with store.snapshot() as snapshot:
+        bound = WORDS.bind(snapshot, SCOPE)
+        for some in (places, None):
+            held = bound.nearest(SPACE, ordinals, query, some)
+            assert held.any() and store.residents.bytes_of(SCOPE)
+            read = bound.nearest(SPACE, ordinals, query, some, RESIDENT_DOCUMENTS_MAX + 1)
+            assert not store.residents.bytes_of(SCOPE)
+            np.testing.assert_array_equal(held, read)
+        nobody = np.full(5, -1, np.int32)
+        assert not bound.nearest(SPACE, ordinals, query, nobody, RESIDENT_DOCUMENTS_MAX + 1).any()
+
+    change(store, lambda writer: WORDS.bind(writer, SCOPE).put(SPACE, 3, units(2, 99)))
+    change(store, lambda writer: WORDS.bind(writer, SCOPE).delete(SPACE, 6))
+    with store.snapshot() as snapshot:
+        bound, changed = WORDS.bind(snapshot, SCOPE), np.array([3, 6, 9])
+        read = bound.nearest(SPACE, changed, query, documents=RESIDENT_DOCUMENTS_MAX + 1)
+        np.testing.assert_array_equal(bound.nearest(SPACE, changed, query), read)
+        assert not read[1].any()
 
 
 def test_documents_may_be_meant_by_their_places_several_times_or_not_at_all(store: Store) -> None:
