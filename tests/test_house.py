@@ -59,7 +59,7 @@ ONLY_IN = {
         "storage/replication/restore.py",
     },
     "uvicorn": {"runtime/serve/connection.py", "runtime/serve/local.py"},
-    "hnswlib": {"storage/indexes/vectors/hnsw.py"},
+    "hnswlib": {"storage/indexes/vectors/cells.py"},
     "openai": {"runtime/inference/openai_chat.py"},
     "mcp": {"plugins/mcp/server.py", "runtime/cli/mcp_relay.py"},
     "mcp_types": {"plugins/mcp/server.py", "runtime/cli/mcp_relay.py"},

@@ -13,7 +13,6 @@ without a record read as `absent`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,11 +55,9 @@ class ColumnIndex(ResidentIndex["_Records"]):
     def _empty(self) -> _Records:
         return _Records(self.dtype, self.absent)
 
-    def _changes(self, reader: Reader, scope: Scope) -> Iterator[RecordChange]:
-        return (
-            RecordChange(ordinal, raw)
-            for (ordinal,), raw in reader.bind(self.records, scope).scan()
-        )
+    def _fill(self, state: _Records, reader: Reader, scope: Scope) -> None:
+        ordinals, raw = reader.bind(self.records, scope).beginnings(self.dtype.itemsize)
+        state.fill(np.array(ordinals, np.int64), raw)
 
 
 class BoundColumns:
@@ -167,14 +164,15 @@ class _Records:
             rows.put_one(change.ordinal, self._used)
             self._used, self._live = self._used + 1, self._live + 1
 
-    def load(self, changes: Sequence[RecordChange]) -> None:
-        start, count = self._used, len(changes)
+    def fill(self, ordinals: NDArray[np.int64], raw: bytes) -> None:
+        """Take over records, one after another, of which none is there."""
+        if not len(ordinals):
+            return
+        start, count = self._used, len(ordinals)
         if start + count >= len(self._held.records):
             self._gather(count)
         rows, _, opaque = self._held
-        raw = b"".join([change.raw or b"" for change in changes])
         opaque[start : start + count] = np.frombuffer(raw, opaque.dtype)
-        ordinals = np.array([change.ordinal for change in changes], np.int64)
         rows.put(ordinals, np.arange(start, start + count, dtype=np.int32))
         self._used, self._live = start + count, self._live + count
 

@@ -2,9 +2,9 @@
 
 It owns when such a state is loaded, what reaches it and what it may miss; it does not know what the
 state looks like. An index that derives its answers from rows, but cannot afford to read them for
-every query, extends ResidentIndex and says how a state is made (`_empty`), which changes its rows
-amount to (`_changes`), and has its writers note the same changes, which `apply` brings after the
-commit and before anybody is told of it.
+every query, extends ResidentIndex and says how a state is made (`_empty`), how it takes over stored
+rows (`_fill`), and has its writers note changes, which `apply` brings after the commit and before
+anybody is told of it.
 
 Invariants
 - A resident state holds every row committed before the last `apply` for its tenant returned. It may
@@ -14,17 +14,14 @@ Invariants
 
 from __future__ import annotations
 
-import itertools
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from storage.indexes.index import Index
 from storage.store import OpenStore, Reader, Scope, Store
-
-LOAD_CHUNK = 1_024  # rows taken over at once
 
 
 class ResidentState(Protocol):
@@ -35,8 +32,6 @@ class ResidentState(Protocol):
     @property
     def nbytes(self) -> int: ...
     def apply(self, change: Any) -> None: ...
-    def load(self, changes: Sequence[Any]) -> None:
-        """Take over rows of a snapshot, of which the state knows none."""
 
 
 State = TypeVar("State", bound=ResidentState)
@@ -59,8 +54,8 @@ class ResidentIndex(Index, Generic[State]):
         """A state without rows."""
 
     @abstractmethod
-    def _changes(self, reader: Reader, scope: Scope) -> Iterable[Any]:
-        """The stored rows, as changes of an empty state."""
+    def _fill(self, state: State, reader: Reader, scope: Scope) -> None:
+        """Take over the stored rows in a state without rows."""
 
     def apply(self, store: Store, changes: Sequence[tuple[Scope, Any]]) -> None:
         """Take over committed changes. Called after each commit, by the one writer."""
@@ -97,9 +92,7 @@ class ResidentIndex(Index, Generic[State]):
             self._loading.append((key, missed))
         try:
             with store.snapshot() as snapshot:
-                changes = iter(self._changes(snapshot, scope))
-                while chunk := list(itertools.islice(changes, LOAD_CHUNK)):
-                    held.load(chunk)
+                self._fill(held, snapshot, scope)
             with self._lock:
                 for change in missed:
                     held.apply(change)

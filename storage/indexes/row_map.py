@@ -69,11 +69,11 @@ class RowMap:
         self._last = (NO_PAGE, 0)  # the number of the page that was written last, and its place
 
     @classmethod
-    def of(cls, ordinals: Ordinals) -> RowMap:
-        """A map of these ordinals, ascending, to the rows 0, 1, 2, …"""
-        pages = int(np.count_nonzero(np.diff(ordinals >> PAGE_BITS))) + 2
+    def of(cls, ordinals: Ordinals, rows: Rows | None = None) -> RowMap:
+        """A map of distinct ordinals to these rows; without, to 0, 1, 2, …"""
+        pages = len(np.unique(ordinals >> PAGE_BITS)) + 1
         made = cls(max(PAGES_MIN, pages * 5 // 4))
-        made.put(ordinals, np.arange(len(ordinals), dtype=np.int32))
+        made.put(ordinals, np.arange(len(ordinals), dtype=np.int32) if rows is None else rows)
         return made
 
     @property

@@ -21,7 +21,7 @@ the disk, and a search reads the rows of those that it looks at.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,7 @@ DOCUMENTS_AHEAD = 2  # that are asked for before they are compared
 # Above it a search reads rows, which takes it about a millisecond (loadtests/fleet.py).
 RESIDENT_DOCUMENTS_MAX = 80_000
 GROWTH = 1.5
+LOAD_CHUNK = 1_024  # rows taken over at once
 BYTES_MIN, DOCUMENTS_MIN = 1 << 18, 256
 SIZE_BITS = 24  # of a place; the others are where it starts
 _SIZE_MASK = (1 << SIZE_BITS) - 1
@@ -83,11 +84,13 @@ class WordVectors(ResidentIndex["_Spaces"]):
     def _empty(self) -> _Spaces:
         return _Spaces()
 
-    def _changes(self, reader: Reader, scope: Scope) -> Iterator[WordsChange]:
-        return (
+    def _fill(self, state: _Spaces, reader: Reader, scope: Scope) -> None:
+        rows = (
             WordsChange(space, ordinal, raw)
             for (space, ordinal), raw in reader.bind(self.words, scope).scan()
         )
+        while chunk := list(itertools.islice(rows, LOAD_CHUNK)):
+            state.load(chunk)
 
 
 class BoundWords:
@@ -209,6 +212,7 @@ class _Spaces:
             space.delete(change.ordinal)
 
     def load(self, changes: Sequence[WordsChange]) -> None:
+        """Take over rows of which none is there."""
         for name, rows in itertools.groupby(changes, lambda change: change.space or ""):
             own = list(rows)
             self._spaces.setdefault(name, _Space()).extend(

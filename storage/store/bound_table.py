@@ -284,6 +284,23 @@ class BoundTable(Generic[Row]):
         """The highest (key, row) under `prefix`, or None."""
         return next(self.scan(*prefix, reverse=True, limit=1), None)
 
+    def beginnings(self, size: int, *prefix: Any) -> tuple[list[int], bytes]:
+        """Of the rows whose keys are `prefix` and a number of 0 or more, in key order: the numbers,
+        and the first bytes of each row as stored, `size` of each, one after another. In a snapshot.
+
+        A sealed row begins with what it was sealed by, which no other row has or had.
+        """
+        low = self._prefix + encode_key(prefix)
+        numbers, stored, start = list[int](), list[bytes](), len(low) + 1
+        try:
+            with self._lmdb.cursor() as cursor:
+                for key, value in walk.items(cursor, low, range_end(low)):
+                    numbers.append(int.from_bytes(key[start:], "big"))
+                    stored.append(value[:size])
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return numbers, b"".join(stored)
+
     def count(self, *prefix: Any) -> int:
         """How many keys start with `prefix`; it walks them."""
         return sum(1 for _ in self._items(prefix, None, None, False, None, False))

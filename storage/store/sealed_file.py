@@ -9,7 +9,7 @@ nor go missing unnoticed.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol
 
 from storage.store.directory import StoreDamaged
 from storage.store.keyring import SEALED_EXTRA_BYTES, Keyring
@@ -17,7 +17,19 @@ from storage.store.keyring import SEALED_EXTRA_BYTES, Keyring
 FRAME_BYTES = 4 << 20
 
 
-def seal_file(keys: Keyring, scope: bytes, name: str, source: BinaryIO, target: Path) -> None:
+class Target(Protocol):
+    """What a file is written to, from its beginning to its end."""
+
+    def write(self, piece: bytes, /) -> object: ...
+
+
+class Source(Protocol):
+    """What a file is read from: as many bytes as asked for, fewer only at its end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def seal_file(keys: Keyring, scope: bytes, name: str, source: Source, target: Path) -> None:
     """Write what `source` has from its place on. Raises KeyShredded."""
     with target.open("wb") as file:
         number, frame = 0, source.read(FRAME_BYTES)
@@ -29,7 +41,7 @@ def seal_file(keys: Keyring, scope: bytes, name: str, source: BinaryIO, target: 
             number, frame = number + 1, following
 
 
-def unseal_file(keys: Keyring, scope: bytes, name: str, source: Path, target: BinaryIO) -> None:
+def unseal_file(keys: Keyring, scope: bytes, name: str, source: Path, target: Target) -> None:
     """Write what was sealed in `source`. Raises KeyShredded, or StoreDamaged when it is not what
     was sealed under this name.
     """
@@ -42,7 +54,6 @@ def unseal_file(keys: Keyring, scope: bytes, name: str, source: Path, target: Bi
             following = file.read(size)
             target.write(keys.unseal(scope, _place(name, number, not following), frame))
             number, frame = number + 1, following
-    target.flush()
 
 
 def _place(name: str, number: int, is_last: bool) -> bytes:

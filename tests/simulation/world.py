@@ -44,6 +44,8 @@ from runtime.shard import Shard, job_loop, usage_buffer
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.writer import StorageFailed, WriteOutcome
 from serve_app import Settings
+from storage.indexes.vectors import space as vectors_space
+from storage.indexes.vectors.builder import Builder
 from storage.store import DATA_FILE, LOCK_FILE, Committed, Identity, Transaction
 from tests.simulation.recording_receivers import RecordingReceivers
 from tests.support.embedding import WordEmbedder
@@ -185,6 +187,9 @@ class World(ShardHarness):
             patch.object(usage_buffer, "USAGE_WRITTEN_AFTER_SECONDS", 10**6)
         )
         self._patches.enter_context(patch.object(MEMORY_VECTORS, "exact_max", vectors_exact_max))
+        # Files of vectors are written at checkpoints, and by no thread at its own time.
+        self._patches.enter_context(patch.object(vectors_space, "KEPT_MIN", 4))
+        self._patches.enter_context(patch.object(Builder, "want"))
         self._runner = asyncio.Runner()
         self._directory = directory / "0"
         self.open(create=True)

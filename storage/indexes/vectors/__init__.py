@@ -1,5 +1,5 @@
-"""Nearest unit vectors by dot product: rows in a table, a matrix in memory, an HNSW graph once a
-tenant is large.
+"""Nearest unit vectors by dot product: rows in a table, a matrix in memory, cells of a large
+tenant's, whose centres are found through HNSW.
 
 It owns the vectors of a tenant's ordinals, by `space`: the name of a model and its width, so that
 vectors of two models never meet in one matrix. It does not know what was embedded, nor which
@@ -15,12 +15,13 @@ The rows are the truth. Everything else is derived from them and may be lost at 
   (storage/indexes/vectors/quantised.py), where each ordinal's row is (storage/indexes/row_map.py),
   and a *stamp*, the sequence of the last change known of each ordinal. It is read from the first
   search's snapshot and fed by `apply` after commits;
-- the graph, above `exact_max` vectors. It only proposes candidates: scores never come from it.
-  It grows on a thread of its own (storage/indexes/vectors/builder.py). Vectors it has not taken up
-  yet are *pending* and are scanned, so an answer never depends on how far the graph has come;
-- a checkpoint of the graph under `indexes/`, with the sequence it covers and digests. What changed
-  since is replayed from the stamps; a checkpoint that is damaged, foreign or from the future is
-  ignored, and the graph grows again.
+- cells, above `exact_max` vectors (storage/indexes/vectors/cells.py): a search looks at the vectors
+  of those nearest to it. They only propose candidates: scores never come from them. They are
+  learned on a thread of its own (storage/indexes/vectors/builder.py). Vectors that are in no cell
+  yet are *pending* and are scanned, so an answer never depends on how far that has come;
+- a file under `indexes/` (storage/indexes/vectors/kept.py) of what is resident of a large space, so
+  that its next load need not open every row. What changed since is told from the rows' marks; a
+  file that is damaged or foreign is ignored.
 
 Invariants
 - A change takes effect on the resident state only when it is newer than the ordinal's stamp. So
@@ -34,8 +35,8 @@ Invariants
   answers from the codes, off by about 0.0005.
 - Rows of the matrix are written once; an update takes a new row. A search keeps the matrix it
   started with and needs no lock.
-- A removed vector is out of every answer at once; its bytes leave the checkpoint when the graph is
-  next rebuilt or cleared.
+- A removed vector is out of every answer at once; its bytes leave the file when that is next
+  written, and with the tenant's key.
 """
 
 from storage.indexes.vectors.index import EXACT_MAX, BoundVectors, VectorIndex

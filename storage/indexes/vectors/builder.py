@@ -1,7 +1,7 @@
-"""The thread on which graphs take up vectors, so that no commit waits for one.
+"""The thread on which cells are learned, vectors are put into them, and files are written, so that
+no commit waits for any of it.
 
-It owns whose turn it is. A graph that is behind is no less right: what it has not taken up is
-scanned.
+It owns whose turn it is. A space that is behind is no less right: what is in no cell is scanned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from storage.indexes.vectors.tenant import TenantVectors
 log = logging.getLogger("mneme.vectors")
 
 
-class GraphBuilder:
+class Builder:
     """Lets tenants take steps, one of each after the other, until none is due. The thread ends
     then, and begins anew with the next that is behind.
 
@@ -37,7 +37,7 @@ class GraphBuilder:
                 return
             self._runs = True
         # Nothing it does has to be finished: what it made is gone with the process.
-        threading.Thread(target=self._run, name="graphs", daemon=True).start()
+        threading.Thread(target=self._run, name="vectors", daemon=True).start()
 
     def _run(self) -> None:
         while True:
@@ -49,7 +49,7 @@ class GraphBuilder:
             try:
                 is_behind = self._advance(tenant)
             except Exception:
-                log.exception("a graph could not take up its vectors; they are scanned")
+                log.exception("vectors could not be put into cells, or their file not be written")
                 continue
             if is_behind:
                 with self._lock:

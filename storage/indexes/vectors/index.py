@@ -13,22 +13,22 @@ from pyroaring import BitMap
 from storage.indexes.index import Index
 from storage.indexes.ordinals import Ordinals
 from storage.indexes.top_k import best
-from storage.indexes.vectors.builder import GraphBuilder
-from storage.indexes.vectors.hnsw import CheckpointPlace, erase_checkpoints, sweep_checkpoints
+from storage.indexes.vectors.builder import Builder
+from storage.indexes.vectors.kept import KeptPlace, erase, sweep
 from storage.indexes.vectors.quantised import Vectors
 from storage.indexes.vectors.scan import Found, Scan
 from storage.indexes.vectors.space import Space
 from storage.indexes.vectors.tenant import SEQUENCE_BYTES, Change, TenantVectors
 from storage.store import Reader, Scope, Store, Table
 
-# Up to here reading all codes takes about a millisecond more than the graph, and a fifth of the
-# memory (loadtests/vectors.py).
+# Up to here reading all codes takes about a millisecond more than going by cells
+# (loadtests/vectors.py).
 EXACT_MAX = 100_000
 
 
 class VectorIndex(Index):
-    """The declaration. exact_max: how many vectors of one tenant are scanned exactly before a graph
-    is built.
+    """The declaration. exact_max: how many vectors of one tenant are scanned exactly before they
+    are put into cells.
     """
 
     def __init__(self, name: str, exact_max: int = EXACT_MAX):
@@ -48,7 +48,8 @@ class VectorIndex(Index):
         self._handover = threading.Lock()
         self._loading: set[TenantVectors] = set()
         self._tenants: weakref.WeakSet[TenantVectors] = weakref.WeakSet()
-        self._builder = GraphBuilder(self._advance)
+        self._builder = Builder(self._advance)
+        self._keeping = threading.Lock()  # held by the one who writes a file
 
     def bind(self, reader: Reader, scope: Scope) -> BoundVectors:
         return BoundVectors(self, reader, scope)
@@ -75,65 +76,69 @@ class VectorIndex(Index):
             if states:
                 store.residents.resize((self.name, scope))
             if any(change.space is None for change in own):
-                erase_checkpoints(store.directory, self.name, scope.slot, scope.tenant)
+                erase(store.directory, self.name, scope.slot, scope.tenant)
 
     def _advance(self, tenant: TenantVectors) -> bool:
-        """Let a resident tenant's graphs take a step; -> whether another is due."""
+        """Let a resident tenant's spaces take a step of building, or write the files of those that
+        are through; -> whether another step is due.
+        """
         store = tenant.store()
         key = (self.name, tenant.scope)
         if store is None or store.residents.peek(key) is not tenant:
             return False
         is_behind = tenant.advance()
         store.residents.resize(key)
+        if not is_behind and isinstance(store, Store):
+            self._keep(tenant, store)
         return is_behind
 
-    def checkpoint(self, store: Store) -> int:
-        """Let the graphs of resident tenants take up what is pending and write those that changed;
-        -> how many were written.
+    def _keep(self, tenant: TenantVectors, store: Store) -> int:
+        """Write the files of a tenant that have changed much; -> how many."""
+        with self._keeping:
+            return tenant.keep(store)
 
-        Checkpoints whose vectors are all gone are deleted. Searches and writes go on meanwhile,
-        except that a tenant waits while its own graph's file is written.
+    def checkpoint(self, store: Store) -> int:
+        """Write the files of resident tenants that have changed much; -> how many were written.
+
+        Files of spaces whose vectors are all gone are deleted. Searches and writes go on meanwhile.
         """
         with self._handover:
             known = [tenant for tenant in self._tenants if tenant.store() is store]
         tenants = [
             tenant for tenant in known if store.residents.peek((self.name, tenant.scope)) is tenant
         ]
-        written = 0
-        for tenant in tenants:
-            with store.snapshot() as snapshot:
-                tenant.settle(snapshot)
-            written += tenant.save(store)
-            store.residents.resize((self.name, tenant.scope))
+        written = sum(self._keep(tenant, store) for tenant in tenants)
         with store.snapshot() as snapshot:
 
-            def is_alive(place: CheckpointPlace) -> bool:
+            def is_alive(place: KeptPlace) -> bool:
                 return (
                     snapshot.bind(self.vectors, Scope(place.slot, place.tenant)).first(place.space)
                     is not None
                 )
 
-            sweep_checkpoints(store.directory, self.name, is_alive)
+            sweep(store.directory, self.name, is_alive)
         return written
 
     def build(self, store: Store, scope: Scope) -> int:
-        """Write the checkpoints of a tenant's graphs, where it has so many vectors that it needs
-        some; -> how many. The tenant does not stay resident.
+        """Put a tenant's vectors into cells where it has so many that it needs some, and write its
+        files; -> how many. The tenant does not stay resident.
         """
         with store.snapshot() as snapshot:
             if snapshot.bind(self.vectors, scope).count() <= self.exact_max:
                 return 0
             tenant = self._tenant(snapshot, scope)
-        written = tenant.save(store)
+        while tenant.advance():
+            pass
+        written = self._keep(tenant, store)
         # What is written to the slot from now on does not reach it.
         store.residents.drop((self.name, scope))
         return written
 
     def forget(self, store: Store, scope: Scope, *, files: bool) -> None:
-        """Drop what is in memory of a tenant; `files`: its checkpoints too."""
+        """Drop what is in memory of a tenant; `files`: its files too."""
         store.residents.drop((self.name, scope))
         if files:
-            erase_checkpoints(store.directory, self.name, scope.slot, scope.tenant)
+            erase(store.directory, self.name, scope.slot, scope.tenant)
 
     def _tenant(self, reader: Reader, scope: Scope) -> TenantVectors:
         """The resident state, holding at least everything that was acknowledged before `reader` was
@@ -163,6 +168,8 @@ class VectorIndex(Index):
             with self._handover:
                 self._loading.difference_update(loaded)
         tenant.settle(reader)
+        if loaded and tenant.is_behind:
+            self._builder.want(tenant)
         return tenant
 
 
@@ -206,8 +213,8 @@ class BoundVectors:
         return deleted
 
     def clear(self) -> int:
-        """Delete all vectors of the tenant, in every space; -> how many. Checkpoints go when this
-        is applied.
+        """Delete all vectors of the tenant, in every space; -> how many. Its files go when this is
+        applied.
         """
         deleted = self._rows.delete_prefix()
         self._reader.note(self._index.name, self._scope, Change(self._reader.sequence))

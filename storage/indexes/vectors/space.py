@@ -1,33 +1,46 @@
 """The resident vectors of one space of a tenant: eight-bit codes, where each ordinal's row is, and
-perhaps a graph over them.
+the cells of a large one.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from storage.indexes.ordinals import Ordinals, ordinals_of
-from storage.indexes.row_map import ABSENT, RowMap
-from storage.indexes.vectors.hnsw import CheckpointPlace, Graph, read_checkpoint
+from storage.indexes.ordinals import Ordinals, among, ordinals_of
+from storage.indexes.row_map import ABSENT, RowMap, Rows
+from storage.indexes.vectors.cells import (
+    NO_CELL,
+    ROWS_AT_ONCE,
+    Cells,
+    Centres,
+    Learning,
+    by_cell,
+)
+from storage.indexes.vectors.kept import MARK, Kept, KeptPlace, Marks
 from storage.indexes.vectors.quantised import Codes, Vectors, quantised, undecided
 from storage.indexes.vectors.scan import Found, Scan, View, present_in
 
-GATHERED_MAX = 4_000  # a filter that leaves no more than this is always scanned exactly
-# neighbours asked of the graph for one query; a filter that would need more is scanned exactly
-FETCH_MAX = 1_024
-PENDING_MAX = 1_000  # a graph with more vectors still to take up is not used
-GRAPH_STEP = 32  # of those, how many are taken up at once: about 15 ms, for which a search may wait
-SAMPLE = 16
+GATHERED_MAX = 16_384  # a filter that leaves no more than this is always scanned exactly
+# Vectors that are in no cell yet are scanned with every search: so many, or as large a part.
+PENDING_MAX, PENDING_SHARE = 4_096, 1 / 64
+OUTGROWN = 8  # a space that is so many times what its cells were made for gets others
 ROWS_SPARE = 64  # of a few vectors, so many deleted ones may keep their rows
+GROWTH, GROWTH_LARGE, LARGE = 1.5, 1.125, 100_000  # room for what comes, by vectors there are
+KEPT_MIN = 20_000  # a space of fewer vectors is read from its rows in a fifth of a second
+COPIED_AT_ONCE = 65_536
+NEARLY_ALL = 0.9
+DENSE_MAX = 32  # bytes that a filter may take for each of its members
+KEPT_SHARE = 1 / 16  # of the vectors have changed when the file is written anew
 
 
 class Space:
-    """Vectors of one space: codes whose rows are written once, the stamp of each row, the row of
-    each ordinal, perhaps a graph.
+    """Vectors of one space: codes whose rows are written once, the stamp, the ordinal and the cell
+    of each row, the row of each ordinal, and perhaps cells.
 
     floor  the stamp of every ordinal without a vector, except those in `_gone`: see `settle`
     """
@@ -36,48 +49,71 @@ class Space:
         self.width = width
         self._exact_max = exact_max
         self._lock = lock
-        self._building = threading.Lock()  # held by the one who lets the graph take up vectors
+        self._building = threading.Lock()  # held by the one who takes a step of building
         self._floor = floor
         self._gone: dict[int, int] = {}  # ordinal -> when it was deleted
-        self._hold(Codes.empty(0, width), RowMap(), np.empty(0, np.uint64), 0)
-        self.graph: Graph | None = None
+        self._changes = 0  # since the file was written or read
+        self._cleared = 0  # how often
+        self._centres: Centres | None = None
+        self._learning: Learning | None = None
+        self._made_for = 0  # how many vectors the centres were learned for
+        self.cells: Cells | None = None
+        self._hold(_Rows.empty(0, width), RowMap(), 0)
 
     @property
     def nbytes(self) -> int:
-        graph = 0 if self.graph is None else self.graph.nbytes
-        return self._codes.nbytes + self._rows.nbytes + self._stamps.nbytes + graph
+        cells = 0 if self.cells is None else self.cells.nbytes
+        return self._held.nbytes + self._rows.nbytes + cells
 
     # --- changes, all under the tenant's lock -----------------------------------------------------
 
     def put_one(self, ordinal: int, sequence: int, vector: Vectors) -> None:
         """A change from a commit: of several in one commit, the last counts."""
         if self._stamp(ordinal) <= sequence:
-            self._store(np.array([ordinal]), np.array([sequence], np.uint64), vector[np.newaxis])
+            codes = quantised(vector[np.newaxis])
+            self._store(np.array([ordinal]), np.array([sequence], np.uint64), codes)
 
     def put_newer(
         self, ordinals: NDArray[np.int64], sequences: NDArray[np.uint64], vectors: Vectors
     ) -> None:
         """Rows of a snapshot: distinct ordinals, of which only those newer than known count."""
         newer = self._stamps_of(ordinals) < sequences
-        self._store(ordinals[newer], sequences[newer], vectors[newer])
+        self._store(ordinals[newer], sequences[newer], quantised(vectors[newer]))
+
+    def adopt(self, kept: Kept) -> None:
+        """As put_newer, of a file, with its cells. Its arrays are the space's own from now on."""
+        if self._centres is not None:
+            kept = kept._replace(cell_of=np.full(len(kept.ordinals), NO_CELL, np.int32))
+        elif len(kept.centres):
+            self._centres, self._made_for = Centres(kept.centres.copy()), len(kept.ordinals)
+        newer = np.flatnonzero(self._stamps_of(kept.ordinals) < kept.stamps)
+        some = kept if len(newer) == len(kept.ordinals) else kept.take(newer)
+        if self._used:
+            self._store(some.ordinals, some.stamps, some.codes, some.cell_of)
+        else:
+            held = _Rows(some.codes, some.stamps, some.ordinals, some.cell_of)
+            self._hold(held, RowMap.of(some.ordinals), len(some.ordinals))
+        self._changes = 0
+        self._put_into_cells()
 
     def delete(self, ordinal: int, sequence: int) -> None:
         if self._stamp(ordinal) > sequence:
             return
         self._gone[ordinal] = sequence
-        if self._rows.get(ordinal) != ABSENT:
+        row = self._rows.get(ordinal)
+        if row != ABSENT:
             self._own_rows().put_one(ordinal, ABSENT)
             self._live -= 1
-            if self.graph is not None:
-                self.graph.drop(ordinal)
+            self._changes += 1
             if self._used > 2 * self._live + ROWS_SPARE:
                 self._make_room(0)
 
     def clear(self, sequence: int) -> None:
         """Forget everything, what is still to be read from older snapshots included."""
         self.settle(sequence)
-        self._hold(Codes.empty(0, self.width), RowMap(), np.empty(0, np.uint64), 0)
-        self.graph = None
+        self._cleared += 1
+        self._forget_cells()
+        self._hold(_Rows.empty(0, self.width), RowMap(), 0)
 
     def settle(self, sequence: int) -> None:
         """Take note that whatever comes from now on of an older commit came before."""
@@ -87,40 +123,68 @@ class Space:
     def retain(self, ordinals: NDArray[np.int64], sequence: int) -> None:
         """Delete what a snapshot of `sequence` no longer has, unless it changed later."""
         known, rows = self._rows.entries()
-        older = known[self._stamps[rows] <= sequence]
+        older = known[self._held.stamps[rows] <= sequence]
         for ordinal in np.setdiff1d(older, ordinals, assume_unique=True).tolist():
             self.delete(ordinal, sequence)
 
     def _store(
-        self, ordinals: NDArray[np.int64], sequences: NDArray[np.uint64], vectors: Vectors
+        self,
+        ordinals: NDArray[np.integer],
+        sequences: NDArray[np.uint64],
+        codes: Codes,
+        cell_of: NDArray[np.int32] | int = NO_CELL,
     ) -> None:
         if not len(ordinals):
             return
-        if self._used + len(ordinals) > len(self._stamps):
+        if self._used + len(ordinals) > len(self._held.stamps):
             self._make_room(len(ordinals))
         start, self._used = self._used, self._used + len(ordinals)
-        self._codes.put(start, quantised(vectors))
-        self._stamps[start : self._used] = sequences
+        self._held.write(start, ordinals, sequences, codes, cell_of)
         self._live += int(np.count_nonzero(self._rows.find(ordinals) == ABSENT))
+        self._changes += len(ordinals)
         self._own_rows().put(ordinals, np.arange(start, self._used, dtype=np.int32))
-        if self.graph is not None:
-            self.graph.pending.update(ordinals.tolist())
 
     def _make_room(self, count: int) -> None:
-        """New arrays of the live rows with room for half as many more; searches under way keep the
-        old ones.
-        """
-        ordinals, rows = self._rows.entries()
-        size = (len(ordinals) + count) * 3 // 2 + 8
-        codes, stamps = Codes.empty(size, self.width), np.empty(size, np.uint64)
-        codes.put(0, self._codes.take(rows))
-        stamps[: len(rows)] = self._stamps[rows]
-        self._hold(codes, RowMap.of(ordinals), stamps, len(ordinals))
+        """New arrays of the live rows with room for more; searches under way keep the old ones."""
+        held, rows = self._gathered(self._held, self._rows.entries()[1], count)
+        self._hold(held, RowMap.of(held.ordinals[: len(rows)]), len(rows))
+        self._put_into_cells()
 
-    def _hold(self, codes: Codes, rows: RowMap, stamps: NDArray[np.uint64], used: int) -> None:
-        self._codes, self._rows, self._stamps = codes, rows, stamps
+    def _gathered(self, old: _Rows, rows: Rows, count: int) -> tuple[_Rows, Rows]:
+        """Copies of these rows with room for so many more and for growth, and which each was. The
+        rows of a cell come one after another, and behind all cells those that are in none.
+        """
+        if self._centres is not None:
+            rows = rows[by_cell(old.cell_of[rows])]
+        needed = len(rows) + count
+        growth = GROWTH_LARGE if needed > LARGE else GROWTH
+        new = _Rows.empty(int(needed * growth) + 8, self.width)
+        new.put(0, old, rows)
+        return new, rows
+
+    def _move(self) -> None:
+        """As _make_room, where no commit waits for the copying of a large space."""
+        with self._lock:
+            old, used, (_, rows) = self._held, self._used, self._rows.entries()
+        new, rows = self._gathered(old, rows, 0)
+        with self._lock:
+            further = np.arange(used, self._used, dtype=np.int32)
+            end = len(rows) + len(further)
+            if self._held is not old or end > len(new.stamps):
+                return
+            new.put(len(rows), old, further)
+            place = np.full(self._used, ABSENT, np.int32)
+            place[rows], place[further] = range(len(rows)), range(len(rows), end)
+            ordinals, rows = self._rows.entries()
+            self._hold(new, RowMap.of(ordinals, place[rows]), end)
+            self._live = len(ordinals)
+            self._put_into_cells()
+
+    def _hold(self, held: _Rows, rows: RowMap, used: int) -> None:
+        self._held, self._rows = held, rows
         self._used = self._live = used
         self._is_shown = False  # whether a search looks at the map
+        self._is_scattered = False  # whether a cell's rows are anywhere
 
     def _own_rows(self) -> RowMap:
         """The map, to be changed: another one than what searches look at."""
@@ -130,14 +194,16 @@ class Space:
 
     def _stamp(self, ordinal: int) -> int:
         row = self._rows.get(ordinal)
-        return self._gone.get(ordinal, self._floor) if row == ABSENT else int(self._stamps[row])
+        if row == ABSENT:
+            return self._gone.get(ordinal, self._floor)
+        return int(self._held.stamps[row])
 
-    def _stamps_of(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def _stamps_of(self, ordinals: NDArray[np.integer]) -> NDArray[np.uint64]:
         """(n,) the stamps of these ordinals."""
         rows = self._rows.find(ordinals)
         stamps = np.full(len(rows), self._floor, np.uint64)
         present = rows != ABSENT
-        stamps[present] = self._stamps[rows[present]]
+        stamps[present] = self._held.stamps[rows[present]]
         if self._gone:
             for place in np.flatnonzero(~present).tolist():
                 stamps[place] = self._gone.get(int(ordinals[place]), self._floor)
@@ -146,23 +212,27 @@ class Space:
     # --- answers ----------------------------------------------------------------------------------
 
     def scan(self, queries: Vectors) -> list[Scan]:
-        view, graphed = self._view()
-        scores = [None] * len(queries) if graphed else view.codes.products(queries, view.used)
+        view, by_cells = self._view()
+        scores = [None] * len(queries) if by_cells else view.codes.products(queries, view.used)
         return [Scan(self, query, view, row) for query, row in zip(queries, scores, strict=True)]
 
     def near(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
         """For each query candidates among which the k best are: (ordinals, cosines by the codes),
         in no order.
         """
-        found = self._through_graph(queries, k, allowed)
+        found = self._through_cells(queries, k, allowed)
         return self._scanned(queries, k, allowed) if found is None else found
 
     def _view(self) -> tuple[View, bool]:
-        """The space now, and whether a search should go through the graph."""
+        """The space now, and whether a search should go through its cells."""
         with self._lock:
             self._is_shown = True
-            graphed = self.graph is not None and len(self.graph.pending) <= PENDING_MAX
-            return View(self._codes, self._used, self._rows), graphed
+            return View(self._held.codes, self._used, self._rows), self._goes_by_cells()
+
+    def _goes_by_cells(self) -> bool:
+        return self.cells is not None and self._used - self.cells.end <= max(
+            self._exact_max, PENDING_MAX
+        )
 
     def _scanned(self, queries: Vectors, k: int, allowed: BitMap | None) -> list[Found]:
         view, _ = self._view()
@@ -177,118 +247,260 @@ class Space:
         kept = [undecided(row, residuals, k) for row in scores]
         return [(ordinals[places], row[places]) for row, places in zip(scores, kept, strict=True)]
 
-    def _through_graph(
+    def _through_cells(
         self, queries: Vectors, k: int, allowed: BitMap | None
     ) -> list[Found] | None:
-        """Search the graph; None when an exact scan is due: no graph or too little of one, few
-        candidates, or a filter that leaves too few neighbours.
+        """Search the nearest cells, and what is in none; None when an exact scan is due: no cells,
+        few candidates, or a filter that leaves too few of them in a cell.
         """
         with self._lock:
-            graph = self.graph
-            if (
-                graph is None
-                or len(graph.pending) > PENDING_MAX
-                or (allowed is not None and len(allowed) <= GATHERED_MAX)
-            ):
+            cells, held, used, rows = self.cells, self._held, self._used, self._rows
+            if cells is None or not self._goes_by_cells():
+                return None
+            if allowed is not None and len(allowed) <= GATHERED_MAX:
                 return None
             share = 1.0 if allowed is None else max(1.0, self._live / len(allowed))
-            fetch = int(1.3 * k * share) + 10
-            if fetch > min(FETCH_MAX, len(graph.members)):
-                return None
-        neighbours = graph.near(queries, fetch)
-        if neighbours is None:
+            self._is_shown = True
+        probed = int(cells.probed * share)
+        if probed * 2 > len(cells.centres):
             return None
-        with self._lock:
-            if self.graph is not graph:
+        # A filter that leaves nearly all is applied to what is found.
+        is_wide = allowed is None or len(allowed) >= NEARLY_ALL * self._live
+        is_allowed = None if is_wide or allowed is None else _told_apart(allowed)
+        pending, found = np.arange(cells.end, used, dtype=np.int32), list[Found]()
+        for query in queries:
+            near = np.concatenate((cells.near(query, probed), pending))
+            if is_allowed is not None:
+                near = near[is_allowed(held.ordinals[near])]
+            best = _best(held, rows, near, query, k, allowed if is_wide else None)
+            if len(best[0]) < k:
                 return None
-            codes = self._codes
-            answers: list[tuple[Ordinals, NDArray[np.int32]]] = []
-            for row in neighbours:
-                candidates = BitMap(row.astype(np.uint32)) & graph.members
-                if allowed is not None:
-                    candidates &= allowed
-                if len(candidates) < k:
-                    return None
-                candidates |= graph.pending if allowed is None else graph.pending & allowed
-                ordinals = ordinals_of(candidates)
-                answers.append((ordinals, self._rows.find(ordinals)))
-        found = []
-        for query, (ordinals, rows) in zip(queries, answers, strict=True):
-            scores = codes.products_at(rows, query)
-            places = undecided(scores, codes.residuals[rows], k)
-            found.append((ordinals[places], scores[places]))
+            found.append(best)
         return found
 
-    # --- graph ------------------------------------------------------------------------------------
+    # --- cells ------------------------------------------------------------------------------------
 
     @property
     def is_behind(self) -> bool:
         """Whether `advance` has anything to do."""
         with self._lock:
-            if self.graph is None:
-                return self._live > self._exact_max
-            return self.graph.is_behind or self._live <= self._exact_max // 2
+            if self._learning is not None or self._has_outgrown():
+                return True
+            if self._centres is None:
+                return False
+            if self.cells is None or self.cells.centres is not self._centres:
+                return True
+            if not self._centres.is_indexed:
+                return True
+            if self._live <= self._exact_max // 2:
+                return True
+            pending = self._used - self.cells.end
+            most = max(PENDING_MAX, int(PENDING_SHARE * self._used))
+            return pending > most or self._is_to_be_moved()
+
+    def _has_outgrown(self) -> bool:
+        """Whether centres are to be learned."""
+        return self._live > max(self._exact_max, OUTGROWN * self._made_for)
 
     def advance(self) -> bool:
-        """Start or drop the graph as the number of vectors asks; let it take up GRAPH_STEP pending
-        ones. -> whether more are pending. No commit waits for it.
+        """Learn centres, or drop them, as the number of vectors asks; put some rows into cells. ->
+        whether more is to be done. No commit waits for it, but for moments.
         """
         with self._building:
             with self._lock:
-                if self._live <= self._exact_max // 2 or (
-                    self.graph is None and self._live <= self._exact_max
-                ):
-                    self.graph = None
+                if self._live <= self._exact_max // 2:
+                    self._forget_cells()
                     return False
-                if self.graph is None:
-                    self.graph = Graph(self.width)
-                    self.graph.pending = BitMap(self._rows.entries()[0])
-                graph = self.graph
-                ordinals = np.array(graph.pending[:GRAPH_STEP].to_array(), np.int64)
-                stamps = self._stamps_of(ordinals)
-                vectors = self._codes.decoded(self._rows.find(ordinals))
-                gone = graph.handed_over()
-            graph.take(ordinals, vectors, gone)
-            with self._lock:
-                # What changed meanwhile is in the graph as it was, and stays pending or dropped.
-                is_same = self._stamps_of(ordinals) == stamps
-                unchanged = ordinals[is_same & (self._rows.find(ordinals) != ABSENT)]
-                graph.took(BitMap(unchanged.astype(np.uint32)))
-                return self.graph is graph and graph.is_behind
+                learning, centres = self._learning, self._centres
+                codes, rows, live = self._held.codes, self._rows, self._live
+                is_due = learning is None and self._has_outgrown()
+                self._is_shown = self._is_shown or is_due
+            if is_due:
+                learning = self._learning = Learning(codes, rows.entries()[1], live)
+            if learning is not None:
+                self._take_over(learning, learning.step())
+                return True
+            if centres is not None:
+                centres.index()
+                if self._find_cells(centres):
+                    return True
+                if self._is_to_be_moved():
+                    self._move()
+        return self.is_behind
 
-    def save(self, place: CheckpointPlace) -> bool:
-        """Finish the graph, rebuilding it when it is mostly deleted vectors, and write its
-        checkpoint. -> whether it was written.
+    def _take_over(self, learning: Learning, centres: Centres | None) -> None:
+        """Have rows put into cells around these centres from now on; searches go by the cells that
+        there were until all are.
+        """
+        if centres is None:
+            return
+        with self._lock:
+            if self._learning is learning:
+                self._learning, self._centres = None, centres
+                self._made_for = self._live
+                self._held.cell_of[:] = NO_CELL
+                self._is_scattered = True
+                self._changes += self._live
+
+    def _find_cells(self, centres: Centres) -> bool:
+        """Find the cells of some rows that are in none; -> whether further ones are. After the last
+        of them searches go by all.
         """
         with self._lock:
-            if self.graph is not None and self.graph.is_wasteful:
-                self.graph = None
-        while self.advance():
-            pass  # others get the lock between two steps
-        with self._building, self._lock:
-            if self.graph is None:
-                place.delete()
-                return False
-            newest = int(self._stamps[: self._used].max(initial=0))
-            return self.graph.save(place, max(newest, self._floor, *self._gone.values()))
+            held, used = self._held, self._used
+            lacking = np.flatnonzero(held.cell_of[:used] == NO_CELL)
+        rows = lacking[:ROWS_AT_ONCE]
+        found = centres.of(held.codes.decoded(rows))
+        with self._lock:
+            if self._held is not held or self._centres is not centres:
+                return True
+            held.cell_of[rows] = found
+        if len(lacking) > ROWS_AT_ONCE:
+            return True
+        cells = Cells(centres, held.cell_of[:used])
+        with self._lock:
+            if self._held is held and self._centres is centres:
+                self.cells = cells
+        return False
 
-    def restore(self, place: CheckpointPlace, sequence_max: int) -> None:
-        """Use the checkpoint of a large space, if there is a good one; what differs from it becomes
-        pending.
+    def _is_to_be_moved(self) -> bool:
+        """Whether rows are to be copied before a commit has to, or for their cells' sake."""
+        room = len(self._held.stamps) - self._used
+        return self._is_scattered or (self._used > LARGE and room < self._used >> 6)
+
+    def _put_into_cells(self) -> None:
+        """Have searches go by cells where most rows are in one, and the others come last."""
+        self.cells = None
+        if self._centres is not None:
+            cell_of = self._held.cell_of[: self._used]
+            lacking = np.flatnonzero(cell_of == NO_CELL)
+            end = int(lacking[0]) if len(lacking) else self._used
+            if 2 * end > self._used:
+                self.cells = Cells(self._centres, cell_of[:end])
+
+    def _forget_cells(self) -> None:
+        self._is_scattered = False
+        self._centres = self._learning = self.cells = None
+        self._made_for = 0
+        self._held.cell_of[:] = NO_CELL
+
+    # --- the file ---------------------------------------------------------------------------------
+
+    @property
+    def unkept(self) -> int:
+        """How much has changed since the file was written, once it is to be written; else 0."""
+        with self._lock:
+            is_due = self._live >= KEPT_MIN and self._changes > KEPT_SHARE * self._live
+            return self._changes if is_due else 0
+
+    def keep(
+        self,
+        place: KeptPlace,
+        ordinals: NDArray[np.int64],
+        marks: Marks,
+        sequence: int,
+        changes: int,
+    ) -> bool:
+        """Write the file; -> whether it is still right: false where all was cleared meanwhile.
+
+        ordinals, marks  of the stored rows in a snapshot of `sequence`, up to which nothing is
+                         missing here
+        changes          `unkept`, before that snapshot was taken
         """
-        if self.graph is not None or self._live <= self._exact_max:
-            return
-        stored = read_checkpoint(place, self.width, sequence_max)
-        if stored is None:
-            return
-        graph, sequence = stored
-        ordinals, rows = self._rows.entries()
-        live = BitMap(ordinals)
-        agreed = graph.members & BitMap(ordinals[self._stamps[rows] <= sequence])
-        sample = np.array(agreed[:: max(1, len(agreed) // SAMPLE)].to_array(), np.int64)
-        if not np.array_equal(graph.vectors(sample), self._codes.decoded(self._rows.find(sample))):
-            return  # the checkpoint belongs to another history of this store
-        for ordinal in graph.members - live:
-            graph.drop(ordinal)
-        graph.pending = live - agreed
-        self.graph = graph
+        with self._lock:
+            held, rows = self._held, self._rows.find(ordinals)
+            cleared = self._cleared
+            centres, cell_of = self._centres, self._held.cell_of.copy()
+        known = rows != ABSENT
+        known[known] = held.stamps[rows[known]] <= sequence
+        rows = rows[known]
+        by_row = np.empty(len(held.stamps), MARK)
+        by_row[rows] = marks[known]
+        vectors = np.zeros((0, self.width), np.float32) if centres is None else centres.vectors
+        kept = Kept(held.ordinals, by_row, held.stamps, held.codes, cell_of, vectors)
+        place.write(kept, rows[by_cell(cell_of[rows])])
+        with self._lock:
+            self._changes -= changes
+            return self._cleared == cleared
+
+
+def _best(
+    held: _Rows, rows: RowMap, near: Rows, query: Vectors, k: int, allowed: BitMap | None
+) -> Found:
+    """Candidates among which the k best of these rows are, or as many as there are: (ordinals,
+    cosines by the codes). Left out are rows whose ordinal has got another one, or is gone, and
+    ordinals that are not allowed.
+    """
+    scores, residuals, wanted = held.codes.products_at(near, query), held.codes.residuals[near], k
+    while True:
+        places = undecided(scores, residuals, wanted)
+        ordinals = held.ordinals[near[places]]
+        kept = rows.find(ordinals) == near[places]
+        if allowed is not None:
+            kept &= among(ordinals_of(BitMap(ordinals) & allowed), ordinals)
+        if np.count_nonzero(kept) >= k or wanted >= len(near):
+            return ordinals[kept], scores[places[kept]]
+        wanted *= 2
+
+
+def _told_apart(members: BitMap) -> Callable[[Ordinals], NDArray[np.bool_]]:
+    """A function that tells which of some ordinals are members, of which there are many."""
+    if members.max() > DENSE_MAX * len(members):
+        ascending = ordinals_of(members)
+        return lambda ordinals: among(ascending, ordinals)
+    # A byte for each ordinal; those above all have the last one.
+    dense = np.zeros(members.max() + 2, np.bool_)
+    dense[ordinals_of(members)] = True
+    return lambda ordinals: np.take(dense, ordinals, mode="clip")
+
+
+class _Rows:
+    """What is known of each row: its vector's codes, the commit that put it, whose it is, and its
+    cell.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        stamps: NDArray[np.uint64],
+        ordinals: Ordinals,
+        cell_of: NDArray[np.int32],
+    ):
+        self.codes, self.stamps, self.ordinals, self.cell_of = codes, stamps, ordinals, cell_of
+
+    @classmethod
+    def empty(cls, count: int, width: int) -> _Rows:
+        return cls(
+            Codes.empty(count, width),
+            np.empty(count, np.uint64),
+            np.empty(count, np.uint32),
+            np.full(count, NO_CELL, np.int32),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.stamps, self.ordinals, self.cell_of)
+        return self.codes.nbytes + sum(each.nbytes for each in arrays)
+
+    def put(self, start: int, other: _Rows, rows: Rows) -> None:
+        """Write another's rows, from row `start` on."""
+        for first in range(0, len(rows), COPIED_AT_ONCE):
+            some = rows[first : first + COPIED_AT_ONCE]
+            codes = other.codes.take(some)
+            stamps, cell_of = other.stamps[some], other.cell_of[some]
+            self.write(start + first, other.ordinals[some], stamps, codes, cell_of)
+
+    def write(
+        self,
+        start: int,
+        ordinals: NDArray[np.integer],
+        stamps: NDArray[np.uint64],
+        codes: Codes,
+        cell_of: NDArray[np.int32] | int,
+    ) -> None:
+        """Write rows from row `start` on."""
+        end = start + len(ordinals)
+        self.codes.put(start, codes)
+        self.stamps[start:end] = stamps
+        self.ordinals[start:end] = ordinals
+        self.cell_of[start:end] = cell_of

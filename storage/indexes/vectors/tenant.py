@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.indexes.vectors.hnsw import CheckpointPlace
+from storage.indexes.vectors.kept import MARK, MARK_BYTES, Kept, KeptPlace, Marks
 from storage.indexes.vectors.space import Space
-from storage.store import OpenStore, Reader, Scope, Table
+from storage.store import OpenStore, Reader, Scope, Store, Table
 
 LOAD_CHUNK = 4_096
 SEQUENCE_BYTES = 8
@@ -62,22 +63,34 @@ class TenantVectors:
         with self._lock:
             return self._spaces.get(name)
 
-    def place(self, store: OpenStore, space: str) -> CheckpointPlace:
-        """Where the checkpoint of a space lies."""
-        return CheckpointPlace(
+    def place(self, store: OpenStore, space: str) -> KeptPlace:
+        """Where the file of a space lies."""
+        return KeptPlace(
             store.directory, self._name, self.scope.slot, self.scope.tenant, space, store.keys
         )
 
-    def save(self, store: OpenStore) -> int:
-        """Write the checkpoints of the graphs that changed; -> how many."""
-        return sum(space.save(self.place(store, name)) for name, space in self.each_space())
+    def keep(self, store: Store) -> int:
+        """Write the files of spaces that have changed much; -> how many. One caller at a time."""
+        written = 0
+        for name, space in self.each_space():
+            if not (changes := space.unkept):
+                continue
+            place = self.place(store, name)
+            with store.snapshot() as snapshot:
+                self.settle(snapshot)
+                ordinals, marks = _marks(snapshot, self._table, self.scope, name)
+                is_right = space.keep(place, ordinals, marks, snapshot.sequence, changes)
+            if not is_right or store.residents.peek((self._name, self.scope)) is not self:
+                place.delete()  # who erased the files meanwhile has not met this one
+            written += 1
+        return written
 
     def each_space(self) -> list[tuple[str, Space]]:
         with self._lock:
             return list(self._spaces.items())
 
     def apply(self, changes: Sequence[Change]) -> bool:
-        """Take over committed changes, in their order. -> whether some graph is behind them."""
+        """Take over committed changes, in their order. -> whether something is to be built."""
         with self._lock:
             for change in changes:
                 if change.space is None:
@@ -94,10 +107,15 @@ class TenantVectors:
                     )
                 self._applied = max(self._applied, change.sequence)
             self._settle()
-            return any(space.is_behind for space in self._spaces.values())
+            return self.is_behind
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is to be built or written of some space."""
+        return any(space.is_behind or space.unkept for _, space in self.each_space())
 
     def advance(self) -> bool:
-        """Let each graph that is behind take a step. -> whether one still is."""
+        """Let each space that is behind take a step of building. -> whether one still is."""
         behind = [space for _, space in self.each_space() if space.is_behind]
         return any([space.advance() for space in behind])
 
@@ -114,20 +132,61 @@ class TenantVectors:
             sequence = reader.sequence
             if self.covered >= sequence > 0:
                 return
-            seen: dict[str, list[NDArray[np.int64]]] = {}
-            for name, ordinals, rows in _chunks(reader, self._table, self.scope):
-                table = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-                stamps = table[:, :SEQUENCE_BYTES].copy().view("<u8")[:, 0]
-                seen.setdefault(name, []).append(np.array(ordinals, np.int64))
-                with self._lock:
-                    vectors = table[:, SEQUENCE_BYTES:].copy().view("<f4")
-                    self._made(name, vectors.shape[1]).put_newer(seen[name][-1], stamps, vectors)
+            names = reader.bind(self._table, self.scope).first_parts()
+            seen = {name: self._read_space(reader, name) for name in names}
             with self._lock:
                 for name, space in self._spaces.items():
-                    space.retain(np.concatenate(seen.get(name, [np.zeros(0, np.int64)])), sequence)
-                    space.restore(self.place(reader.store, name), reader.store.sequence)
+                    space.retain(seen.get(name, np.zeros(0, np.int64)), sequence)
                 self.covered = sequence
                 self._settle()
+
+    def _read_space(self, reader: Reader, name: str) -> NDArray[np.int64]:
+        """Take over a space's rows, from its file where they are still the same; -> their
+        ordinals.
+        """
+        rows = reader.bind(self._table, self.scope)
+        kept = self.place(reader.store, name).read()
+        if kept is None:
+            ordinals = []
+            for chunk in _chunks(rows.scan(name)):
+                ordinals += [ordinal for ordinal, _ in chunk]
+                self._put(name, chunk)
+            return np.array(ordinals, np.int64)
+        stored, marks = _marks(reader, self._table, self.scope, name)
+        same, places = _still(kept, stored, marks)
+        self._adopt(name, kept if len(places) == len(kept.ordinals) else kept.take(places))
+        others = stored[~same].tolist()
+        for start in range(0, len(others), LOAD_CHUNK):
+            some = others[start : start + LOAD_CHUNK]
+            raws = rows.get_many([(ordinal,) for ordinal in some], (name,))
+            self._put(
+                name, [(ordinal, raw) for ordinal, raw in zip(some, raws, strict=True) if raw]
+            )
+        return stored
+
+    def _put(self, name: str, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Take over rows as they are stored, each by its ordinal."""
+        table = np.frombuffer(b"".join(raw for _, raw in rows), np.uint8).reshape(len(rows), -1)
+        stamps = table[:, :SEQUENCE_BYTES].copy().view("<u8")[:, 0]
+        vectors = table[:, SEQUENCE_BYTES:].copy().view("<f4")
+        ordinals = np.array([ordinal for ordinal, _ in rows], np.int64)
+        with self._lock:
+            self._made(name, vectors.shape[1]).put_newer(ordinals, stamps, vectors)
+
+    def _adopt(self, name: str, kept: Kept) -> None:
+        """Take over what a file has. It takes long for the writer to wait, so a space of its own is
+        filled, and counts unless changes have come meanwhile.
+        """
+        width = kept.codes.codes.shape[1]
+        with self._lock:
+            made = Space(width, self._exact_max, self._lock, self._floor)
+        if name not in self._spaces:
+            made.adopt(kept)
+        with self._lock:
+            if name in self._spaces:
+                self._spaces[name].adopt(kept)
+            else:
+                self._spaces[name] = made
 
     def _settle(self) -> None:
         """Where nothing is owed, what comes of a commit before the newest one came before, since
@@ -146,16 +205,39 @@ class TenantVectors:
 
 
 def _chunks(
-    reader: Reader, table: Table[bytes], scope: Scope
-) -> Iterator[tuple[str, list[int], list[bytes]]]:
-    """(space, ordinals, rows) in key order, at most LOAD_CHUNK rows of one space at a time."""
-    name, ordinals, rows = "", [], []
-    for (space, ordinal), raw in reader.bind(table, scope).scan():
-        if rows and (space != name or len(rows) == LOAD_CHUNK):
-            yield name, ordinals, rows
-            ordinals, rows = [], []
-        name = space
-        ordinals.append(ordinal)
-        rows.append(raw)
-    if rows:
-        yield name, ordinals, rows
+    rows: Iterator[tuple[tuple[Any, ...], bytes]],
+) -> Iterator[list[tuple[int, bytes]]]:
+    """(ordinal, row) of rows of one space, at most LOAD_CHUNK at a time."""
+    while chunk := list(itertools.islice(rows, LOAD_CHUNK)):
+        yield [(ordinal, raw) for (_, ordinal), raw in chunk]
+
+
+def _marks(
+    reader: Reader, table: Table[bytes], scope: Scope, space: str
+) -> tuple[NDArray[np.int64], Marks]:
+    """The ordinals of a space's rows in the order of their keys, and the marks of the rows."""
+    ordinals, marks = reader.bind(table, scope).beginnings(MARK_BYTES, space)
+    return np.array(ordinals, np.int64), np.frombuffer(marks, MARK)
+
+
+def _still(
+    kept: Kept, ordinals: NDArray[np.int64], marks: Marks
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Which of the stored rows are what they were when the file was written; and where these are
+    in it.
+    """
+    if not len(kept.ordinals):
+        return np.zeros(len(ordinals), np.bool_), np.zeros(0, np.intp)
+    order = np.argsort(kept.ordinals, kind="stable")
+    places = np.searchsorted(kept.ordinals, ordinals, sorter=order)
+    places = order[np.minimum(places, len(order) - 1)]
+    words = (-1, MARK_BYTES // 4)
+    alike = marks.view(np.uint32).reshape(words) == kept.marks[places].view(np.uint32).reshape(
+        words
+    )
+    same = (kept.ordinals[places] == ordinals) & alike.all(axis=1)
+    return same, places[same]
+
+
+def _words(marks: Marks) -> NDArray[np.uint32]:
+    return marks.view(np.uint32).reshape(-1, MARK_BYTES // 4)

@@ -14,11 +14,11 @@ import pytest
 import serve_app
 from plugins.accounts import erasure as account_erasure
 from plugins.accounts import limits
-from plugins.memories import MEMORY_VECTORS
 from runtime.api import erasures, jobs, tenants
 from runtime.api.operation import Call
 from runtime.inference import Models
 from runtime.limits import SLOTS
+from storage.indexes.vectors import space as vectors_space
 from storage.store import Scope
 from tests.support.embedding import WordEmbedder
 from tests.support.metered import EMAIL, metered
@@ -146,18 +146,18 @@ def test_nothing_is_left_and_the_neighbour_loses_nothing(house: ErasureHarness) 
     assert retained == account_erasure.RETAINED
 
 
-def test_checkpoints_of_its_vectors_go_too(
+def test_files_of_its_vectors_go_too(
     house: ErasureHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(MEMORY_VECTORS, "exact_max", 2)
+    monkeypatch.setattr(vectors_space, "KEPT_MIN", 1)
     indexes = house.shard.store.directory / "indexes"
     for who in (house.me, house.other):
         house("search.search", {"query": "note"}, who=who)
     house.run(house.shard.checkpoint())
-    assert len(list(indexes.glob("*.hnsw"))) == 2
+    assert len(list(indexes.glob("*.vectors"))) == 2
     house.erase(house.me)
     house.settle()
-    assert len(list(indexes.glob("*.hnsw"))) == len(list(indexes.glob("*.head"))) == 1
+    assert len(list(indexes.glob("*.vectors"))) == len(list(indexes.glob("*.head"))) == 1
 
 
 def test_keys_that_were_minted_leave_no_digest(house: ErasureHarness) -> None:

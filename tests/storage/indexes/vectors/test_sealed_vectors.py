@@ -1,22 +1,31 @@
 """Nothing that a vector could be read from lies open beside a store that has keys: neither rows nor
-the checkpoints of graphs.
+the files of spaces.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from storage.indexes.vectors import VectorIndex
-from storage.indexes.vectors.hnsw import DIRECTORY
+from storage.indexes.vectors import space as vectors_space
+from storage.indexes.vectors.kept import DIRECTORY
 from storage.indexes.vectors.quantised import quantised
+from storage.indexes.vectors.tenant import TenantVectors
 from storage.store import Identity, Scope, Store, sealed_file
 
-INDEX = VectorIndex("graphed", exact_max=50)
+INDEX = VectorIndex("celled", exact_max=50)
 ALICE = Scope(2, 1)
 COUNT, WIDTH = 80, 24
+WAIT_SECONDS_MAX = 60
+
+
+@pytest.fixture(autouse=True)
+def files_of_small_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_space, "KEPT_MIN", 1)
 
 
 def opened(directory: Path, key: bytes | None = b"s" * 32) -> Store:
@@ -43,26 +52,42 @@ def nearest(store: Store, query: np.ndarray) -> list[int]:
 
 
 def held_open(store: Store, vectors: np.ndarray) -> int:
-    """How many vectors some file has, as they came or as the graph keeps them."""
-    kept = quantised(vectors).decoded(np.arange(COUNT))
+    """How many vectors some file has, as they came or as they are resident."""
+    kept = quantised(vectors).codes
     files = b"\0".join(path.read_bytes() for path in store.directory.rglob("*") if path.is_file())
     return sum(row.tobytes() in files for row in (*vectors, *kept))
 
 
+def state(store: Store) -> TenantVectors:
+    found = store.residents.peek((INDEX.name, ALICE))
+    assert isinstance(found, TenantVectors)
+    return found
+
+
+def written(store: Store) -> list[Path]:
+    """Wait for the file."""
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while state(store).is_behind:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    (found,) = (store.directory / DIRECTORY).glob("*.vectors")
+    return [found]
+
+
 @pytest.mark.parametrize("frame_bytes", [1 << 20, 1_000])
-def test_neither_rows_nor_graphs_lie_open(
+def test_neither_rows_nor_files_lie_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame_bytes: int
 ) -> None:
     monkeypatch.setattr(sealed_file, "FRAME_BYTES", frame_bytes)
     store = opened(tmp_path / "shard")
     vectors = filled(store)
     before = nearest(store, vectors[7])
-    assert INDEX.checkpoint(store) == 1 and list((store.directory / DIRECTORY).glob("*.hnsw"))
+    files = written(store)
     assert held_open(store, vectors) == 0
     store.close()
     store = opened(tmp_path / "shard")
     assert nearest(store, vectors[7]) == before
-    assert INDEX.checkpoint(store) == 0, "the checkpoint was used"
+    assert written(store) == files, "the one there was used"
     assert held_open(store, vectors) == 0
     store.keys.shred(ALICE.prefix)
     store.residents.clear()
@@ -73,11 +98,11 @@ def test_neither_rows_nor_graphs_lie_open(
     store.close()
 
 
-def test_a_store_without_keys_keeps_its_checkpoints_open(tmp_path: Path) -> None:
+def test_a_store_without_keys_keeps_its_files_open(tmp_path: Path) -> None:
     store = opened(tmp_path / "shard", None)
     vectors = filled(store)
     nearest(store, vectors[7])
-    assert INDEX.checkpoint(store) == 1
+    written(store)
     assert held_open(store, vectors) == 2 * COUNT, "what the other test looks for can be found"
     store.close()
 

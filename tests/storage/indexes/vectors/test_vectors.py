@@ -1,137 +1,46 @@
-"""The vector index against plain matrices: changes, spaces, the graph and its checkpoints, crashes,
-and states loaded late.
-"""
+"""The vector index against plain matrices: changes, spaces, and states loaded late."""
 
 from __future__ import annotations
 
 import itertools
 import random
-import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from storage.indexes.vectors import BoundVectors, VectorIndex
-from storage.indexes.vectors import space as vectors_space
-from storage.indexes.vectors.hnsw import DIRECTORY, Graph
-from storage.store import Identity, Scope, Store
+from storage.indexes.vectors import BoundVectors, VectorIndex, cells
+from storage.store import Scope, Store
+from tests.support.vectors import (
+    ALICE,
+    CELLED,
+    EXACT,
+    SPACE,
+    WIDTH,
+    change,
+    clustered,
+    expected,
+    found,
+    put_all,
+)
 
-SPACE, WIDTH = "model:16", 16
-EXACT = VectorIndex("exact")
-GRAPHED = VectorIndex("graphed", exact_max=200)
-IDENTITY = Identity("", 0, 1, 4096, 1)
-ALICE = Scope(2, 1)
+pytestmark = pytest.mark.usefixtures("low_thresholds")
 TENANTS = itertools.count(10)
-WAIT_SECONDS_MAX = 60
 CODED = 0.01  # how far a cosine by eight-bit codes of such narrow vectors may be off
-
-
-def open_store(directory: Path) -> Store:
-    return Store.open(directory, [*EXACT.tables, *GRAPHED.tables], identity=IDENTITY, create=True)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = open_store(tmp_path / "shard")
-    yield store
-    store.close()
-
-
-@pytest.fixture(autouse=True)
-def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Filters that leave more than 50 vectors may go through the graph."""
-    monkeypatch.setattr(vectors_space, "GATHERED_MAX", 50)
-
-
-def unit(vectors: np.ndarray) -> np.ndarray:
-    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
-
-
-def clustered(count: int, seed: int = 0, width: int = WIDTH) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    centres = np.random.default_rng(99).normal(size=(40, width))
-    return unit(centres[rng.integers(0, 40, count)] + 0.5 * rng.normal(size=(count, width)))
-
-
-def change(
-    store: Store,
-    index: VectorIndex,
-    work: Callable[[BoundVectors], object],
-    scope: Scope = ALICE,
-    *,
-    apply: bool = True,
-) -> object:
-    committed = store.write(lambda transaction: work(index.bind(transaction, scope)))
-    if apply:
-        index.apply(store, committed.notes.get(index.name, []))
-    return committed.result
-
-
-def put_all(
-    vectors: np.ndarray, first: int = 0, space: str = SPACE
-) -> Callable[[BoundVectors], None]:
-    return lambda bound: (
-        [bound.put(space, first + number, vector) for number, vector in enumerate(vectors)] and None
-    )
-
-
-def found(
-    store: Store,
-    index: VectorIndex,
-    query: np.ndarray,
-    k: int = 10,
-    allowed: BitMap | None = None,
-    scope: Scope = ALICE,
-) -> list[int]:
-    with store.snapshot() as snapshot:
-        return index.bind(snapshot, scope).search(SPACE, query, k, allowed)[0][0].tolist()
-
-
-def expected(
-    model: dict[int, np.ndarray], query: np.ndarray, k: int, allowed: BitMap | None = None
-) -> list[int]:
-    scored = [
-        (float(vector @ query), ordinal)
-        for ordinal, vector in model.items()
-        if allowed is None or ordinal in allowed
-    ]
-    return [ordinal for _, ordinal in sorted(scored, reverse=True)[:k]]
-
-
-def recall(
-    store: Store,
-    index: VectorIndex,
-    model: dict[int, np.ndarray],
-    queries: np.ndarray,
-    allowed: BitMap | None = None,
-) -> float:
-    shares = [
-        len(set(found(store, index, query, 10, allowed)) & set(expected(model, query, 10, allowed)))
-        / 10
-        for query in queries
-    ]
-    return sum(shares) / len(shares)
-
-
-def checkpoint_files(store: Store) -> list[Path]:
-    return sorted((store.directory / DIRECTORY).glob("*"))
 
 
 # --- exact scans ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "index", [EXACT, VectorIndex("graphed", exact_max=30)], ids=["exact", "graph"]
+    "index", [EXACT, VectorIndex("celled", exact_max=30)], ids=["exact", "cells"]
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_random_changes_answer_like_a_plain_scan(
-    store: Store, index: VectorIndex, seed: int
+    store: Store, index: VectorIndex, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cells, "PROBED", 5.5)  # a cell of one vector tells little of its neighbours
     rng = random.Random(seed)
     vectors = clustered(4_000, seed)
     fresh = iter(vectors)
@@ -165,11 +74,11 @@ def test_random_changes_answer_like_a_plain_scan(
         assert set(answer) <= (set(model) if allowed is None else set(model) & set(allowed))
         missed += len(set(due) - set(answer))
     assert missed <= 3, (
-        "of 300; a walk through a graph may miss a neighbour, since threads that build it race"
+        "of 300; a search by cells may miss a neighbour, and threads that make them race"
     )
 
 
-@pytest.mark.parametrize("index", [EXACT, GRAPHED], ids=["exact", "graph"])
+@pytest.mark.parametrize("index", [EXACT, CELLED], ids=["exact", "cells"])
 def test_a_scan_answers_like_a_search_and_tells_single_cosines(
     store: Store, index: VectorIndex
 ) -> None:
@@ -234,7 +143,7 @@ def test_equal_scores_come_newest_first(store: Store) -> None:
 
 def test_a_removed_or_updated_vector_is_gone_from_the_next_search(store: Store) -> None:
     vectors = clustered(300)
-    for index in (EXACT, GRAPHED):
+    for index in (EXACT, CELLED):
         change(store, index, put_all(vectors))
         index.checkpoint(store)
         query = vectors[7]
@@ -376,7 +285,7 @@ def test_changes_count_by_their_commit_not_by_their_arrival(store: Store) -> Non
         assert found(store, EXACT, vectors[0]) == []
 
 
-@pytest.mark.parametrize("index", [EXACT, GRAPHED], ids=["exact", "graph"])
+@pytest.mark.parametrize("index", [EXACT, CELLED], ids=["exact", "cells"])
 def test_acknowledged_writes_are_found_while_states_come_and_go(
     store: Store, index: VectorIndex
 ) -> None:
@@ -423,246 +332,3 @@ def test_resident_bytes_are_counted_and_evicted_states_come_back(store: Store) -
         assert found(store, EXACT, vectors[9], 1, scope=scope) == [9]
         assert store.residents.stats()["bytes"] <= 8_000
     assert store.residents.stats()["evictions"] > 0
-
-
-# --- the graph ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def large(store: Store) -> dict[int, np.ndarray]:
-    """2,000 clustered vectors of Alice in the graphed index, half of them learned by apply."""
-    vectors = clustered(2_000)
-    change(store, GRAPHED, put_all(vectors[:1_000]))
-    found(store, GRAPHED, vectors[0])
-    for first in range(1_000, 2_000, 100):
-        change(store, GRAPHED, put_all(vectors[first : first + 100], first=first))
-    caught_up(store)
-    return dict(enumerate(vectors))
-
-
-def caught_up(store: Store) -> None:
-    """Wait until the graph holds what the commits brought."""
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while store.residents.peek(("graphed", ALICE)).space(SPACE).is_behind:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def graph_of(store: Store) -> object:
-    return store.residents.peek(("graphed", ALICE)).space(SPACE).graph
-
-
-def test_the_graph_recalls_what_the_scan_finds(store: Store, large: dict[int, np.ndarray]) -> None:
-    queries = clustered(60, seed=5)
-    assert len(graph_of(store).members) > 1_000
-    assert recall(store, GRAPHED, large, queries) >= 0.98
-    assert GRAPHED.checkpoint(store) == 1
-    assert len(graph_of(store).members) == 2_000
-    for allowed in (
-        None,
-        BitMap(large),
-        BitMap(range(0, 2_000, 3)),
-        BitMap(range(0, 2_000, 25)),
-        BitMap(range(0, 2_000, 100)),
-    ):
-        assert recall(store, GRAPHED, large, queries, allowed) >= 0.98
-    for query in queries[:5]:
-        assert len(found(store, GRAPHED, query, 1_500)) == 1_500
-        assert len(found(store, GRAPHED, query, 5_000)) == 2_000
-
-
-def test_no_commit_waits_for_the_graph(
-    store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began, go_on = threading.Event(), threading.Event()
-    take = Graph.take
-
-    def held_up(self: Graph, *given: object) -> None:
-        began.set()
-        assert go_on.wait(WAIT_SECONDS_MAX)
-        take(self, *given)
-
-    monkeypatch.setattr(Graph, "take", held_up)
-    vectors = clustered(40, seed=21)
-    change(store, GRAPHED, put_all(vectors, first=2_000))
-    assert began.wait(WAIT_SECONDS_MAX)
-
-    def meanwhile(bound: BoundVectors) -> None:
-        for number in range(0, 20):
-            assert bound.delete(SPACE, 2_000 + number)
-        for number in range(20, 40):
-            bound.put(SPACE, 2_000 + number, vectors[39 - number])
-
-    change(store, GRAPHED, meanwhile)
-    after = large | {2_000 + number: vectors[39 - number] for number in range(20, 40)}
-    for _ in range(2):
-        assert recall(store, GRAPHED, after, vectors) >= 0.98
-        for vector in vectors:
-            assert not set(found(store, GRAPHED, vector, 500)) & set(range(2_000, 2_020))
-        go_on.set()
-        caught_up(store)
-    assert len(graph_of(store).members) == 2_020
-
-
-def test_the_graph_forgets_and_relearns(store: Store, large: dict[int, np.ndarray]) -> None:
-    GRAPHED.checkpoint(store)
-    vectors = clustered(2_000, seed=3)
-    for ordinal in range(0, 2_000, 2):
-        large.pop(ordinal)
-    for ordinal in range(0, 2_000, 6):
-        large[ordinal] = vectors[ordinal]
-
-    def work(bound: BoundVectors) -> None:
-        for ordinal in range(0, 2_000, 2):
-            assert bound.delete(SPACE, ordinal)
-        for ordinal in range(0, 2_000, 6):
-            bound.put(SPACE, ordinal, vectors[ordinal])
-
-    change(store, GRAPHED, work)
-    queries = clustered(40, seed=6)
-    assert recall(store, GRAPHED, large, queries) >= 0.98, "before the graph knows of it"
-    caught_up(store)
-    assert recall(store, GRAPHED, large, queries) >= 0.98
-    GRAPHED.checkpoint(store)
-    assert recall(store, GRAPHED, large, queries) >= 0.98
-    change(
-        store,
-        GRAPHED,
-        lambda bound: [bound.delete(SPACE, ordinal) for ordinal in list(large)[:1_300]],
-    )
-    assert graph_of(store) is None or not graph_of(store).pending
-    assert recall(store, GRAPHED, dict(list(large.items())[1_300:]), queries[:5]) == 1.0
-
-
-def reopened(store: Store, prepare: Callable[[Path], None] = lambda directory: None) -> Store:
-    """What a crash leaves: the files as they are, without a word to the indexes. GRAPHED's own
-    memory of the store is not used.
-    """
-    copy = store.directory.with_name(f"copy{next(TENANTS)}")
-    shutil.copytree(store.directory, copy)
-    prepare(copy)
-    return open_store(copy)
-
-
-def damage(pattern: str) -> Callable[[Path], None]:
-    def work(directory: Path) -> None:
-        for path in (directory / DIRECTORY).glob(pattern):
-            raw = bytearray(path.read_bytes())
-            raw[len(raw) // 2] ^= 0xFF
-            path.write_bytes(raw)
-
-    return work
-
-
-def cut(pattern: str) -> Callable[[Path], None]:
-    return lambda directory: (
-        [path.write_bytes(path.read_bytes()[:-9]) for path in (directory / DIRECTORY).glob(pattern)]
-        and None
-    )
-
-
-def missing(pattern: str) -> Callable[[Path], None]:
-    return lambda directory: (
-        [path.unlink() for path in (directory / DIRECTORY).glob(pattern)] and None
-    )
-
-
-@pytest.mark.parametrize(
-    ("prepare", "usable"),
-    [
-        (lambda directory: None, True),
-        (missing("*"), False),
-        (missing("*.hnsw"), False),
-        (damage("*.hnsw"), False),
-        (damage("*.head"), False),
-        (cut("*.hnsw"), False),
-        (cut("*.head"), False),
-    ],
-    ids=["kept", "no-files", "no-graph", "damaged-graph", "damaged-head", "cut-graph", "cut-head"],
-)
-def test_a_crash_loses_nothing_whatever_became_of_the_checkpoint(
-    store: Store, large: dict[int, np.ndarray], prepare: Callable[[Path], None], usable: bool
-) -> None:
-    GRAPHED.checkpoint(store)
-    other = clustered(200, seed=8)
-
-    def after_the_checkpoint(bound: BoundVectors) -> None:
-        put_all(other[:100], first=2_000)(bound)
-        for number in range(100):
-            bound.put(SPACE, number, other[100 + number])
-            bound.delete(SPACE, 500 + number)
-
-    change(store, GRAPHED, after_the_checkpoint, apply=False)
-    for number in range(100):
-        large[2_000 + number] = other[number]
-        large[number] = other[100 + number]
-        del large[500 + number]
-    again = reopened(store, prepare)
-    try:
-        queries = np.concatenate([clustered(20, seed=9), other[::20]])
-        assert recall(again, GRAPHED, large, queries) >= 0.98
-        assert (graph_of(again) is not None) == usable
-        assert not set(found(again, GRAPHED, clustered(1)[0], 2_000)) & set(range(500, 600))
-        assert GRAPHED.checkpoint(again) == 1
-        assert len(graph_of(again).members) == len(large)
-        assert recall(again, GRAPHED, large, queries) >= 0.98
-    finally:
-        again.close()
-
-
-def test_a_checkpoint_of_another_history_is_ignored(
-    store: Store, large: dict[int, np.ndarray]
-) -> None:
-    early = reopened(store)
-    GRAPHED.checkpoint(store)
-    try:
-        replaced = clustered(2_000, seed=11)
-        change(early, GRAPHED, put_all(replaced))
-        for _ in range(30):
-            change(early, EXACT, put_all(replaced[:1]))
-        shutil.copytree(
-            store.directory / DIRECTORY, early.directory / DIRECTORY, dirs_exist_ok=True
-        )
-        early.residents.clear()
-        assert recall(early, GRAPHED, dict(enumerate(replaced)), clustered(20, seed=12)) >= 0.98
-    finally:
-        early.close()
-
-
-def test_an_unchanged_graph_is_not_written_again_and_old_files_go(
-    store: Store, large: dict[int, np.ndarray]
-) -> None:
-    assert GRAPHED.checkpoint(store) == 1
-    before = checkpoint_files(store)
-    assert [path.suffix for path in before] == [".hnsw", ".head"] or [
-        path.suffix for path in before
-    ] == [".head", ".hnsw"]
-    assert GRAPHED.checkpoint(store) == 0
-    change(store, GRAPHED, put_all(clustered(1, seed=4), first=2_000))
-    assert GRAPHED.checkpoint(store) == 1
-    assert len(checkpoint_files(store)) == 2 and checkpoint_files(store) != before
-
-
-def test_clearing_a_tenant_takes_its_checkpoint_along(
-    store: Store, large: dict[int, np.ndarray]
-) -> None:
-    GRAPHED.checkpoint(store)
-    assert change(store, GRAPHED, lambda bound: bound.clear()) == 2_000
-    assert checkpoint_files(store) == []
-    assert found(store, GRAPHED, large[0]) == []
-    change(store, GRAPHED, put_all(clustered(300)))
-    assert found(store, GRAPHED, clustered(300)[5], 1) == [5]
-
-
-def test_a_checkpoint_left_by_a_crash_after_clearing_is_swept(
-    store: Store, large: dict[int, np.ndarray]
-) -> None:
-    GRAPHED.checkpoint(store)
-    change(store, GRAPHED, lambda bound: bound.clear(), apply=False)
-    again = reopened(store)
-    try:
-        assert found(again, GRAPHED, large[0]) == []
-        assert GRAPHED.checkpoint(again) == 0
-        assert checkpoint_files(again) == []
-    finally:
-        again.close()
