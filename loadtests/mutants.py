@@ -378,11 +378,33 @@ MUTANTS = (
         "test_a_reader_that_is_stopped_is_asked_nothing_until_it_goes_on",
     ),
     Mutant(
-        "graphs grown by the writer",
+        "cells made by the writer",
         "storage/indexes/vectors/builder.py",
-        'threading.Thread(target=self._run, name="graphs", daemon=True).start()',
+        'threading.Thread(target=self._run, name="vectors", daemon=True).start()',
         "self._run()",
-        "tests/storage/indexes/vectors/test_vectors.py::test_no_commit_waits_for_the_graph",
+        "tests/storage/indexes/vectors/test_cells.py::test_no_commit_waits_for_cells",
+    ),
+    Mutant(
+        "what a file has of a changed row is believed",
+        "storage/indexes/vectors/tenant.py",
+        "& alike.all(axis=1)",
+        "| alike.all(axis=1)",
+        "tests/storage/indexes/vectors/test_cells.py::test_a_file_of_another_history_is_ignored",
+    ),
+    Mutant(
+        "a row that its ordinal has left is found",
+        "storage/indexes/vectors/space.py",
+        "kept = rows.find(ordinals) == near[places]",
+        "kept = rows.find(ordinals) == rows.find(ordinals)",
+        "tests/storage/indexes/vectors/test_cells.py::test_cells_forget_and_relearn",
+    ),
+    Mutant(
+        "a file is written after its account was cleared",
+        "storage/indexes/vectors/space.py",
+        "return self._cleared == cleared",
+        "return True",
+        "tests/storage/indexes/vectors/test_cells.py::"
+        "test_a_file_that_is_being_written_goes_with_what_it_was_of",
     ),
     Mutant(
         "a step of a move that comes late is taken",

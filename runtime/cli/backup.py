@@ -8,10 +8,9 @@ A backup is a directory laid out like the data directory, with a manifest beside
 
 It is taken hot. Each store is copied by LMDB's own tool, compacted, as of one commit, while its
 service reads and writes; nothing spans two stores, so one commit of each is a state the service
-could have had. Files beside a store (graph checkpoints, uploads, keys) are copied before it, and
-those that are new or changed once more after it: what the copied rows need is there, whether it
-came or went meanwhile. A checkpoint that is newer than the copied rows is ignored when the store
-opens.
+could have had. Files beside a store (large accounts' vectors, uploads, keys) are copied before it,
+and those that are new or changed once more after it: what the copied rows need is there, whether it
+came or went meanwhile. Of vectors that differ from the copied rows the rows count.
 
 Left out is what a start makes again: locks, logs, the model's graph. The manifest is written last,
 so a directory without one is no backup. It holds the service's secrets: who has it can read the

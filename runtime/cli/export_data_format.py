@@ -36,7 +36,7 @@ Generated from the declarations by `make docs`; do not edit.
         data.mdb          the store: one LMDB environment; with an object store its database `log` holds the commits to be shipped
         keys.ring         the data keys of its tenants, wrapped by secrets/service; see storage/store/keyring.py
         lock.mdb, LOCK    LMDB's reader table, and a lock with the process id of whoever has the store open
-        indexes/          checkpoints of vector graphs, sealed; derived
+        indexes/          what is resident of large accounts' vectors, sealed; derived
 
 `data.mdb`, `keys.ring` and `secrets/` are the data, and belong together: a store is copied with its ring, and the ring taken after
 the store has every key the store needs. What is derived is made again when it is missing. Without `secrets/service` nothing can be
@@ -63,7 +63,7 @@ Rows of the tables marked *sealed* below are encrypted with AES-256-GCM under a 
 `keys.ring`, wrapped by `secrets/service`. Who has the files without that secret learns what is listed next; keep the secret, or a
 backup of it, away from the disk it protects (settings can give it). Sealed are contents, metadata, names, e-mail addresses, password
 hashes, recorded events, what webhooks send, job payloads and kept replies; and what can be turned back into a text: the vectors of
-texts and of their words, in the store, in its log and snapshots in the object store, and in the checkpoints under `indexes/`.
+texts and of their words, in the store, in its log and snapshots in the object store, and in the files under `indexes/`.
 
 Not sealed, because indexes must compare and add it up:
 

@@ -1,8 +1,8 @@
 """What derives from a slot's rows, in memory and beside the store, when the slot comes from another
 store or goes to one.
 
-Derived state is built from rows on first use, so a slot that arrives needs none; but a graph over
-many vectors takes a while, and the first search should not wait for it. And what a store knew of a
+Derived state is built from rows on first use, so a slot that arrives needs none; but to learn the
+cells of many vectors takes a while, and the first search should not go without. And what a store knew of a
 slot that left, or came back, must not answer any more.
 """
 
@@ -15,9 +15,7 @@ from storage.store import Scope, Store
 
 
 def build_for_slot(store: Store, indexes: Iterable[Index], slot: int) -> int:
-    """Write a checkpoint of every graph that the slot's tenants need and that nobody uses yet; ->
-    how many.
-    """
+    """Write the files that the slot's tenants need before anybody uses them; -> how many."""
     with store.snapshot() as snapshot:
         scopes = [scope for scope in snapshot.scopes(slot) if scope.tenant]
     return sum(index.build(store, scope) for index in indexes for scope in scopes)
@@ -26,7 +24,7 @@ def build_for_slot(store: Store, indexes: Iterable[Index], slot: int) -> int:
 def forget_tenants(
     store: Store, indexes: Iterable[Index], scopes: Iterable[Scope], *, files: bool
 ) -> None:
-    """Drop what is in memory of these tenants; `files`: their checkpoints too."""
+    """Drop what is in memory of these tenants; `files`: their files too."""
     for scope in scopes:
         for index in indexes:
             index.forget(store, scope, files=files)

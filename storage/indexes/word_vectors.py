@@ -49,7 +49,7 @@ DOCUMENTS_AHEAD = 2  # that are asked for before they are compared
 RESIDENT_DOCUMENTS_MAX = 80_000
 GROWTH = 1.5
 LOAD_CHUNK = 1_024  # rows taken over at once
-BYTES_MIN, DOCUMENTS_MIN = 1 << 18, 256
+BYTES_MIN, DOCUMENTS_MIN = 1 << 14, 64
 SIZE_BITS = 24  # of a place; the others are where it starts
 _SIZE_MASK = (1 << SIZE_BITS) - 1
 

@@ -297,7 +297,9 @@ def test_a_failure_on_the_way_is_a_frame_and_never_a_stop(
         for chunk in client.chat.completions.create(model="mneme", messages=ASK, stream=True):
             assert chunk.choices[0].finish_reason is None
             words.append(chunk.choices[0].delta.content)
-    assert words == ["", "word0 ", "word1 "]
+    said = ["", "word0 ", "word1 "]
+    # What comes in the same moment as the end of its connection an HTTP client may not read.
+    assert words == (said[: max(1, len(words))] if end == "drop" else said)
     frames = (
         service.post("/v1/chat/completions", {"messages": ASK, "stream": True}, me)
         .text.strip()

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from storage.indexes.vectors import BoundVectors
 from storage.indexes.vectors import space as vectors_space
 from storage.indexes.vectors.cells import Cells, Centres
-from storage.indexes.vectors.kept import DIRECTORY
+from storage.indexes.vectors.kept import DIRECTORY, KeptPlace
 from storage.indexes.vectors.space import Space
 from storage.store import Store
 from tests.support.vectors import (
@@ -36,7 +36,7 @@ from tests.support.vectors import (
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
 COPIES = itertools.count(1)
-WAIT_SECONDS_MAX = 60
+WAIT_SECONDS_MAX = 20
 
 
 @pytest.fixture
@@ -301,6 +301,28 @@ def test_clearing_a_tenant_takes_its_file_along(store: Store, large: dict[int, n
     assert found(store, CELLED, large[0]) == []
     change(store, CELLED, put_all(clustered(300)))
     assert found(store, CELLED, clustered(300)[5], 1) == [5]
+
+
+def test_a_file_that_is_being_written_goes_with_what_it_was_of(
+    store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = KeptPlace.write
+
+    began = threading.Event()
+
+    def cleared_before(place: KeptPlace, *given: object) -> None:
+        change(store, CELLED, lambda bound: bound.clear())
+        write(place, *given)
+        began.set()
+
+    monkeypatch.setattr(KeptPlace, "write", cleared_before)
+    monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
+    change(store, CELLED, put_all(clustered(1, seed=4), first=2_000))
+    assert began.wait(WAIT_SECONDS_MAX)
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while kept_files(store):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_file_left_by_a_crash_after_clearing_is_swept(
