@@ -2,8 +2,8 @@
 store or goes to one.
 
 Derived state is built from rows on first use, so a slot that arrives needs none; but to learn the
-cells of many vectors takes a while, and the first search should not go without. And what a store knew of a
-slot that left, or came back, must not answer any more.
+cells of many vectors takes a while, and the first search should not go without. And what a store
+knew of a slot that left, or came back, must not answer any more.
 """
 
 from __future__ import annotations
