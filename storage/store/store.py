@@ -86,6 +86,13 @@ class Store(OpenStore):
         super().__init__(environment, identity, sequence)
         self._lock = lock
 
+    @property
+    def is_owned(self) -> bool:
+        """Whether this process owns the directory, and may write beside the store; false where it
+        was opened to read.
+        """
+        return self._lock is not None
+
     @classmethod
     def open(
         cls,

@@ -71,7 +71,7 @@ class VectorIndex(Index):
                 if (resident := store.residents.peek((self.name, scope))) is not None:
                     states.add(resident)
             for tenant in states:
-                if tenant.apply(own):
+                if tenant.apply(own) and store.is_owned:
                     self._builder.want(tenant)
             if states:
                 store.residents.resize((self.name, scope))
@@ -168,7 +168,8 @@ class VectorIndex(Index):
             with self._handover:
                 self._loading.difference_update(loaded)
         tenant.settle(reader)
-        if loaded and tenant.is_behind:
+        # Whoever reads beside the owner takes what that has made.
+        if loaded and tenant.is_behind and isinstance(store, Store) and store.is_owned:
             self._builder.want(tenant)
         return tenant
 

@@ -24,6 +24,7 @@ from storage.store import Store
 from tests.support.vectors import (
     ALICE,
     CELLED,
+    IDENTITY,
     SPACE,
     change,
     clustered,
@@ -284,6 +285,22 @@ def test_a_file_is_written_again_when_much_has_changed_and_the_old_one_goes(
     change(store, CELLED, put_all(clustered(400, seed=4), first=2_000))
     caught_up(store)
     assert len(kept_files(store)) == 2 and kept_files(store) != before
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+def test_who_reads_beside_the_owner_takes_its_cells_and_makes_none(
+    store: Store, large: dict[int, np.ndarray], has_file: bool
+) -> None:
+    copy = reopened(store, (lambda directory: None) if has_file else missing("*"))
+    copy.close()
+    beside = Store.open_to_read(copy.directory, CELLED.tables, identity=IDENTITY)
+    try:
+        assert recall(beside, CELLED, large, clustered(20, seed=9)) >= 0.98
+        assert (cells_of(beside) is not None) == has_file
+        assert not any(thread.name == "vectors" for thread in threading.enumerate())
+        assert bool(kept_files(beside)) == has_file
+    finally:
+        beside.close()
 
 
 def test_a_small_space_leaves_no_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
