@@ -392,6 +392,14 @@ MUTANTS = (
         "tests/storage/indexes/vectors/test_cells.py::test_a_file_of_another_history_is_ignored",
     ),
     Mutant(
+        "a commit that was not applied is taken into a file",
+        "storage/indexes/vectors/tenant.py",
+        "if not is_current():",
+        "if False:",
+        "tests/storage/indexes/vectors/test_cells.py::"
+        "test_a_commit_that_is_not_applied_yet_is_in_no_file",
+    ),
+    Mutant(
         "a row that its ordinal has left is found",
         "storage/indexes/vectors/space.py",
         "kept = rows.find(ordinals) == near[places]",

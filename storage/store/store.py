@@ -74,6 +74,8 @@ def table_names(directory: Path) -> list[str]:
 class Store(OpenStore):
     """One open LMDB environment. Build it with Store.open; see storage/store/__init__.py for what
     it guarantees.
+
+    noted  by the name of an index, the last commit that has, or will have, changes for it to apply
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Store(OpenStore):
     ):
         super().__init__(environment, identity, sequence)
         self._lock = lock
+        self.noted: dict[str, int] = {}
 
     @property
     def is_owned(self) -> bool:
@@ -291,6 +294,8 @@ class Store(OpenStore):
                 inner.put(SEQUENCE, sequence.to_bytes(8, "big"), db=environment.meta)
                 if transaction.changes is not None:
                     self.log.append(inner, sequence, transaction.changes)
+                # Before anybody can see the rows.
+                self.noted.update((name, sequence) for name, _, _ in transaction.notes)
             inner.commit()
         except BaseException as error:
             environment.undo(inner, transaction.dirty or not isinstance(error, Exception))

@@ -50,6 +50,8 @@ class VectorIndex(Index):
         self._tenants: weakref.WeakSet[TenantVectors] = weakref.WeakSet()
         self._builder = Builder(self._advance)
         self._keeping = threading.Lock()  # held by the one who writes a file
+        # The last commit whose changes were applied.
+        self._applied: weakref.WeakKeyDictionary[Store, int] = weakref.WeakKeyDictionary()
 
     def bind(self, reader: Reader, scope: Scope) -> BoundVectors:
         return BoundVectors(self, reader, scope)
@@ -77,6 +79,8 @@ class VectorIndex(Index):
                 store.residents.resize((self.name, scope))
             if any(change.space is None for change in own):
                 erase(store.directory, self.name, scope.slot, scope.tenant)
+        last = max((change.sequence for own in touched.values() for change in own), default=0)
+        self._applied[store] = max(last, self._applied.get(store, 0))
 
     def _advance(self, tenant: TenantVectors) -> bool:
         """Let a resident tenant's spaces take a step of building, or write the files of those that
@@ -94,8 +98,12 @@ class VectorIndex(Index):
 
     def _keep(self, tenant: TenantVectors, store: Store) -> int:
         """Write the files of a tenant that have changed much; -> how many."""
+
+        def is_current() -> bool:
+            return self._applied.get(store, 0) >= store.noted.get(self.name, 0)
+
         with self._keeping:
-            return tenant.keep(store)
+            return tenant.keep(store, is_current)
 
     def checkpoint(self, store: Store) -> int:
         """Write the files of resident tenants that have changed much; -> how many were written.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,8 +69,12 @@ class TenantVectors:
             store.directory, self._name, self.scope.slot, self.scope.tenant, space, store.keys
         )
 
-    def keep(self, store: Store) -> int:
-        """Write the files of spaces that have changed much; -> how many. One caller at a time."""
+    def keep(self, store: Store, is_current: Callable[[], bool]) -> int:
+        """Write the files of spaces that have changed much; -> how many. One caller at a time.
+
+        is_current  whether every commit that can be seen was applied. Where one was not, its rows
+                    would be taken for what is resident; its changes, once applied, lead here again
+        """
         written = 0
         for name, space in self.each_space():
             if not (changes := space.unkept):
@@ -79,6 +83,8 @@ class TenantVectors:
             with store.snapshot() as snapshot:
                 self.settle(snapshot)
                 ordinals, marks = _marks(snapshot, self._table, self.scope, name)
+                if not is_current():
+                    break
                 is_right = space.keep(place, ordinals, marks, snapshot.sequence, changes)
             if not is_right or store.residents.peek((self._name, self.scope)) is not self:
                 place.delete()  # who erased the files meanwhile has not met this one

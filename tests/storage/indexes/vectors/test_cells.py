@@ -287,6 +287,30 @@ def test_a_file_is_written_again_when_much_has_changed_and_the_old_one_goes(
     assert len(kept_files(store)) == 2 and kept_files(store) != before
 
 
+def test_a_commit_that_is_not_applied_yet_is_in_no_file(
+    store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
+    caught_up(store)
+    change(store, CELLED, put_all(clustered(1, seed=4), first=2_000))
+    other = -large[7]
+    late = store.write(lambda write: CELLED.bind(write, ALICE).put(SPACE, 7, other)).notes["celled"]
+    for _ in range(3):
+        CELLED.checkpoint(store)
+    again = reopened(store)
+    try:
+        assert found(again, CELLED, other, 1) == [7]
+    finally:
+        again.close()
+    CELLED.apply(store, late)
+    caught_up(store)
+    again = reopened(store)
+    try:
+        assert found(again, CELLED, other, 1) == [7]
+    finally:
+        again.close()
+
+
 @pytest.mark.parametrize("has_file", [True, False])
 def test_who_reads_beside_the_owner_takes_its_cells_and_makes_none(
     store: Store, large: dict[int, np.ndarray], has_file: bool

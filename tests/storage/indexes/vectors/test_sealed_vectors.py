@@ -42,7 +42,7 @@ def filled(store: Store) -> np.ndarray:
         for ordinal, vector in enumerate(vectors):
             INDEX.bind(transaction, ALICE).put("space", ordinal, vector)
 
-    store.write(work)
+    INDEX.apply(store, store.write(work).notes[INDEX.name])
     return vectors
 
 
