@@ -394,7 +394,7 @@ MUTANTS = (
     Mutant(
         "a commit that was not applied is taken into a file",
         "storage/indexes/vectors/tenant.py",
-        "if not is_current():",
+        "if not is_applied():",
         "if False:",
         "tests/storage/indexes/vectors/test_cells.py::"
         "test_a_commit_that_is_not_applied_yet_is_in_no_file",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Iterable
 
@@ -24,6 +25,7 @@ from storage.store import Reader, Scope, Store, Table
 # Up to here reading all codes takes about a millisecond more than going by cells
 # (loadtests/vectors.py).
 EXACT_MAX = 100_000
+APPLIED_SECONDS_MAX, APPLIED_LOOK_SECONDS = 5.0, 0.001
 
 
 class VectorIndex(Index):
@@ -99,11 +101,17 @@ class VectorIndex(Index):
     def _keep(self, tenant: TenantVectors, store: Store) -> int:
         """Write the files of a tenant that have changed much; -> how many."""
 
-        def is_current() -> bool:
-            return self._applied.get(store, 0) >= store.noted.get(self.name, 0)
+        def is_applied() -> bool:
+            """Wait, not for long, until all was applied that can be seen now; -> whether it was."""
+            noted, until = store.noted.get(self.name, 0), time.monotonic() + APPLIED_SECONDS_MAX
+            while self._applied.get(store, 0) < noted:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(APPLIED_LOOK_SECONDS)
+            return True
 
         with self._keeping:
-            return tenant.keep(store, is_current)
+            return tenant.keep(store, is_applied)
 
     def checkpoint(self, store: Store) -> int:
         """Write the files of resident tenants that have changed much; -> how many were written.

@@ -69,10 +69,10 @@ class TenantVectors:
             store.directory, self._name, self.scope.slot, self.scope.tenant, space, store.keys
         )
 
-    def keep(self, store: Store, is_current: Callable[[], bool]) -> int:
+    def keep(self, store: Store, is_applied: Callable[[], bool]) -> int:
         """Write the files of spaces that have changed much; -> how many. One caller at a time.
 
-        is_current  whether every commit that can be seen was applied. Where one was not, its rows
+        is_applied  whether every commit that can be seen was applied. Where one was not, its rows
                     would be taken for what is resident; its changes, once applied, lead here again
         """
         written = 0
@@ -83,7 +83,7 @@ class TenantVectors:
             with store.snapshot() as snapshot:
                 self.settle(snapshot)
                 ordinals, marks = _marks(snapshot, self._table, self.scope, name)
-                if not is_current():
+                if not is_applied():
                     break
                 is_right = space.keep(place, ordinals, marks, snapshot.sequence, changes)
             if not is_right or store.residents.peek((self._name, self.scope)) is not self:

@@ -16,6 +16,7 @@ import pytest
 from pyroaring import BitMap
 
 from storage.indexes.vectors import BoundVectors
+from storage.indexes.vectors import index as vectors_index
 from storage.indexes.vectors import space as vectors_space
 from storage.indexes.vectors.cells import Cells, Centres
 from storage.indexes.vectors.kept import DIRECTORY, KeptPlace
@@ -291,7 +292,7 @@ def test_a_commit_that_is_not_applied_yet_is_in_no_file(
     store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
-    caught_up(store)
+    monkeypatch.setattr(vectors_index, "APPLIED_SECONDS_MAX", 0.05)
     change(store, CELLED, put_all(clustered(1, seed=4), first=2_000))
     other = -large[7]
     late = store.write(lambda write: CELLED.bind(write, ALICE).put(SPACE, 7, other)).notes["celled"]
