@@ -38,7 +38,7 @@ from tests.support.vectors import (
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
 COPIES = itertools.count(1)
-WAIT_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
 
 
 @pytest.fixture
