@@ -91,9 +91,6 @@ class Store(OpenStore):
 
     @property
     def is_owned(self) -> bool:
-        """Whether this process owns the directory, and may write beside the store; false where it
-        was opened to read.
-        """
         return self._lock is not None
 
     @classmethod

@@ -52,6 +52,13 @@ class OpenStore:
         """The sequence of the last commit."""
         return self._sequence
 
+    @property
+    def is_owned(self) -> bool:
+        """Whether this process owns the directory, and may write beside the store; false where it
+        was opened to read.
+        """
+        return False
+
     def snapshot(self, meter: Meter | None = None) -> Snapshot:
         """The store as it is now, for reading; what is read is counted, where a meter is given."""
         return Snapshot(self, meter)

@@ -174,7 +174,8 @@ class Space:
                 return
             new.put(len(rows), old, further)
             place = np.full(self._used, ABSENT, np.int32)
-            place[rows], place[further] = range(len(rows)), range(len(rows), end)
+            place[rows] = np.arange(len(rows), dtype=np.int32)
+            place[further] = np.arange(len(rows), end, dtype=np.int32)
             ordinals, rows = self._rows.entries()
             self._hold(new, RowMap.of(ordinals, place[rows]), end)
             self._live = len(ordinals)

@@ -83,9 +83,10 @@ class TenantVectors:
             with store.snapshot() as snapshot:
                 self.settle(snapshot)
                 ordinals, marks = _marks(snapshot, self._table, self.scope, name)
-                if not is_applied():
-                    break
-                is_right = space.keep(place, ordinals, marks, snapshot.sequence, changes)
+                sequence = snapshot.sequence
+            if not is_applied():
+                break
+            is_right = space.keep(place, ordinals, marks, sequence, changes)
             if not is_right or store.residents.peek((self._name, self.scope)) is not self:
                 place.delete()  # who erased the files meanwhile has not met this one
             written += 1
@@ -237,10 +238,7 @@ def _still(
     order = np.argsort(kept.ordinals, kind="stable")
     places = np.searchsorted(kept.ordinals, ordinals, sorter=order)
     places = order[np.minimum(places, len(order) - 1)]
-    words = (-1, MARK_BYTES // 4)
-    alike = marks.view(np.uint32).reshape(words) == kept.marks[places].view(np.uint32).reshape(
-        words
-    )
+    alike = _words(marks) == _words(kept.marks[places])
     same = (kept.ordinals[places] == ordinals) & alike.all(axis=1)
     return same, places[same]
 
