@@ -17,13 +17,11 @@ Each account's API key is in fleet.ndjson beside the store. Times are millisecon
 from __future__ import annotations
 
 import argparse
-import http.client
-import json
+import itertools
 import random
 import re
 import statistics
 import sys
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -51,16 +49,16 @@ from loadtests.load import (  # noqa: E402
     settle,
     wait_until_healthy,
 )
+from loadtests.sizes import timed_searches  # noqa: E402
 from runtime.inference import Caller, Embedding, Models, Worker, load_models, load_worker  # noqa: E402
 from runtime.serve import free_port, serve  # noqa: E402
 from runtime.shard import Shard  # noqa: E402
 
 KEYS = "fleet.ndjson"
-PASSWORD = "a long enough password"
 SENTENCES = 2_000
 BATCH, IN_FLIGHT = 100, 4
-REQUEST_SECONDS_MAX = 120
-TOLD_EVERY_SECONDS = 15
+PART = 10_000  # memories of an account between two words about it
+TOLD_EVERY = 100  # accounts
 SETTLE_SECONDS_MAX = 7_200
 # How far a town turns a sentence's vector: two such sentences then have a cosine of about .9, as
 # the model's own vectors of them do.
@@ -168,30 +166,6 @@ class Account(msgspec.Struct):
     memories: int
 
 
-class Client:
-    """One connection that is kept, and JSON over it."""
-
-    def __init__(self, base_url: str):
-        self._connection = http.client.HTTPConnection(
-            base_url.removeprefix("http://"), timeout=REQUEST_SECONDS_MAX
-        )
-
-    def post(self, path: str, body: Any, key: str | None = None) -> Any:
-        """The answer to a POST. Raises RuntimeError unless it is a success."""
-        headers = {"Content-Type": "application/json"}
-        if key is not None:
-            headers["Authorization"] = f"Bearer {key}"
-        self._connection.request("POST", path, json.dumps(body), headers)
-        answer = self._connection.getresponse()
-        content = answer.read()
-        if answer.status >= 300:
-            raise RuntimeError(f"POST {path} was answered {answer.status}: {content[:200]!r}")
-        return json.loads(content)
-
-    def close(self) -> None:
-        self._connection.close()
-
-
 def accounts(directory: Path) -> list[Account]:
     """What was filled so far."""
     kept = directory / KEYS
@@ -217,25 +191,6 @@ def _sentences() -> list[dict[str, Any]]:
     return conversations.memories(SENTENCES)
 
 
-class _Progress:
-    """Memories stored, told every so often."""
-
-    def __init__(self, accounts: int, memories: int):
-        self._whole = accounts * memories
-        self._stored, self._began = 0, time.monotonic()
-        self._told = self._began
-        self._lock = threading.Lock()
-
-    def stored(self, count: int) -> None:
-        with self._lock:
-            self._stored += count
-            now = time.monotonic()
-            if now - self._told >= TOLD_EVERY_SECONDS or self._stored == self._whole:
-                self._told = now
-                rate = self._stored / (now - self._began)
-                print(f"{self._stored:,} of {self._whole:,} memories, {rate:,.0f}/s", flush=True)
-
-
 def fill(directory: Path, wanted: int, memories: int) -> None:
     """So many accounts of so many memories each, in addition to those that are there."""
     there = len(accounts(directory))
@@ -244,70 +199,32 @@ def fill(directory: Path, wanted: int, memories: int) -> None:
     output = directory / "serve.out"
     command = [sys.executable, __file__, "serve", str(directory), "--port", str(port)]
     base_url = f"http://{HOST}:{port}"
+    at_once = 1 if wanted == 1 else IN_FLIGHT  # accounts; a lone one's batches go side by side
+    began, told, stored = time.monotonic(), itertools.count(1), itertools.count(1)
+
+    def fill_one(number: int) -> Account:
+        service = Service(base_url, directory, f"fleet-{number}-{time.time_ns()}@example.com")
+        turns = memories_of(number, memories)
+        while part := list(itertools.islice(turns, PART)):
+            service.ingest(part, BATCH, IN_FLIGHT // at_once)
+            if wanted == 1:
+                tell(next(told) * PART)
+        return Account(service.api_key, memories)
+
+    def tell(count: int) -> None:
+        count = min(count, wanted * memories)
+        rate = count / (time.monotonic() - began)
+        print(f"{count:,} of {wanted * memories:,} memories, {rate:,.0f}/s", flush=True)
+
     with ended_with_us(command, output=output) as process:
         wait_until_healthy(port, process, output)
-        progress = _Progress(wanted, memories)
-        with ThreadPoolExecutor(IN_FLIGHT) as senders, (directory / KEYS).open("ab") as kept:
-            if wanted == 1:
-                filled = iter([_fill_one(base_url, there, memories, progress, senders)])
-            else:
-                filled = senders.map(
-                    lambda number: _fill_one(base_url, number, memories, progress),
-                    range(there, there + wanted),
-                )
-            for account in filled:
+        with ThreadPoolExecutor(at_once) as fillers, (directory / KEYS).open("ab") as kept:
+            for account in fillers.map(fill_one, range(there, there + wanted)):
                 kept.write(msgspec.json.encode(account) + b"\n")
                 kept.flush()
+                if (done := next(stored)) % TOLD_EVERY == 0 or done == wanted:
+                    tell(done * memories)
         print(f"jobs: {settle(base_url, SETTLE_SECONDS_MAX):.0f} s more", flush=True)
-
-
-def _fill_one(
-    base_url: str,
-    number: int,
-    memories: int,
-    progress: _Progress,
-    senders: ThreadPoolExecutor | None = None,
-) -> Account:
-    """One account; senders: who sends its batches, where it is the only one."""
-    client = Client(base_url)
-    email = f"fleet-{number}-{time.time_ns()}@example.com"
-    body = {"email": email, "password": PASSWORD, "full_name": "Fleet"}
-    session = client.post("/v1/auth/register", body)["access_token"]
-    scopes = {"name": "fleet", "scopes": ["read", "write"]}
-    key = client.post("/v1/auth/api-keys", scopes, session)["key"]
-
-    def store(batch: list[dict[str, Any]], own: Client) -> None:
-        own.post("/v1/memories/batch", {"memories": batch, "wait_for_index": True}, key)
-        progress.stored(len(batch))
-
-    batches = _batches(memories_of(number, memories))
-    if senders is None:
-        for batch in batches:
-            store(batch, client)
-    else:
-        clients = threading.local()
-
-        def send(batch: list[dict[str, Any]]) -> None:
-            if not hasattr(clients, "own"):
-                clients.own = Client(base_url)
-            store(batch, clients.own)
-
-        waiting = [senders.submit(send, batch) for batch in batches]
-        for each in waiting:
-            each.result()
-    client.close()
-    return Account(key, memories)
-
-
-def _batches(memories: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for memory in memories:
-        batch.append(memory)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -326,14 +243,14 @@ def measure(directory: Path, engine: str, asked: int) -> None:
     with Service.started(engine, directory) as service:
         print(f"healthy after {time.perf_counter() - began:.2f} s", flush=True)
         service.ingest(list(memories_of(-1, BATCH)), BATCH, 1)
-        client, family = Client(service.base_url), psutil.Process(service.process_id)
-        for _ in range(20):  # the process itself is warm then
-            _search(client, service.api_key, next(questions))
+        family = psutil.Process(service.process_id)
+
+        def searched(key: str, count: int) -> list[float]:
+            return timed_searches(service.base_url, key, itertools.islice(questions, count))
+
+        searched(service.api_key, 20)  # the process itself is warm then
         empty = memory_mb(family)
-        rounds = [
-            [_search(client, each.api_key, next(questions)) for _ in range(1 + WARM_SEARCHES)]
-            for each in sample
-        ]
+        rounds = [searched(each.api_key, 1 + WARM_SEARCHES) for each in sample]
         cold = sorted(first for first, *_ in rounds)
         warm = sorted(each for _, *after in rounds for each in after)
         print(
@@ -365,14 +282,6 @@ def measure(directory: Path, engine: str, asked: int) -> None:
             f"ms; c=8 {eight.per_second:.0f}/s, p50 {eight.p50_ms:.1f}, p99 {eight.p99_ms:.1f} ms",
             flush=True,
         )
-        client.close()
-
-
-def _search(client: Client, key: str, question: str) -> float:
-    """Milliseconds."""
-    began = time.perf_counter()
-    client.post("/v1/search", {"query": question, "limit": RESULTS}, key)
-    return (time.perf_counter() - began) * 1_000
 
 
 def memory_mb(process: psutil.Process) -> tuple[float, float]:
