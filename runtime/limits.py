@@ -166,6 +166,7 @@ READ_PATIENCE_SECONDS = (
 )
 # Processes that read beside a shard's own.
 READER_CALLS_MAX = 64  # under way in one
+READER_HEAVY_LOAD_CALLS = 4  # searches, that a heavy read counts as
 READER_BEAT_SECONDS = 0.25  # how often each is heard at least
 READER_SILENT_SECONDS = 1.0  # then what it was asked is answered elsewhere,
 READER_LOST_SECONDS = 15.0  # and then it is replaced
@@ -186,10 +187,13 @@ HEAVY_READ_CHECKED_ROWS = 64  # between two looks at the clock
 HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX = 8  # heavy reads, or heavy writes
 HEAVY_CALLS_WAITING_MAX = 256
 LENGTHY_WRITES_AT_ONCE = 1
+LENGTHY_WRITES_SHARE_MAX = 0.33  # of the time, while several accounts ask: then it rests,
+LENGTHY_WRITES_REST_SECONDS_MAX = 0.25  # so long at most
 LOOP_SLICE_SECONDS = 0.0001  # of a gateway's loop for requests that have come, between two looks
 LOOP_REST_SECONDS = 0.001  # of the loop, after as much work, while threads have requests
 LOOP_STALL_SECONDS = 0.1  # a step that holds an event loop as long is counted
 ITEMS_PER_LOOP_STEP = 16  # of many that are gone through on an event loop
+LOOP_STEP_SECONDS = 0.0003  # of the loop, for as many of them at most
 OUTBOX_RETENTION_SECONDS = 7 * 24 * 3600
 EXPIRED_ROWS_SWEPT_PER_WRITE = 8
 CALL_SECONDS_MAX = 120

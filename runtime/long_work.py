@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -25,6 +27,7 @@ from runtime.machine import usable_cores
 from runtime.turns import Crowd, InTurns, account_in_turn
 
 Made = TypeVar("Made")
+_LAST = 5  # niceness: a quarter of a processor that another wants, too
 
 
 class _Turn:
@@ -54,8 +57,12 @@ class Cores:
         """Note a request of this account."""
         self._crowd.asked(account)
 
+    def are_crowded(self) -> bool:
+        """Whether several accounts have asked of late."""
+        return self._crowd.is_here()
+
     def _are_free(self) -> bool:
-        return self._taken < (max(1, self._count // 2) if self._crowd.is_here() else self._count)
+        return self._taken < (max(1, self._count // 2) if self.are_crowded() else self._count)
 
     def take(self, account: Hashable, patience_seconds: float | None = None) -> bool:
         """Wait for the account's turn, so long at most; -> whether it came."""
@@ -147,6 +154,15 @@ class LongWork:
                 self._waiting.charge(account, time.thread_time() - begun)
                 self._changed.notify()
             del taken  # what it made is its caller's alone
+
+
+def go_last() -> None:
+    """Let this thread, or where the system knows none by itself nobody, have a processor only when
+    others leave one. For what takes long without the interpreter's lock: whoever holds that, and
+    gets no processor, makes all others wait.
+    """
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
 
 
 def _settle(future: Future[Any], work: Callable[[], Any]) -> None:

@@ -32,6 +32,11 @@ def in_turn_of(account: Hashable) -> Iterator[None]:
         _ACCOUNT.reset(before)
 
 
+def work_for(account: Hashable) -> None:
+    """Let what this task asks for from now on wait for this account's turn."""
+    _ACCOUNT.set(account)
+
+
 def account_in_turn() -> Hashable:
     """The account that is being worked for; None for nobody's."""
     return _ACCOUNT.get()

@@ -14,7 +14,7 @@ import argon2
 from plugins.accounts import limits
 from runtime.api.context import ReadContext
 from runtime.errors import PermissionDenied, Unauthenticated, Unavailable, ValidationFailed
-from runtime.long_work import cores
+from runtime.long_work import cores, go_last
 
 
 class WrongPassword(Unauthenticated):
@@ -36,7 +36,9 @@ _COMMONEST = """
 """
 
 _threads = ThreadPoolExecutor(
-    max_workers=limits.PASSWORD_HASH_THREADS_MAX, thread_name_prefix="mneme-password"
+    max_workers=limits.PASSWORD_HASH_THREADS_MAX,
+    thread_name_prefix="mneme-password",
+    initializer=go_last,
 )
 _seats = threading.BoundedSemaphore(limits.PASSWORD_HASHES_WAITING_MAX)
 

@@ -33,6 +33,7 @@ from runtime.limits import (
     READER_ACCOUNTS_LARGE_MAX,
     READER_BEAT_SECONDS,
     READER_CALLS_MAX,
+    READER_HEAVY_LOAD_CALLS,
     READER_LOST_SECONDS,
     READER_PROCESSES_MAX,
     READER_RESTART_SECONDS,
@@ -79,6 +80,13 @@ class _Reader:
     @property
     def under_way(self) -> int:
         return len(self._calls)
+
+    @property
+    def load(self) -> int:
+        """Searches that one would wait for there, more or less: beside a heavy read, which has the
+        interpreter for most of the time, one takes as long as behind several.
+        """
+        return self.searching + READER_HEAVY_LOAD_CALLS * (len(self._calls) > self.searching)
 
     async def ask(
         self, call: Call, principal: Principal, scope: Scope, *, heavy: bool
@@ -174,8 +182,8 @@ class ReaderProcesses:
             return None
         if heavy:
             return _Place(self, heard[hash(account) % len(heard)], heavy)
-        idlest = min(heard, key=lambda reader: reader.searching)
-        if here <= idlest.searching or idlest.searching >= READER_CALLS_MAX:
+        idlest = min(heard, key=lambda reader: reader.load)
+        if here <= idlest.load or idlest.searching >= READER_CALLS_MAX:
             return None
         return _Place(self, idlest, heavy)
 

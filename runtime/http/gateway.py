@@ -62,6 +62,7 @@ from runtime.loop_stalls import Label, LoopStalls
 from runtime.settings import Settings
 from runtime.shard import authorise_operator
 from runtime.telemetry import Telemetry
+from runtime.turns import work_for
 from storage.blobs import BlobStore
 
 if TYPE_CHECKING:
@@ -373,6 +374,7 @@ class Gateway:
             check_watcher(_authorization(headers), self._settings, self._secrets)
         if not route.is_own:  # whoever watches the service is no crowd
             label.account = call.client if route.tenantless else call.slot
+            work_for(label.account)
             turn = self._turns.turn(label.account)
             if turn is not None:
                 await turn

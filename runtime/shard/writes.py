@@ -6,7 +6,9 @@ What the usage buffer has gathered goes the last part of the same way.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping
 
 from runtime import tracing
@@ -15,11 +17,16 @@ from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Reply, Write
 from runtime.errors import ApiError
 from runtime.inference import remembered_for
-from runtime.limits import LENGTHY_WRITES_AT_ONCE
+from runtime.limits import (
+    LENGTHY_WRITES_AT_ONCE,
+    LENGTHY_WRITES_REST_SECONDS_MAX,
+    LENGTHY_WRITES_SHARE_MAX,
+)
+from runtime.long_work import cores
 from runtime.shard import idempotency
 from runtime.shard.head import Head, Parts, close, formed
 from runtime.shard.holds import Holds
-from runtime.shard.turns import Turns
+from runtime.shard.turns import Account, Turns
 from runtime.shard.usage_buffer import Tenant
 from runtime.shard.writer import USAGE, WriteOutcome
 from storage.store import Transaction
@@ -38,10 +45,21 @@ class Writes:
             scope = self._head.identify(snapshot, operation, call)[1]
         account = (scope.slot, scope.tenant)
         await self._lengthy.take(account)
+        began = time.monotonic()
         try:
             return await self._run(operation, call)
         finally:
+            self._rest(account, time.monotonic() - began)
+
+    def _rest(self, account: Account, seconds: float) -> None:
+        """End a lengthy write's turn, in a crowd after a while: one after another they would leave
+        others, whose writes are of microseconds, half of the only writer.
+        """
+        if not cores().are_crowded():
             self._lengthy.leave(account)
+            return
+        rest = min(seconds / LENGTHY_WRITES_SHARE_MAX - seconds, LENGTHY_WRITES_REST_SECONDS_MAX)
+        asyncio.get_running_loop().call_later(rest, self._lengthy.leave, account)
 
     def begin_no_more_lengthy(self) -> None:
         """Refuse the lengthy writes that wait for their turn, and those that come."""

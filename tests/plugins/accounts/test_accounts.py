@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from plugins.accounts import limits
 from plugins.accounts.api_keys import API_KEYS
 from plugins.accounts.models import NewApiKey, Registration
 from plugins.accounts.operations import erase, export
+from plugins.accounts.passwords import in_pool
 from runtime import ids
 from runtime.api import access_tokens, tenants
 from runtime.api.context import ReadContext, WriteContext
@@ -157,6 +160,14 @@ def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(harness: Sh
     )
     assert wrong == unknown
     assert (wrong.status, wrong.body["code"]) == (401, "invalid_api_key")
+
+
+def test_hashing_leaves_processors_to_others(harness: ShardHarness) -> None:
+    def niceness() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    own = niceness()
+    assert harness.run(in_pool(niceness)) > own == niceness()
 
 
 def test_passwords_are_stored_as_argon2id_only(harness: ShardHarness) -> None:

@@ -24,6 +24,7 @@ from runtime.api.operation import Call
 from runtime.api.outbox import OUTBOX
 from runtime.cluster import reader_count
 from runtime.http.credentials import read_authorization
+from runtime.limits import READER_HEAVY_LOAD_CALLS
 from runtime.machine import usable_cores
 from runtime.shard import readers as shard_readers
 from runtime.shard import resolve
@@ -220,6 +221,31 @@ def test_heavy_reads_are_the_readers(beside: Beside) -> None:
     assert beside.readers()["calls_total"] == before + 1
     missing = beside.call("GET", "/v1/search/similar/" + ids[0][:-4] + "0000", who=me)
     assert missing.status_code == 404, missing.text
+
+
+def test_a_search_does_not_go_where_a_heavy_read_is_under_way(beside: Beside) -> None:
+    me = beside.register("waits-for-nobody")
+    lamp = beside.add(me, "The lamp is green.")
+    readers, process = beside.service.reading[0], the_reader()
+    slot = slot_of_email("waits-for-nobody@example.com")
+
+    async def look() -> None:
+        assert readers.place((slot, 1), 1, heavy=False) is not None
+        process.suspend()
+        try:
+            heavy = asyncio.create_task(
+                beside.service.call("GET", f"/v1/search/similar/{lamp}", who=me)
+            )
+            await beside.service.until_all(lambda figures: figures["readers"]["under_way"] == 1)
+            for here in range(1, READER_HEAVY_LOAD_CALLS + 1):
+                assert readers.place((slot, 1), here, heavy=False) is None
+            assert readers.place((slot, 1), READER_HEAVY_LOAD_CALLS + 1, heavy=False) is not None
+        finally:
+            process.resume()
+        assert (await heavy).status_code == 200
+        await beside.ready()
+
+    beside.run(look())
 
 
 def test_searches_cost_what_they_cost_wherever_they_are_read(beside: Beside) -> None:

@@ -12,7 +12,9 @@ import pytest
 from runtime.api.operation import Body, Call, Read, Write
 from runtime.api.plugin import Plugin
 from runtime.errors import ApiError, RateLimited, Unavailable, ValidationFailed
-from runtime.limits import HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX
+from runtime.limits import CALL_SECONDS_MAX, HEAVY_CALLS_WAITING_OF_ACCOUNT_MAX
+from runtime.long_work import Cores
+from runtime.shard import writes
 from runtime.shard.heavy_reads import Bounds, HeavyReads
 from storage.store import Store, Table
 from tests.support.shard_harness import Answer, ShardHarness, answer_of
@@ -207,8 +209,11 @@ def test_who_leaves_while_waiting_or_running_holds_nothing(tmp_path: Path) -> No
         assert turns.order == ["ada", "eve"]
 
 
-def test_a_lengthy_write_waits_for_its_turn_and_others_come_in_between(tmp_path: Path) -> None:
+def test_a_lengthy_write_waits_for_its_turn_and_others_come_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twenty of one account and a small one of another, all at once: it is not behind them all."""
+    monkeypatch.setattr(writes, "LENGTHY_WRITES_REST_SECONDS_MAX", 0.0)
     order: list[str] = []
 
     def noting(name: str) -> Callable[..., dict]:
@@ -244,6 +249,48 @@ def test_a_lengthy_write_waits_for_its_turn_and_others_come_in_between(tmp_path:
             return [reply.status for reply in await asyncio.gather(*asked)]
 
         assert harness.run(stopping()) == [200, 503, 503]
+
+
+def test_lengthy_writes_rest_while_several_accounts_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writes, "LENGTHY_WRITES_SHARE_MAX", 1e-9)
+    monkeypatch.setattr(writes, "LENGTHY_WRITES_REST_SECONDS_MAX", CALL_SECONDS_MAX)
+    crowd = [False]
+    monkeypatch.setattr(Cores, "are_crowded", lambda cores: crowd[0])
+
+    def handler(ctx, body) -> dict:
+        return {}
+
+    plugin = Plugin(
+        name="numbers",
+        operations=(
+            Write("numbers.long", "POST", "/long", handler, "", None, scope="write", lengthy=True),
+            Write("numbers.short", "POST", "/short", handler, "", None, scope="write"),
+        ),
+    )
+    with shard_harness(tmp_path, plugin) as harness:
+        ada, eve = harness.register(), harness.register("eve@example.com", "Eve")
+
+        def form(name: str, who: str) -> Call:
+            return harness.form(f"numbers.{name}", who=who)
+
+        alone = harness.together([form("long", ada) for _ in range(3)])
+        assert [reply.status for reply in alone] == [200] * 3
+
+        async def ask() -> list[int]:
+            execute = harness.shard.execute
+            first = await execute(form("long", ada))
+            second = asyncio.create_task(execute(form("long", eve)))
+            shorts = await asyncio.gather(
+                *(execute(form("short", who)) for who in (ada, eve) for _ in range(5))
+            )
+            assert not second.done()
+            await harness.shard.drain()
+            return [reply.status for reply in (first, *shorts, await second)]
+
+        crowd[0] = True
+        assert harness.run(ask()) == [200] * 11 + [503]
 
 
 WAYS = {
