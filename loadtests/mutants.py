@@ -378,6 +378,30 @@ MUTANTS = (
         "test_a_reader_that_is_stopped_is_asked_nothing_until_it_goes_on",
     ),
     Mutant(
+        "a search goes behind heavy reads",
+        "runtime/cluster/readers.py",
+        "return self.searching + READER_HEAVY_LOAD_CALLS * (len(self._calls) > self.searching)",
+        "return self.searching",
+        "tests/runtime/cluster/test_readers.py::"
+        "test_a_search_does_not_go_where_a_heavy_read_is_under_way",
+    ),
+    Mutant(
+        "each long body has a piece of every round",
+        "runtime/api/loop_steps.py",
+        "await rounds.take(account)",
+        "await asyncio.sleep(0)",
+        "tests/runtime/api/test_loop_steps.py::"
+        "test_however_many_go_through_many_things_one_piece_is_done_a_round",
+    ),
+    Mutant(
+        "lengthy writes never rest",
+        "runtime/shard/writes.py",
+        "if not cores().are_crowded():",
+        "if True:",
+        "tests/runtime/shard/test_heavy_reads.py::"
+        "test_lengthy_writes_rest_while_several_accounts_ask",
+    ),
+    Mutant(
         "cells made by the writer",
         "storage/indexes/vectors/builder.py",
         'threading.Thread(target=self._run, name="vectors", daemon=True).start()',
