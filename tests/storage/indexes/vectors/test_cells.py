@@ -293,9 +293,14 @@ def test_a_commit_that_is_not_applied_yet_is_in_no_file(
 ) -> None:
     monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
     monkeypatch.setattr(vectors_index, "APPLIED_SECONDS_MAX", 0.05)
-    change(store, CELLED, put_all(clustered(1, seed=4), first=2_000))
-    other = -large[7]
-    late = store.write(lambda write: CELLED.bind(write, ALICE).put(SPACE, 7, other)).notes["celled"]
+    other, more = -large[7], clustered(1, seed=4)[0]
+    before, late = (
+        store.write(
+            lambda write, row=row, vector=vector: CELLED.bind(write, ALICE).put(SPACE, row, vector)
+        ).notes["celled"]
+        for row, vector in ((2_000, more), (7, other))
+    )
+    CELLED.apply(store, before)  # there is something to keep, while the other can be seen
     for _ in range(3):
         CELLED.checkpoint(store)
     again = reopened(store)
