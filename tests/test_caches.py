@@ -7,11 +7,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from runtime.inference.embedding import Asked, BoundedEmbedder, Embedding
+from runtime.inference.minilm.weights import packaged_files
+from runtime.inference.minilm.word_pieces import WordPieces, open_tokenizer
+from storage.text import DIGIT, analyze, read_query
+from storage.text.analysis import CACHES
 from tests.support.embedding import WordEmbedder
 from tests.support.in_process import InProcess, in_process
 
@@ -25,7 +29,7 @@ KEPT = {
     "runtime/http/credentials.py:_signed": "by a whole token, which nobody guesses",
     "runtime/inference/language/spelling.py:_spelt": (
         "words, of whatever a model reads in one run for several accounts: microseconds in some "
-        "milliseconds"
+        "milliseconds; no long numbers, and no codes"
     ),
     "runtime/networks.py:network_of": "addresses of callers, whom everybody has some of",
     "runtime/http/request_log.py:_second": "instants",
@@ -128,6 +132,35 @@ def test_what_another_account_has_asked_or_stored_is_computed_anew(
     if field == "query":
         assert computed(service, ada, path, body) == [], "her own is remembered"
         assert computed(service, eve, path, body) == []
+
+
+class Counting:
+    """A tokenizer that notes what it is asked to take apart."""
+
+    def __init__(self, tokenizer: Any):
+        self._tokenizer, self.asked = tokenizer, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+    def encode(self, text: str) -> Any:
+        self.asked.append(text)
+        return self._tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("telling", ["4831907", "x12345", "2026A11B27T10"])
+def test_what_hardly_anybody_else_has_is_remembered_of_no_text(telling: str) -> None:
+    tokenizer = Counting(open_tokenizer(packaged_files() / "tokenizer.json"))
+    words: Any = WordPieces(cast(Any, tokenizer))
+    for text in (f"The violin of lot {telling} is here.", f"Where is the {telling}?"):
+        analyze(text)
+        read_query(text)
+        words.encode([text])
+    kept = [word for own in CACHES.values() for word in (*own, *own.asked)]
+    assert "violin" in kept, "other words are"
+    assert not [word for word in kept if len(word) > 4 and DIGIT.search(word)]
+    assert tokenizer.asked.count("the") == 1
+    assert tokenizer.asked.count(telling) == 2
 
 
 def test_whatever_is_kept_for_all_accounts_has_a_reason() -> None:

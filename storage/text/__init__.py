@@ -6,6 +6,7 @@
     Speller, slip_shape      which of the words it knows a word may be a slip of the fingers for;
                              what words one slip apart have in common
     is_english               whether it is written in English
+    is_remembered            whether what is found out of a word may be kept for all accounts
     passages                 a long text in parts that a model reads whole
     estimated_tokens         about how many tokens a text is
     DIGIT, may_hold          whether it has a digit; whether an expression may be in it at all
@@ -20,6 +21,7 @@ from storage.text.analysis import (
     analyze,
     content_words,
     is_english,
+    is_remembered,
     query_terms,
     read_query,
 )
@@ -40,6 +42,7 @@ __all__ = [
     "content_words",
     "estimated_tokens",
     "is_english",
+    "is_remembered",
     "may_hold",
     "passages",
     "query_terms",

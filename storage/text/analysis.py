@@ -49,6 +49,7 @@ from storage.text.stop_words import STOP_WORDS, word_set
 
 CACHED_WORDS_MAX = 16_384  # per language
 CACHED_CHARS_MAX = 32
+_TELLING = re.compile(r"(?=.{5})[^\d]*\d")
 STEMMED_CHARS_MAX = 64
 PIECES_PER_TOKEN_MAX = 64
 
@@ -358,7 +359,7 @@ class Words(dict[str, _Word]):
         if known is not None:
             return known
         found = _looked_up(token, self)
-        if len(token) <= CACHED_CHARS_MAX:
+        if is_remembered(token):
             if len(self.asked) >= CACHED_WORDS_MAX:
                 self.asked.clear()
             self.asked[token] = found
@@ -366,7 +367,7 @@ class Words(dict[str, _Word]):
 
     def __missing__(self, token: str) -> _Word:
         word = _word(token, self.language)
-        if len(token) <= CACHED_CHARS_MAX:
+        if is_remembered(token):
             if len(self) >= CACHED_WORDS_MAX:
                 self.clear()
                 self.forms = {}
@@ -376,6 +377,14 @@ class Words(dict[str, _Word]):
                         self.forms.setdefault(term, []).append(token)
             self[token] = word
         return word
+
+
+def is_remembered(word: str) -> bool:
+    """Whether what is found out of a word may be kept for whoever uses it next, of all accounts.
+    Not of a long number, or of a code: hardly anybody else has it, and how soon an answer comes
+    would tell that somebody has.
+    """
+    return len(word) <= CACHED_CHARS_MAX and _TELLING.match(word) is None
 
 
 def _words_for(tokens: list[str], evidence: float) -> Words:

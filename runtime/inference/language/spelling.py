@@ -10,6 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from storage.text import is_remembered
+
 WORD_BUCKETS, AFFIX_BUCKETS = 8_192, 2_048
 PARTS = 3  # the whole word, its last three letters, its first three
 FLAGS = 12
@@ -20,7 +22,12 @@ WORDS_KEPT, KEPT_CHARS_MAX = 8_192, 32
 def spell(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """A sentence's words -> (w, PARTS) int64 buckets, (w, FLAGS) float32 marks."""
     spelt = [
-        _spelt(word) if len(word) <= KEPT_CHARS_MAX else _spelt.__wrapped__(word) for word in words
+        (
+            _spelt(word)
+            if len(word) <= KEPT_CHARS_MAX and is_remembered(word)
+            else _spelt.__wrapped__(word)
+        )
+        for word in words
     ]
     buckets = np.array([parts for parts, _ in spelt], np.int64).reshape(-1, PARTS)
     marks = np.array([own for _, own in spelt], np.float32).reshape(-1, FLAGS)

@@ -24,6 +24,7 @@ from runtime.limits import (
     WORDS_REMEMBERED_MAX,
     WORDWISE_CHARS_MAX,
 )
+from storage.text import is_remembered
 
 # Without control characters, which the library takes out of words, and without the bracket that its
 # own marks begin with.
@@ -58,7 +59,7 @@ class _Words(dict[str, _Pieces]):
     def __missing__(self, word: str) -> _Pieces:
         found = self._tokenizer.encode(word)
         pieces = _Pieces(tuple(found.ids[1:-1]), tuple(found.offsets[1:-1]))
-        if len(word) <= WORD_CHARS_REMEMBERED_MAX:
+        if len(word) <= WORD_CHARS_REMEMBERED_MAX and is_remembered(word):
             if len(self) >= WORDS_REMEMBERED_MAX:
                 self.clear()
             self[word] = pieces
