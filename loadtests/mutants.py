@@ -380,7 +380,7 @@ MUTANTS = (
     Mutant(
         "a search goes behind heavy reads",
         "runtime/cluster/readers.py",
-        "return self.searching + READER_HEAVY_LOAD_CALLS * (len(self._calls) > self.searching)",
+        "return self.searching + READER_HEAVY_LOAD_CALLS * (self.under_way > self.searching)",
         "return self.searching",
         "tests/runtime/cluster/test_readers.py::"
         "test_a_search_does_not_go_where_a_heavy_read_is_under_way",

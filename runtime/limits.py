@@ -274,7 +274,6 @@ EMBEDDER_SMALL_SHARE_MAX = 0.67  # of the time of a run, where small requests go
 TOKENIZED_AT_ONCE_CHARS_MAX = 256
 WORDWISE_CHARS_MAX = 1_024  # of a text that is put together from the pieces of known words
 WORDS_REMEMBERED_MAX = 16_384  # with their pieces: some 6 MB
-WORD_CHARS_REMEMBERED_MAX = 32
 EMBEDDER_TURN_TEXTS_MAX = 32  # of one large request, while others wait
 EMBEDDER_RUN_TOKENS_PER_THREAD_MAX = 512
 EMBEDDER_PROCESS_LOST_SECONDS = 2.0  # asked for again, before texts go without vectors

@@ -86,7 +86,7 @@ class _Reader:
         """Searches that one would wait for there, more or less: beside a heavy read, which has the
         interpreter for most of the time, one takes as long as behind several.
         """
-        return self.searching + READER_HEAVY_LOAD_CALLS * (len(self._calls) > self.searching)
+        return self.searching + READER_HEAVY_LOAD_CALLS * (self.under_way > self.searching)
 
     async def ask(
         self, call: Call, principal: Principal, scope: Scope, *, heavy: bool

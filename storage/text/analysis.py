@@ -38,6 +38,7 @@ import regex
 import Stemmer
 
 from storage.text.asking import asked_terms, asking_language, is_asking, is_east_asian
+from storage.text.glance import DIGIT
 from storage.text.languages import (
     QUERY_EVIDENCE,
     TEXT_EVIDENCE,
@@ -49,7 +50,7 @@ from storage.text.stop_words import STOP_WORDS, word_set
 
 CACHED_WORDS_MAX = 16_384  # per language
 CACHED_CHARS_MAX = 32
-_TELLING = re.compile(r"(?=.{5})[^\d]*\d")
+TELLING_CHARS_MIN = 5  # of a word with a digit in it
 STEMMED_CHARS_MAX = 64
 PIECES_PER_TOKEN_MAX = 64
 
@@ -381,10 +382,12 @@ class Words(dict[str, _Word]):
 
 def is_remembered(word: str) -> bool:
     """Whether what is found out of a word may be kept for whoever uses it next, of all accounts.
-    Not of a long number, or of a code: hardly anybody else has it, and how soon an answer comes
-    would tell that somebody has.
+    Not of a very long one, which takes room; and not of a long number, or of a code: hardly anybody
+    else has it, and how soon an answer comes would tell that somebody has.
     """
-    return len(word) <= CACHED_CHARS_MAX and _TELLING.match(word) is None
+    if len(word) < TELLING_CHARS_MIN:
+        return True
+    return len(word) <= CACHED_CHARS_MAX and DIGIT.search(word) is None
 
 
 def _words_for(tokens: list[str], evidence: float) -> Words:

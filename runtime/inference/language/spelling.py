@@ -16,19 +16,12 @@ WORD_BUCKETS, AFFIX_BUCKETS = 8_192, 2_048
 PARTS = 3  # the whole word, its last three letters, its first three
 FLAGS = 12
 INSIDE, FIRST, IN_CAPITALS = 1, 10, 11  # marks that its place in the sentence decides
-WORDS_KEPT, KEPT_CHARS_MAX = 8_192, 32
+WORDS_KEPT = 8_192
 
 
 def spell(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """A sentence's words -> (w, PARTS) int64 buckets, (w, FLAGS) float32 marks."""
-    spelt = [
-        (
-            _spelt(word)
-            if len(word) <= KEPT_CHARS_MAX and is_remembered(word)
-            else _spelt.__wrapped__(word)
-        )
-        for word in words
-    ]
+    spelt = [_spelt(word) if is_remembered(word) else _spelt.__wrapped__(word) for word in words]
     buckets = np.array([parts for parts, _ in spelt], np.int64).reshape(-1, PARTS)
     marks = np.array([own for _, own in spelt], np.float32).reshape(-1, FLAGS)
     marks[0, INSIDE] = 0

@@ -20,7 +20,6 @@ from runtime.inference.local_embedder import Tokens, tokens_of
 from runtime.inference.minilm.weights import VOCABULARY, ModelUnusable, packaged_files
 from runtime.limits import (
     EMBEDDED_TOKENS_MAX,
-    WORD_CHARS_REMEMBERED_MAX,
     WORDS_REMEMBERED_MAX,
     WORDWISE_CHARS_MAX,
 )
@@ -59,7 +58,7 @@ class _Words(dict[str, _Pieces]):
     def __missing__(self, word: str) -> _Pieces:
         found = self._tokenizer.encode(word)
         pieces = _Pieces(tuple(found.ids[1:-1]), tuple(found.offsets[1:-1]))
-        if len(word) <= WORD_CHARS_REMEMBERED_MAX and is_remembered(word):
+        if is_remembered(word):
             if len(self) >= WORDS_REMEMBERED_MAX:
                 self.clear()
             self[word] = pieces

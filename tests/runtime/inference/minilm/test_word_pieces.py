@@ -11,10 +11,10 @@ from runtime.inference.minilm.weights import packaged_files
 from runtime.inference.minilm.word_pieces import WordPieces, open_tokenizer
 from runtime.limits import (
     EMBEDDED_TOKENS_MAX,
-    WORD_CHARS_REMEMBERED_MAX,
     WORDS_REMEMBERED_MAX,
     WORDWISE_CHARS_MAX,
 )
+from storage.text.analysis import CACHED_CHARS_MAX
 
 PIECES = WordPieces.open()
 LIBRARY = open_tokenizer(packaged_files() / "tokenizer.json")
@@ -59,7 +59,7 @@ def test_tokens_are_the_librarys(text: str) -> None:
         "a " * EMBEDDED_TOKENS_MAX,
         "x" * 100,
         "x" * 101,
-        "q" * WORD_CHARS_REMEMBERED_MAX + " " + "q" * (WORD_CHARS_REMEMBERED_MAX + 1),
+        "q" * CACHED_CHARS_MAX + " " + "q" * (CACHED_CHARS_MAX + 1),
         "w" * (WORDWISE_CHARS_MAX + 1),
         "!" * 500,
     ],
