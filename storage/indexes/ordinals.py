@@ -40,17 +40,26 @@ def among(members: Ordinals, wanted: Ordinals) -> NDArray[np.bool_]:
 
 
 @inline
-def place_among(members, ordinal):
-    """Where the ordinal, or number, is among the members, which ascend; −1 where it is not. For
-    kernels.
+def lower_bound(members, start, ordinal):
+    """Where among the members, which ascend, from `start` on, the first is that is no lower than
+    the ordinal. For kernels.
     """
-    low, high = 0, members.shape[0]
+    low, high = start, members.shape[0]
     while low < high:
         middle = (low + high) >> 1
         if members[middle] < ordinal:
             low = middle + 1
         else:
             high = middle
+    return low
+
+
+@inline
+def place_among(members, ordinal):
+    """Where the ordinal, or number, is among the members, which ascend; −1 where it is not. For
+    kernels.
+    """
+    low = lower_bound(members, 0, ordinal)
     return low if low < members.shape[0] and members[low] == ordinal else -1
 
 

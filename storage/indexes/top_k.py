@@ -49,27 +49,38 @@ def _sink(highest, ordinals, size, score, ordinal):
     highest[hole], ordinals[hole] = score, ordinal
 
 
-@kernel(in_array(UINT32), in_array(FLOAT32), INT64, out_array(UINT32), out_array(FLOAT32))
-def _best(candidates, scores, k, ordinals, highest):
-    """A heap of the best so far, the least of them on top, which at the end is taken apart from its
-    top.
+@inline
+def offer(highest, ordinals, count, k, score, ordinal):
+    """Put these into a heap of the k best so far, the least of them on top, of which there are
+    `count`, if they belong there; -> how many there are then.
     """
-    for place in range(scores.shape[0]):
-        score, ordinal = scores[place], candidates[place]
-        if place < k:
-            child = place
-            while child > 0:
-                parent = (child - 1) // 2
-                if highest[parent] < score or (
-                    highest[parent] == score and ordinals[parent] < ordinal
-                ):
-                    break
-                highest[child], ordinals[child] = highest[parent], ordinals[parent]
-                child = parent
-            highest[child], ordinals[child] = score, ordinal
-        elif highest[0] < score or (highest[0] == score and ordinals[0] < ordinal):
-            _sink(highest, ordinals, k, score, ordinal)
-    for left in range(k - 1, 0, -1):
+    if count < k:
+        child = count
+        while child > 0:
+            parent = (child - 1) // 2
+            if highest[parent] < score or (highest[parent] == score and ordinals[parent] < ordinal):
+                break
+            highest[child], ordinals[child] = highest[parent], ordinals[parent]
+            child = parent
+        highest[child], ordinals[child] = score, ordinal
+        return count + 1
+    if highest[0] < score or (highest[0] == score and ordinals[0] < ordinal):
+        _sink(highest, ordinals, k, score, ordinal)
+    return count
+
+
+@inline
+def in_order(highest, ordinals, count):
+    """Take such a heap apart from its top, so that the best comes first."""
+    for left in range(count - 1, 0, -1):
         score, ordinal = highest[left], ordinals[left]
         highest[left], ordinals[left] = highest[0], ordinals[0]
         _sink(highest, ordinals, left, score, ordinal)
+
+
+@kernel(in_array(UINT32), in_array(FLOAT32), INT64, out_array(UINT32), out_array(FLOAT32))
+def _best(candidates, scores, k, ordinals, highest):
+    count = 0
+    for place in range(scores.shape[0]):
+        count = offer(highest, ordinals, count, k, scores[place], candidates[place])
+    in_order(highest, ordinals, count)

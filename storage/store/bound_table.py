@@ -218,6 +218,28 @@ class BoundTable(Generic[Row]):
             raise self._source.fault(error) from error
         return every
 
+    def raw_between_each(
+        self, ranges: Sequence[tuple[Key, int, int]]
+    ) -> list[list[tuple[bytes, bytes]]]:
+        """As raw_under_each, of each (prefix, low, high) those rows whose next part is a number
+        from `low` to below `high`.
+        """
+        every = []
+        try:
+            with self._lmdb.cursor() as cursor:
+                for prefix, low, high in ranges:
+                    start = self._prefix + encode_key(prefix)
+                    size, end, found = len(start), start + encode_key((high,)), []
+                    if cursor.set_range(start + encode_key((low,))):
+                        for physical, raw in cursor.iternext(True, True):
+                            if physical >= end:
+                                break
+                            found.append((physical[size:], raw))
+                    every.append(found)
+        except lmdb.Error as error:
+            raise self._source.fault(error) from error
+        return every
+
     def is_empty(self) -> bool:
         """Whether there is no row; reads a key alone."""
         return not self.have_any([()])[0]
@@ -414,7 +436,18 @@ class SealedTable(BoundTable[Row]):
         ]
 
     def raw_under_each(self, prefixes: Sequence[Key]) -> list[list[tuple[bytes, bytes]]]:
-        found = super().raw_under_each(prefixes)
+        return self._opened_each(prefixes, super().raw_under_each(prefixes))
+
+    def raw_between_each(
+        self, ranges: Sequence[tuple[Key, int, int]]
+    ) -> list[list[tuple[bytes, bytes]]]:
+        return self._opened_each(
+            [prefix for prefix, _, _ in ranges], super().raw_between_each(ranges)
+        )
+
+    def _opened_each(
+        self, prefixes: Sequence[Key], found: list[list[tuple[bytes, bytes]]]
+    ) -> list[list[tuple[bytes, bytes]]]:
         for prefix, each in zip(prefixes, found, strict=True):
             if each:
                 start = self._prefix + encode_key(prefix)

@@ -9,16 +9,19 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 from pyroaring import BitMap
 
 from storage.indexes.lexical import OCCURRENCES_SCORED_MAX, BoundLexical, LexicalIndex
-from storage.store import Identity, Scope, Store
+from storage.indexes.lexical.held import HELD_BYTES_PER_DOCUMENT
+from storage.store import Identity, Scope, Snapshot, Store
 from storage.text import analyze, query_terms
 
 INDEX = LexicalIndex("lexical")
+HELD = LexicalIndex("held", held_min=0)  # of which every account has something in memory
 WORDS = [f"w{number}" for number in range(40)]
 TENANTS = itertools.count(1)
 
@@ -27,7 +30,7 @@ TENANTS = itertools.count(1)
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     store = Store.open(
         tmp_path_factory.mktemp("store"),
-        INDEX.tables,
+        (*INDEX.tables, *HELD.tables),
         identity=Identity("", 0, 1, 4096, 1),
         create=True,
     )
@@ -41,13 +44,23 @@ def scope() -> Scope:
     return Scope(9, next(TENANTS), b"k" * 32)
 
 
-def change(store: Store, scope: Scope, work: Callable[[BoundLexical], object]) -> object:
-    return store.write(lambda transaction: work(INDEX.bind(transaction, scope))).result
+def change(
+    store: Store,
+    scope: Scope,
+    work: Callable[[BoundLexical], object],
+    index: LexicalIndex = INDEX,
+) -> object:
+    return store.write(lambda transaction: work(index.bind(transaction, scope))).result
 
 
 def rows(store: Store, scope: Scope) -> dict[str, list]:
+    """What is stored, less the tokens, which no two changes have in common."""
     with store.snapshot() as snapshot:
-        return {table.name: list(snapshot.bind(table, scope).scan()) for table in INDEX.tables}
+        found = {table.name: list(snapshot.bind(table, scope).scan()) for table in INDEX.tables}
+    found[INDEX.stats.name] = [
+        (key, (stats.documents, stats.total_length)) for key, stats in found[INDEX.stats.name]
+    ]
+    return found
 
 
 def plain_scores(
@@ -102,8 +115,11 @@ def check_against(
         ]
 
 
+@pytest.mark.parametrize("index", [INDEX, HELD])
 @pytest.mark.parametrize("seed", range(4))
-def test_random_changes_answer_like_plain_bm25(store: Store, scope: Scope, seed: int) -> None:
+def test_random_changes_answer_like_plain_bm25(
+    store: Store, scope: Scope, seed: int, index: LexicalIndex
+) -> None:
     rng = random.Random(seed)
     documents: dict[int, list[str]] = {}
     pool = [*range(30), *range(1_000, 1_050), *range(500, 530), 70_000, 3_000_000][
@@ -127,9 +143,9 @@ def test_random_changes_answer_like_plain_bm25(store: Store, scope: Scope, seed:
                 documents.pop(ordinal, None) is not None for ordinal in gone
             )
 
-        change(store, scope, work)
+        change(store, scope, work, index)
         with store.snapshot() as snapshot:
-            bound = INDEX.bind(snapshot, scope)
+            bound = index.bind(snapshot, scope)
             stats = bound.stats()
             assert (stats.documents, stats.total_length) == (
                 len(documents),
@@ -139,15 +155,63 @@ def test_random_changes_answer_like_plain_bm25(store: Store, scope: Scope, seed:
             check_against(documents, bound, rng.sample(WORDS, rng.randrange(1, 6)), allowed)
 
 
-@pytest.mark.parametrize("size", [10, 3_000])
-def test_search_over_many_blocks(store: Store, scope: Scope, size: int) -> None:
+@pytest.mark.parametrize("index", [INDEX, HELD])
+@pytest.mark.parametrize("size, apart", [(10, 1), (3_000, 1), (3_000, 37), (200, 40_000)])
+def test_search_over_many_blocks(
+    store: Store, scope: Scope, index: LexicalIndex, size: int, apart: int
+) -> None:
     rng = random.Random(7)
-    documents = {ordinal: rng.choices(WORDS, k=rng.randrange(1, 9)) for ordinal in range(size)}
-    change(store, scope, lambda bound: bound.add_many(documents.items()))
+    documents = {
+        ordinal * apart: rng.choices(WORDS, k=rng.randrange(1, 9)) for ordinal in range(size)
+    }
+    change(store, scope, lambda bound: bound.add_many(documents.items()), index)
+    all_of = list(documents)
+    few = BitMap([all_of[place] for place in range(0, size, 3)])
+    for _ in range(2):  # what the second reads may be in memory
+        with store.snapshot() as snapshot:
+            bound = index.bind(snapshot, scope)
+            for allowed in (None, few, BitMap(all_of), BitMap(all_of[-2:]), BitMap()):
+                for k in (7, 500):
+                    check_against(documents, bound, ["w1", "w2", "none"], allowed, k=k)
+
+
+def test_each_snapshot_finds_its_own_whatever_is_in_memory(store: Store, scope: Scope) -> None:
+    def found(snapshot: Snapshot) -> list[int]:
+        return sorted(HELD.bind(snapshot, scope).search(["lake"], 9)[0].tolist())
+
+    with ExitStack() as opened:
+        seen = []
+
+        def changed(work: Callable[[BoundLexical], object], expected: list[int]) -> None:
+            change(store, scope, work, HELD)
+            seen.append((opened.enter_context(store.snapshot()), expected))
+            for snapshot, known in (*seen, *reversed(seen)):
+                assert found(snapshot) == known
+
+        changed(lambda bound: bound.add_many([(1, ["lake"]), (70_000, ["lake"])]), [1, 70_000])
+        changed(lambda bound: bound.add(140_000, ["lake", "lake"]), [1, 70_000, 140_000])
+        changed(lambda bound: bound.remove(1), [70_000, 140_000])
+        changed(lambda bound: bound.add(70_000, ["sea"]), [140_000])
+        # All is gone, and some of it comes again where nothing tells it from what was there.
+        changed(lambda bound: bound.clear(), [])
+        changed(lambda bound: bound.add(140_000, ["lake", "lake"]), [140_000])
+
+
+def test_what_is_in_memory_is_what_was_asked_last_within_a_bound(
+    store: Store, scope: Scope
+) -> None:
+    documents = {
+        ordinal: [*WORDS[:30], f"w{ordinal % 7}", f"own{ordinal}"] for ordinal in range(3_000)
+    }
+    change(store, scope, lambda bound: bound.add_many(documents.items()), HELD)
     with store.snapshot() as snapshot:
-        bound = INDEX.bind(snapshot, scope)
-        for allowed in (None, BitMap(range(0, size, 3)), BitMap(range(size * 2)), BitMap()):
-            check_against(documents, bound, ["w1", "w2", "none"], allowed, k=7)
+        most = HELD_BYTES_PER_DOCUMENT * len(documents)
+        bound = HELD.bind(snapshot, scope)
+        lengths = 2 * len(documents) + 2 * 512 + 64  # the last block is padded
+        for word in WORDS[:30]:
+            check_against(documents, bound, [word], None)
+            assert 0 < store.residents.bytes_of(scope) <= most + lengths
+        assert store.residents.bytes_of(scope) > most / 2
 
 
 def test_removing_and_adding_again_leaves_the_same_rows(store: Store, scope: Scope) -> None:

@@ -1,5 +1,4 @@
-"""BM25 over postings that live in ordinary tables, so they commit together with the rows they
-describe.
+"""The lexical index: its declaration, and as it is inside one reader and one tenant.
 
 It owns which term occurs how often in which document of a tenant. It does not know texts or
 languages (storage/text/analysis.py makes terms) nor what a document is: a document is an ordinal, a
@@ -13,7 +12,8 @@ Key layout, for an index named `x`:
                                               occurrences, 16 bits each
     x.lengths   (ordinal >> 9,)            -> 16-bit lengths of up to 512 documents; the end of a
                                               block may be missing
-    x.stats     ()                         -> how many documents, how many terms in all of them
+    x.stats     ()                         -> how many documents, how many terms in all of them,
+                                              and tokens of what changed
 
 A term key is 8 bytes of BLAKE2b over the term, keyed with the tenant's secret (`scope.key`):
 whoever reads the file learns neither words nor whether two tenants share one. All numbers are
@@ -21,10 +21,11 @@ little-endian.
 
 Invariants
 - A document's rows are functions of its terms alone: adding it, removing it and adding it again
-  leaves the same bytes.
+  leaves the same bytes, but for the tokens.
+- Whatever changes in a range, 65,536 ordinals in a row, gives it another token.
 - Adding touches one small value per term; many documents added at once touch each value once.
 - A search reads the blocks of its own terms and the lengths of all documents, nothing else of the
-  tenant.
+  tenant; of a large account what is in memory of them (storage/indexes/lexical/held.py).
 
 Ordinals may lie anywhere, but are meant to be counted up: a search takes three KiB of memory for
 each stored block of lengths, which holds 512 numbers in a row.
@@ -37,53 +38,42 @@ from __future__ import annotations
 
 import itertools
 import math
-import struct
+import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from storage.indexes.index import Index
-from storage.indexes.kernels import (
-    BOOL,
-    FLOAT32,
-    INT64,
-    UINT16,
-    UINT32,
-    in_array,
-    inline,
-    kernel,
-    out_array,
+from storage.indexes.lexical.held import HELD_DOCUMENTS_MIN, HeldLexical
+from storage.indexes.lexical.scoring import best_scores, count_members, lengths_at, unpack
+from storage.indexes.lexical.stored import (
+    LENGTHS_PER_BLOCK,
+    LENGTHS_SHIFT,
+    OCCURRENCES_MAX,
+    RANGE_SHIFT,
+    TERM_KEY_BYTES,
+    WHOLE,
+    Blocks,
+    Lengths,
+    LexicalStats,
+    edited_block,
+    length_of,
+    packed_forward,
+    place_in_block,
+    unpacked_forward,
 )
-from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of, place_among
-from storage.indexes.top_k import Scores, best
+from storage.indexes.ordinals import Ordinals, look_up_each, ordinals_of
+from storage.indexes.top_k import Scores
 from storage.store import Reader, Scope, Table, decode_count
 
-TERM_KEY_BYTES = 8
-POSTINGS_SHIFT, LENGTHS_SHIFT = 10, 9
-OCCURRENCE_BITS = 6
-OCCURRENCES_SCORED_MAX = 1 << OCCURRENCE_BITS
-OCCURRENCES_MAX = LENGTH_MAX = 0xFFFF
-
-_LOW_MASK = (1 << POSTINGS_SHIFT) - 1
-_LENGTHS_PER_BLOCK = 1 << LENGTHS_SHIFT
-_LENGTHS_MASK = _LENGTHS_PER_BLOCK - 1
-_NOWHERE = 1 << 40  # further from every ordinal than a block is long
-_FORWARD_BYTES = TERM_KEY_BYTES + 2
+TOKEN_BYTES = 8
 
 Terms = Sequence[str] | Mapping[str, int]
-
-
-class LexicalStats(msgspec.Struct):
-    """documents indexed, and the sum of their lengths in terms."""
-
-    documents: int = 0
-    total_length: int = 0
 
 
 class Postings(NamedTuple):
@@ -95,28 +85,35 @@ class Postings(NamedTuple):
     occurrences: NDArray[np.float32]
 
 
-class _Lengths(NamedTuple):
-    """Lengths of documents: the stored blocks, ascending, and 512 of each end to end. Where a
-    document's length stands there is its *place*.
-    """
-
-    blocks: Ordinals
-    each: NDArray[np.uint16]
-
-
-class _EndToEnd(NamedTuple):
+class EndToEnd(NamedTuple):
     """Postings of several terms, one after the other; those of each end at `ends`."""
 
     ordinals: Ordinals
     occurrences: NDArray[np.float32]
     ends: NDArray[np.int64]
 
+    def each(self) -> list[Postings]:
+        """Of each of the terms."""
+        return [
+            Postings(self.ordinals[start:end], self.occurrences[start:end])
+            for start, end in itertools.pairwise([0, *self.ends.tolist()])
+        ]
+
+    def counts(self) -> list[int]:
+        """How many documents have each of the terms."""
+        return np.diff(self.ends, prepend=0).tolist()
+
 
 class LexicalIndex(Index):
-    """The declaration: a name and BM25's two constants. `bind` gives it a reader and a tenant."""
+    """The declaration: a name, BM25's two constants, and how many documents an account has of
+    which something is held in memory. `bind` gives it a reader and a tenant.
+    """
 
-    def __init__(self, name: str, k1: float = 1.2, b: float = 0.75):
+    def __init__(
+        self, name: str, k1: float = 1.2, b: float = 0.75, held_min: int = HELD_DOCUMENTS_MIN
+    ):
         self.name = name
+        self.held_min = held_min
         self.k1 = k1
         self.b = b
         self.postings = Table(
@@ -137,6 +134,10 @@ class LexicalIndex(Index):
     def bind(self, reader: Reader, scope: Scope) -> BoundLexical:
         return BoundLexical(self, reader, scope)
 
+    def held(self, reader: Reader, scope: Scope) -> HeldLexical:
+        """What is in memory of a tenant."""
+        return reader.store.residents.get((self.name, scope), HeldLexical)
+
 
 class BoundLexical:
     """The index inside one snapshot or transaction and one tenant.
@@ -146,6 +147,7 @@ class BoundLexical:
     """
 
     def __init__(self, index: LexicalIndex, reader: Reader, scope: Scope):
+        self._index, self._reader, self._scope = index, reader, scope
         self._k1, self._b = index.k1, index.b
         self._keyed = blake2b(digest_size=TERM_KEY_BYTES, key=scope.key)
         self._postings = reader.bind(index.postings, scope)
@@ -153,8 +155,8 @@ class BoundLexical:
         self._lengths = reader.bind(index.lengths, scope)
         self._stats = reader.bind(index.stats, scope)
         self._read: dict[str, Postings] | None = None if reader.writable else {}
-        self._joined: tuple[tuple[str, ...], _EndToEnd] | None = None
-        self._lengths_read: _Lengths | None = None
+        self._joined: tuple[tuple[str, ...], EndToEnd] | None = None
+        self._lengths_read: Lengths | None = None
         self._stats_read: LexicalStats | None = None
 
     # --- writing ----------------------------------------------------------------------------------
@@ -193,17 +195,19 @@ class BoundLexical:
         # (term key, block) -> {low bits of the ordinal: occurrences, 0 removes}
         edits: dict[tuple[bytes, int], dict[int, int]] = {}
         lengths: dict[int, int] = {}
-        stats = self.stats()
+        stats, token = self.stats(), secrets.token_bytes(TOKEN_BYTES)
+        if not self._stats.has():
+            stats.tokens[WHOLE] = token
         known = 0
         for ordinal, terms in documents:
-            block, low = ordinal >> POSTINGS_SHIFT, ordinal & _LOW_MASK
+            block, low = place_in_block(ordinal)
             stored = self._forward.get(ordinal)
-            old = {} if stored is None else _unpack_forward(stored)
+            old = {} if stored is None else unpacked_forward(stored)
             new = {} if terms is None else self._counted(terms)
             if stored is not None:
                 known += 1
                 stats.documents -= 1
-                stats.total_length -= _length(old)
+                stats.total_length -= length_of(old)
             for key, count in new.items():
                 if old.pop(key, 0) != count:
                     edits.setdefault((key, block), {})[low] = count
@@ -211,22 +215,23 @@ class BoundLexical:
                 edits.setdefault((key, block), {})[low] = 0
             if terms is not None:
                 stats.documents += 1
-                stats.total_length += _length(new)
-                self._forward.put((ordinal,), _pack_forward(new))
-                lengths[ordinal] = _length(new)
+                stats.total_length += length_of(new)
+                self._forward.put((ordinal,), packed_forward(new))
+                lengths[ordinal] = length_of(new)
             elif stored is not None:
                 self._forward.delete(ordinal)
                 lengths[ordinal] = 0
         if lengths:
             self._write_postings(edits)
             self._write_lengths(lengths)
+            stats.tokens.update((ordinal >> RANGE_SHIFT, token) for ordinal in lengths)
             self._stats.put((), stats)
         return known
 
     def _write_postings(self, edits: dict[tuple[bytes, int], dict[int, int]]) -> None:
         table = self._postings
         for place in sorted(edits):
-            block = _edit_block(table.get_raw(*place) or b"", edits[place])
+            block = edited_block(table.get_raw(*place) or b"", edits[place])
             if block:
                 table.put_raw(place, block)
             else:
@@ -235,7 +240,7 @@ class BoundLexical:
     def _write_lengths(self, lengths: dict[int, int]) -> None:
         blocks: dict[int, bytearray] = {}
         for ordinal, length in lengths.items():
-            number, place = ordinal >> LENGTHS_SHIFT, 2 * (ordinal % _LENGTHS_PER_BLOCK)
+            number, place = ordinal >> LENGTHS_SHIFT, 2 * (ordinal % LENGTHS_PER_BLOCK)
             block = blocks.get(number)
             if block is None:
                 block = blocks[number] = bytearray(self._lengths.get_raw(number) or b"")
@@ -293,7 +298,7 @@ class BoundLexical:
         wanted = list(terms)
         missing = [term for term in dict.fromkeys(wanted) if term not in known]
         if missing:
-            known.update(zip(missing, self._load(missing), strict=True))
+            known.update(zip(missing, self._load(missing).each(), strict=True))
         return [known[term] for term in wanted]
 
     def lengths(self, ordinals: NDArray[np.integer]) -> NDArray[np.uint16]:
@@ -301,21 +306,20 @@ class BoundLexical:
         indexed.
         """
         found = np.empty(len(ordinals), np.uint16)
-        _lengths_at(*self._length_table(), np.ascontiguousarray(ordinals, np.uint32), found)
+        lengths_at(*self._length_table(), np.ascontiguousarray(ordinals, np.uint32), found)
         return found
 
-    def _length_table(self) -> _Lengths:
+    def _length_table(self) -> Lengths:
         """All lengths: two bytes each, so that all of them are read sooner than the blocks of some
         are picked.
         """
         if self._lengths_read is not None:
             return self._lengths_read
-        blocks = [(decode_count(rest), raw) for rest, raw in self._lengths.raw_under()]
-        table = _Lengths(
-            np.array([number for number, _ in blocks], np.uint32),
-            np.frombuffer(
-                b"".join([raw.ljust(2 * _LENGTHS_PER_BLOCK, b"\0") for _, raw in blocks]), "<u2"
-            ),
+        held = self._in_memory()
+        table = (
+            Lengths.of(*_numbered(self._lengths.raw_under()))
+            if held is None
+            else held.lengths(self.stats(), self._read_lengths)
         )
         if self._read is not None:
             self._lengths_read = table
@@ -328,7 +332,7 @@ class BoundLexical:
         if postings:
             ordinals, _, ends = _end_to_end(postings)
             blocks, lengths = self._length_table()
-            _count_members(blocks, members, np.zeros(len(lengths), np.bool_), ordinals, ends, found)
+            count_members(blocks, members, np.zeros(len(lengths), np.bool_), ordinals, ends, found)
         return found
 
     def idfs(self, terms: Iterable[str]) -> list[float]:
@@ -356,12 +360,17 @@ class BoundLexical:
             look_up_each(*self.end_to_end(terms), wanted, found)
         return found
 
-    def end_to_end(self, terms: Sequence[str]) -> _EndToEnd:
+    def end_to_end(self, terms: Sequence[str]) -> EndToEnd:
         """The postings of at least one term, end to end; on a snapshot the last terms' are kept."""
         key = tuple(terms)
         if self._joined is not None and self._joined[0] == key:
             return self._joined[1]
-        found = _end_to_end(self.postings_of(terms))
+        if self._read or len(set(key)) < len(key):
+            found = _end_to_end(self.postings_of(terms))
+        else:
+            found = self._load(key)
+            if self._read is not None:
+                self._read.update(zip(key, found.each(), strict=True))
         if self._read is not None:
             self._joined = key, found
         return found
@@ -384,48 +393,63 @@ class BoundLexical:
         """The k best documents for the distinct terms among `allowed` (None: all), as a set or
         ascending: by score, then ordinal, both descending.
         """
-        stats = self.stats()
-        found = [
-            postings
-            for postings in self.postings_of(dict.fromkeys(terms))
-            if len(postings.ordinals)
-        ]
-        if not found or k < 1:
+        stats, wanted = self.stats(), dict.fromkeys(terms)
+        if not wanted or k < 1:
             return np.zeros(0, np.uint32), np.zeros(0, np.float32)
-        blocks, lengths = self._length_table()
-        totals = np.zeros(len(lengths), np.float32)
-        weights = [(self._k1 + 1) * _idf(stats.documents, len(each.ordinals)) for each in found]
-        _add_scores(
-            *_end_to_end(found),
+        # Whoever asks has mostly read all of its terms, of which it searches by some.
+        read = () if self._joined is None else self._joined[0]
+        joined = read if wanted.keys() <= set(read) else tuple(wanted)
+        found = self.end_to_end(joined)
+        weights = [
+            (self._k1 + 1) * _idf(stats.documents, count) if term in wanted else 0.0
+            for term, count in zip(joined, found.counts(), strict=True)
+        ]
+        members = np.zeros(0, np.uint32) if allowed is None else ordinals_of(allowed)
+        ordinals, scores = np.empty(k, np.uint32), np.empty(k, np.float32)
+        count = best_scores(
+            *found,
             np.array(weights, np.float32),
             *self._norm(stats),
-            blocks,
-            lengths,
-            totals,
-        )
-        members = _all_in(blocks) if allowed is None else ordinals_of(allowed)
-        met, scores = np.empty(len(members), np.uint32), np.empty(len(members), np.float32)
-        count = _met(blocks, totals, members, met, scores)
-        return best(met[:count], scores[:count], k)
-
-    def _load(self, terms: Sequence[str]) -> Iterator[Postings]:
-        found = self._postings.raw_under_each([(self._key(term),) for term in terms])
-        blocks = [block for each in found for block in each]
-        packed = np.frombuffer(b"".join([raw for _, raw in blocks]), "<u2")
-        sizes = np.array([len(raw) >> 1 for _, raw in blocks], np.int64)
-        ordinals, occurrences = np.empty(len(packed), np.uint32), np.empty(len(packed), np.float32)
-        _unpack(
-            packed,
-            np.array([decode_count(rest) for rest, _ in blocks], np.uint32),
-            sizes,
+            *self._length_table(),
+            members,
+            allowed is None,
+            k,
             ordinals,
-            occurrences,
+            scores,
         )
-        ends = np.concatenate(([0], np.cumsum(sizes)))[np.cumsum([0, *map(len, found)])].tolist()
-        return (
-            Postings(ordinals[start:end], occurrences[start:end])
-            for start, end in itertools.pairwise(ends)
+        return ordinals[:count], scores[:count]
+
+    def _load(self, terms: Sequence[str]) -> EndToEnd:
+        """The postings of distinct terms, from the store or from what is held of them."""
+        keys, held = [self._key(term) for term in terms], self._in_memory()
+        if held is None:
+            rows = self._postings.raw_under_each([(key,) for key in keys])
+            counts = [len(each) for each in rows]
+            numbers, sizes, packed = Blocks.of(*_numbered(itertools.chain(*rows)))
+        else:
+            blocks = held.blocks_of(keys, self.stats(), self._read_blocks)
+            self._reader.store.residents.resize((self._index.name, self._scope))
+            counts = [len(each.numbers) for each in blocks]
+            numbers, sizes, packed = map(np.concatenate, zip(*blocks, strict=True))
+        ordinals, occurrences = np.empty(len(packed), np.uint32), np.empty(len(packed), np.float32)
+        unpack(packed, numbers, sizes, ordinals, occurrences)
+        ends = np.concatenate(([0], np.cumsum(sizes)))[np.cumsum(counts)]
+        return EndToEnd(ordinals, occurrences, ends)
+
+    def _in_memory(self) -> HeldLexical | None:
+        """What is in memory of a large account, for a snapshot."""
+        if self._read is None or self.stats().documents < self._index.held_min:
+            return None
+        return self._index.held(self._reader, self._scope)
+
+    def _read_blocks(self, ranges: Sequence[tuple[bytes, int, int]]) -> list[Blocks]:
+        found = self._postings.raw_between_each(
+            [((key,), first, end) for key, first, end in ranges]
         )
+        return [Blocks.of(*_numbered(each)) for each in found]
+
+    def _read_lengths(self, first: int, end: int) -> Lengths:
+        return Lengths.of(*_numbered(self._lengths.raw_between_each([((), first, end)])[0]))
 
     def _norm(self, stats: LexicalStats) -> tuple[np.float32, np.float32]:
         """(base, slope): a document of length l has the norm base + slope · l."""
@@ -433,126 +457,9 @@ class BoundLexical:
         return np.float32(self._k1 * (1 - self._b)), np.float32(self._k1 * self._b / average)
 
 
-@kernel(in_array(UINT16), in_array(UINT32), in_array(INT64), out_array(UINT32), out_array(FLOAT32))
-def _unpack(packed, blocks, sizes, ordinals, occurrences):
-    """Blocks end to end, `sizes` numbers each, -> ordinals, and how often the term occurs in
-    each.
-    """
-    start = 0
-    for block in range(blocks.shape[0]):
-        base, end = blocks[block] << np.uint32(POSTINGS_SHIFT), start + sizes[block]
-        for place in range(start, end):
-            ordinals[place] = base + (packed[place] >> np.uint32(OCCURRENCE_BITS))
-            occurrences[place] = np.float32(
-                (packed[place] & np.uint32(OCCURRENCES_SCORED_MAX - 1)) + np.uint32(1)
-            )
-        start = end
-
-
-@inline
-def _entered(blocks, near, ordinal):
-    """(which of the blocks has the ordinal, mostly the one after `near`, or −1; the first ordinal
-    of such a block; how far from it this one is).
-    """
-    number = np.int64(ordinal) >> LENGTHS_SHIFT
-    at = near + 1
-    if at >= blocks.shape[0] or blocks[at] != number:
-        at = place_among(blocks, number)
-    return at, np.uint64(number << LENGTHS_SHIFT), np.uint64(np.int64(ordinal) & _LENGTHS_MASK)
-
-
-@kernel(
-    in_array(UINT32), in_array(FLOAT32), in_array(INT64), in_array(FLOAT32), FLOAT32, FLOAT32,
-    in_array(UINT32), in_array(UINT16), out_array(FLOAT32),
-)  # fmt: skip
-def _add_scores(ordinals, occurrences, ends, weights, base, slope, blocks, lengths, totals):
-    """Add the BM25 of each term to the totals, by place, of the documents that have it; postings
-    end to end.
-    """
-    start, at, first = 0, -1, np.uint64(_NOWHERE)
-    for term in range(ends.shape[0]):
-        for posting in range(start, ends[term]):
-            low = np.uint64(ordinals[posting]) - first
-            if low >= np.uint64(_LENGTHS_PER_BLOCK):
-                at, first, low = _entered(blocks, at, ordinals[posting])
-            if at < 0:
-                continue
-            place = np.uint64(at << LENGTHS_SHIFT) + low
-            totals[place] += (
-                weights[term]
-                * occurrences[posting]
-                / (occurrences[posting] + base + slope * np.float32(lengths[place]))
-            )
-        start = ends[term]
-
-
-@kernel(
-    in_array(UINT32), in_array(FLOAT32), in_array(UINT32), out_array(UINT32), out_array(FLOAT32),
-    result=INT64,
-)  # fmt: skip
-def _met(blocks, totals, members, met, scores):
-    """The members, ascending, that have a total, and those; -> how many."""
-    count, at, i, size = 0, -1, np.uint64(0), np.uint64(members.shape[0])
-    while i < size:
-        at, first, _ = _entered(blocks, at, members[i])
-        start = np.uint64(max(at, 0) << LENGTHS_SHIFT)
-        while i < size:
-            low = np.uint64(members[i]) - first
-            if low >= np.uint64(_LENGTHS_PER_BLOCK):
-                break
-            total = totals[start + low]
-            if at >= 0 and total > 0:
-                met[count], scores[count] = members[i], total
-                count += 1
-            i += np.uint64(1)
-    return count
-
-
-@kernel(
-    in_array(UINT32), in_array(UINT32), out_array(BOOL), in_array(UINT32), in_array(INT64),
-    out_array(INT64),
-)  # fmt: skip
-def _count_members(blocks, members, held, ordinals, ends, found):
-    """How many of the members are in each of the lists, which stand end to end. held: by place,
-    all false.
-    """
-    at, first = -1, np.uint64(_NOWHERE)
-    for i in range(members.shape[0]):
-        low = np.uint64(members[i]) - first
-        if low >= np.uint64(_LENGTHS_PER_BLOCK):
-            at, first, low = _entered(blocks, at, members[i])
-        if at >= 0:
-            held[np.uint64(at << LENGTHS_SHIFT) + low] = True
-    start = 0
-    for each in range(ends.shape[0]):
-        for posting in range(start, ends[each]):
-            low = np.uint64(ordinals[posting]) - first
-            if low >= np.uint64(_LENGTHS_PER_BLOCK):
-                at, first, low = _entered(blocks, at, ordinals[posting])
-            if at >= 0:
-                found[each] += held[np.uint64(at << LENGTHS_SHIFT) + low]
-        start = ends[each]
-
-
-@kernel(in_array(UINT32), in_array(UINT16), in_array(UINT32), out_array(UINT16))
-def _lengths_at(blocks, lengths, ordinals, found):
-    at, first = -1, np.uint64(_NOWHERE)
-    for i in range(ordinals.shape[0]):
-        low = np.uint64(ordinals[i]) - first
-        if low >= np.uint64(_LENGTHS_PER_BLOCK):
-            at, first, low = _entered(blocks, at, ordinals[i])
-        found[i] = lengths[np.uint64(at << LENGTHS_SHIFT) + low] if at >= 0 else 0
-
-
-def _all_in(blocks: Ordinals) -> Ordinals:
-    """All ordinals of the blocks, ascending."""
-    low = np.arange(_LENGTHS_PER_BLOCK, dtype=np.uint32)
-    return ((blocks[:, np.newaxis] << np.uint32(LENGTHS_SHIFT)) + low).ravel()
-
-
-def _end_to_end(postings: Sequence[Postings]) -> _EndToEnd:
+def _end_to_end(postings: Sequence[Postings]) -> EndToEnd:
     ends = list(itertools.accumulate(len(each.ordinals) for each in postings))
-    return _EndToEnd(
+    return EndToEnd(
         np.concatenate([each.ordinals for each in postings]),
         np.concatenate([each.occurrences for each in postings]),
         np.array(ends, np.int64),
@@ -565,36 +472,10 @@ def _idf(documents: int, containing: int) -> float:
     return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
 
 
-def _length(counts: Mapping[bytes, int]) -> int:
-    return min(sum(counts.values()), LENGTH_MAX)
-
-
-def _pack_forward(counts: Mapping[bytes, int]) -> bytes:
-    return b"".join(counts) + struct.pack(f"<{len(counts)}H", *counts.values())
-
-
-def _unpack_forward(raw: bytes) -> dict[bytes, int]:
-    size = len(raw) // _FORWARD_BYTES
-    keys = [raw[at : at + TERM_KEY_BYTES] for at in range(0, size * TERM_KEY_BYTES, TERM_KEY_BYTES)]
-    return dict(zip(keys, struct.unpack_from(f"<{size}H", raw, size * TERM_KEY_BYTES), strict=True))
-
-
-def _edit_block(raw: bytes, changes: Mapping[int, int]) -> bytes:
-    """A block of postings with {low bits of an ordinal: occurrences, 0 removes} applied. Appending,
-    the usual case, unpacks nothing.
-    """
-    additions = sorted(
-        (low << OCCURRENCE_BITS) | (min(count, OCCURRENCES_SCORED_MAX) - 1)
-        for low, count in changes.items()
-        if count
-    )
-    last = int.from_bytes(raw[-2:], "little") >> OCCURRENCE_BITS if raw else -1
-    if last < min(changes):
-        return raw + struct.pack(f"<{len(additions)}H", *additions)
-    kept = [
-        value
-        for value in struct.unpack(f"<{len(raw) >> 1}H", raw)
-        if value >> OCCURRENCE_BITS not in changes
-    ]
-    values = sorted(kept + additions)
-    return struct.pack(f"<{len(values)}H", *values)
+def _numbered(rows: Iterable[tuple[bytes, bytes]]) -> tuple[list[int], list[bytes]]:
+    """The numbers of stored blocks, and their bytes."""
+    numbers, stored = [], []
+    for rest, raw in rows:
+        numbers.append(decode_count(rest))
+        stored.append(raw)
+    return numbers, stored
