@@ -160,6 +160,10 @@ SLOW_CALLS_MAX = 1_024
 READ_GROUP_CALLS_MAX = 32
 READ_GROUP_CALLS_CROWDED_MAX = 4  # while several accounts ask
 READ_THREADS_MAX = 2
+# What a read looks at before its slow work: of an account that has no more in memory on the event
+# loop, and of others on threads.
+LOADED_AT_ONCE_BYTES_MAX = 16 * 1024**2
+LOADING_THREADS = 2
 PREFETCHED_SECONDS_MAX = 0.5  # that a snapshot is open for what its read still lacks
 READ_PATIENCE_SECONDS = (
     0.02  # without an end to any read while others wait, before one more thread takes some

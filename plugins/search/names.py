@@ -35,6 +35,7 @@ from storage.text import (
 NAMES_IN_QUERY_MAX = 16
 OTHER_TERMS_MIN = 2
 NAME_COMMON_MIN = 10  # memories a name must be in before it says too little to be embedded
+NAMES_LOOKED_AT_ONCE = 4_096
 SPEAKERS_LOOKED_FOR_MAX = 1_000  # memories of a search that tell whether its speakers are known
 ROLES = ("user", "assistant", "system", "tool")
 WORD = re.compile(r"[^\W\d_]+")
@@ -243,17 +244,28 @@ def common_names(ctx: ReadContext, body: SearchBody, query: QueryText) -> list[s
     ]
     if not names:
         return []
-    members = ordinals_of(universe(ctx, body))
-    if ctx.index(MEMORY_FEATURES).field("speaker", members[:SPEAKERS_LOOKED_FOR_MAX]).any():
+    allowed = universe(ctx, body)
+    first = ordinals_of(allowed[:SPEAKERS_LOOKED_FOR_MAX])
+    if ctx.index(MEMORY_FEATURES).field("speaker", first).any():
         return []
     return [
         name
         for name in names
         if any(
-            np.count_nonzero(among(members, text.postings(term).ordinals)) >= NAME_COMMON_MIN
+            _are_many(allowed, text.postings(term).ordinals, NAME_COMMON_MIN)
             for term in query.terms_of(name)
         )
     ]
+
+
+def _are_many(allowed: BitMap, ordinals: np.ndarray, least: int) -> bool:
+    """Whether so many of the ordinals are allowed, which mostly the first of them tell."""
+    found = 0
+    for start in range(0, len(ordinals), NAMES_LOOKED_AT_ONCE):
+        found += len(allowed & BitMap(ordinals[start : start + NAMES_LOOKED_AT_ONCE]))
+        if found >= least:
+            return True
+    return False
 
 
 def without(query: str, words: list[str]) -> str:

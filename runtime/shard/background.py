@@ -14,7 +14,7 @@ from runtime.api.operation import Call, Principal, Read, Reply
 from runtime.api.steps import JobSteps
 from runtime.shard import auth
 from runtime.shard.admission import Reservation
-from runtime.shard.head import Head, Parts, formed, load, reading
+from runtime.shard.head import Head, Parts, formed, reading
 from runtime.shard.prepared_reads import PreparedReads
 from runtime.shard.writer import WriteOutcome
 from storage.store import Reader, Scope, Transaction
@@ -95,11 +95,10 @@ class _OnBehalf:
         auth.authorise(self._principal, operation, call.body)
         with self._parts.store.snapshot() as snapshot:
             ctx = self._context(reading(operation), snapshot, call)
-            if not operation.is_heavy(call):
-                load(operation, ctx)
-                if operation.prepare is None:
-                    return formed(operation, operation.handler(ctx, call.body))
-        return (await self._prepared.run(operation, ctx)).reply
+            is_loaded = self._prepared.load(operation, ctx)
+            if operation.prepare is None and not operation.is_heavy(call):
+                return formed(operation, operation.handler(ctx, call.body))
+        return (await self._prepared.run(operation, ctx, is_loaded=is_loaded)).reply
 
     async def look(self, work: Callable[[ReadContext], T]) -> T:
         def run() -> T:

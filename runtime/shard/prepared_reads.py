@@ -2,7 +2,8 @@
 
 A read that prepares something (an embedding) holds no snapshot meanwhile, and its handler runs in
 its turn on a thread of the pool. A heavy one, with or without such work, runs apart from both
-(runtime/shard/heavy_reads.py).
+(runtime/shard/heavy_reads.py). What it looks at before that (`load`) takes no time on the event
+loop, unless the account is large or has to be brought into memory first: then it has a thread.
 
 Nothing here asks who calls, counts or writes. So it runs in the shard's process, which did that
 before, and in the processes beside it (runtime/shard/reading.py).
@@ -10,7 +11,9 @@ before, and in the processes beside it (runtime/shard/reading.py).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from runtime import tracing
@@ -18,7 +21,7 @@ from runtime.api.context import Environment
 from runtime.api.operation import Call, Principal, Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.inference import Models, on_busy, remembered_for
-from runtime.limits import READ_THREADS_MAX
+from runtime.limits import LOADED_AT_ONCE_BYTES_MAX, LOADING_THREADS, READ_THREADS_MAX
 from runtime.shard.head import formed, load, reading
 from runtime.shard.heavy_reads import HeavyReads
 from runtime.shard.read_pool import ReadPool
@@ -27,7 +30,7 @@ from storage.store import Scope, Snapshot, Store
 
 
 class PreparedReads:
-    """Does what comes after `load` of the reads that are not answered at once.
+    """Does what comes after the admission of the reads that are not answered at once.
 
     models     what prepares them
     under_way  how many run or wait here
@@ -40,6 +43,7 @@ class PreparedReads:
         if models is not None and models.shard_embedder is not None:
             self._pool.on_backlog = models.shard_embedder.yield_to_reads
         self.heavy = HeavyReads(store)
+        self._loading = ThreadPoolExecutor(LOADING_THREADS, thread_name_prefix="mneme-load")
         self.under_way = 0
 
     async def enter_and_run(
@@ -48,19 +52,35 @@ class PreparedReads:
         """As run, of a call that was let in elsewhere."""
         with self._store.snapshot() as snapshot:
             ctx = reading(operation)(snapshot, scope, call, self._environment, principal)
-            load(operation, ctx)
-        return await self.run(operation, ctx)
+            is_loaded = self.load(operation, ctx)
+        return await self.run(operation, ctx, is_loaded=is_loaded)
 
-    async def run(self, operation: Read, loaded: OperatorReadContext) -> Answered:
-        """Do everything of such a read that comes after `load`."""
+    def load(self, operation: Read, ctx: OperatorReadContext) -> bool:
+        """What the operation reads before slow work, in its context; -> whether that is done: where
+        it may take long, `run` is to do it.
+        """
+        if operation.load is not None and not operation.is_heavy(ctx.call):
+            held = self._store.residents.bytes_of(ctx.scope)
+            if not 0 < held <= LOADED_AT_ONCE_BYTES_MAX:
+                return False
+        load(operation, ctx)
+        return True
+
+    async def run(
+        self, operation: Read, entered: OperatorReadContext, *, is_loaded: bool
+    ) -> Answered:
+        """Do everything of such a read that comes after `load`, or that and `load`."""
         self.under_way += 1
         try:
-            return await self._run(operation, loaded)
+            if not is_loaded:
+                entered.prepared = await self._load_apart(operation, entered)
+            return await self._run(operation, entered)
         finally:
             self.under_way -= 1
 
     def close(self) -> None:
         """End the threads, once what runs has ended."""
+        self._loading.shutdown()
         self._pool.close()
         self.heavy.close()
 
@@ -100,6 +120,20 @@ class PreparedReads:
         if operation.complete is not None:
             reply = formed(operation, await operation.complete(call, reply.body, self.models))
         return Answered.of(reply, made[-1])
+
+    async def _load_apart(self, operation: Read, entered: OperatorReadContext) -> Any:
+        """What `load` gives, on a thread and a snapshot of its own."""
+
+        def loaded() -> Any:
+            with self._store.snapshot() as snapshot:
+                ctx = reading(operation)(
+                    snapshot, entered.scope, entered.call, self._environment, entered.principal
+                )
+                load(operation, ctx)
+                return ctx.prepared
+
+        with tracing.part("load", operation.name):
+            return await asyncio.get_running_loop().run_in_executor(self._loading, loaded)
 
     async def _heavily(
         self,

@@ -18,7 +18,7 @@ from runtime.api.context import WriteContext
 from runtime.api.operation import Call, Read, Reply
 from runtime.errors import Unavailable
 from runtime.limits import ANNOUNCEMENTS_WAITING_MAX, SLOW_CALLS_MAX
-from runtime.shard.head import Entered, Head, Parts, formed, load
+from runtime.shard.head import Entered, Head, Parts, formed
 from runtime.shard.prepared_reads import PreparedReads
 from runtime.shard.readers import Announced, Answered, Place, Readers, account_bytes_max
 from runtime.shard.writer import WriteOutcome
@@ -59,15 +59,15 @@ class Reads:
         if self.slow >= SLOW_CALLS_MAX:
             raise Unavailable("Too many searches are waiting. Retry in a moment.")
         self.slow += 1
-        entered, parts = None, self._parts
+        entered, is_loaded, parts = None, False, self._parts
         try:
             with parts.store.snapshot() as snapshot:
                 entered = self._head.enter(snapshot, operation, call, loads=False)
                 place = self._place(operation, entered)
                 if place is None:
-                    load(operation, entered.ctx)
+                    is_loaded = self.prepared.load(operation, entered.ctx)
                 admitted = snapshot.sequence
-            answered = await self._answered(operation, entered, place)
+            answered = await self._answered(operation, entered, place, is_loaded)
             # It read after it was admitted, and nobody reads what is erased by then,
             if parts.store.sequence != admitted:
                 with parts.store.snapshot() as snapshot:
@@ -103,10 +103,12 @@ class Reads:
         most = account_bytes_max(self._parts.environment.settings, self._readers.count)
         return None if self._parts.store.residents.bytes_of(scope) > most else place
 
-    async def _answered(self, operation: Read, entered: Entered, place: Place | None) -> Answered:
+    async def _answered(
+        self, operation: Read, entered: Entered, place: Place | None, is_loaded: bool
+    ) -> Answered:
         ctx = entered.ctx
         if place is None:
-            return await self.prepared.run(operation, ctx)
+            return await self.prepared.run(operation, ctx, is_loaded=is_loaded)
         call, principal, scope = ctx.call, ctx.principal, ctx.scope
         with tracing.part("reader", operation.name):
             call.trace = tracing.carried()
