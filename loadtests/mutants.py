@@ -403,23 +403,55 @@ MUTANTS = (
     ),
     Mutant(
         "cells made by the writer",
-        "storage/indexes/vectors/builder.py",
-        'threading.Thread(target=self._run, name="vectors", daemon=True).start()',
+        "storage/indexes/builder.py",
+        'threading.Thread(target=self._run, name="builder", daemon=True).start()',
         "self._run()",
         "tests/storage/indexes/vectors/test_cells.py::test_no_commit_waits_for_cells",
     ),
     Mutant(
-        "what a file has of a changed row is believed",
+        "what a file has of a changed range is believed",
         "storage/indexes/vectors/tenant.py",
-        "& alike.all(axis=1)",
-        "| alike.all(axis=1)",
-        "tests/storage/indexes/vectors/test_cells.py::test_a_file_of_another_history_is_ignored",
+        "np.where(are_in(ordinals, changed), 0, sequence)",
+        "sequence",
+        "tests/storage/indexes/vectors/test_cells.py::"
+        "test_a_crash_loses_nothing_whatever_became_of_the_file",
+    ),
+    Mutant(
+        "a change of a record draws no token",
+        "storage/indexes/columns.py",
+        "        self._rows.put_raw((ordinal,), raw)\n        self._changes.changed(ordinal)\n",
+        "        self._rows.put_raw((ordinal,), raw)\n",
+        "tests/storage/indexes/test_columns.py::"
+        "test_what_changed_since_a_file_was_written_is_read_from_rows_and_nothing_else",
+    ),
+    Mutant(
+        "a file of records of before all was deleted is believed",
+        "storage/indexes/change_tokens.py",
+        "if known is None or WHOLE not in tokens or known.get(WHOLE) != tokens[WHOLE]:",
+        "if known is None:",
+        "tests/storage/indexes/test_change_tokens.py::"
+        "test_nothing_is_known_of_what_was_deleted_and_came_again",
+    ),
+    Mutant(
+        "postings in memory are believed whatever changed",
+        "storage/indexes/lexical/held.py",
+        "    if known == tokens:\n        return []\n",
+        "    if known is not None:\n        return []\n",
+        "tests/storage/indexes/test_lexical.py::"
+        "test_each_snapshot_finds_its_own_whatever_is_in_memory",
+    ),
+    Mutant(
+        "an account is loaded on the event loop",
+        "runtime/shard/prepared_reads.py",
+        "if not 0 < held <= LOADED_AT_ONCE_BYTES_MAX:",
+        "if False:",
+        "tests/runtime/shard/test_loading.py::test_others_are_answered_while_an_account_is_loaded",
     ),
     Mutant(
         "a commit that was not applied is taken into a file",
         "storage/indexes/vectors/tenant.py",
-        "if not is_applied():",
-        "if False:",
+        "if WHOLE not in tokens or not is_applied():",
+        "if WHOLE not in tokens:",
         "tests/storage/indexes/vectors/test_cells.py::"
         "test_a_commit_that_is_not_applied_yet_is_in_no_file",
     ),

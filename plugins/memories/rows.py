@@ -33,7 +33,14 @@ from plugins.memories import passages
 from plugins.memories.features import ABSENT, COLUMNS, TextFeatures
 from plugins.memories.fields import FACET_FIELDS, FACETS_IN_ORDER
 from runtime.api.operation import Event, View
-from storage.indexes import BitmapIndex, ColumnIndex, LexicalIndex, VectorIndex, WordVectors
+from storage.indexes import (
+    BitmapIndex,
+    ChangeTokens,
+    ColumnIndex,
+    LexicalIndex,
+    VectorIndex,
+    WordVectors,
+)
 from storage.store import Table
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
@@ -236,9 +243,10 @@ MEMORY_FIELDS = BitmapIndex(
     version=4,  # 3: metadata, importance, title, source, time of change; 4: speaker_shape
 )  # fmt: skip
 MEMORY_TEXT = LexicalIndex("memory_text")
-MEMORY_VECTORS = VectorIndex("memory_vectors")
+MEMORY_CHANGES = ChangeTokens("memory_ordinals")  # of both that follow
+MEMORY_VECTORS = VectorIndex("memory_vectors", changes=MEMORY_CHANGES)
 MEMORY_WORDS = WordVectors("memory_words")
-MEMORY_FEATURES = ColumnIndex("memory_cues", COLUMNS, ABSENT)
+MEMORY_FEATURES = ColumnIndex("memory_cues", COLUMNS, ABSENT, changes=MEMORY_CHANGES)
 
 TABLES: tuple[Table, ...] = (
     MEMORIES,

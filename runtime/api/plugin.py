@@ -538,6 +538,8 @@ def _add_tables_of_indexes(
     owners = {table.name: plugin for plugin, table in _each(plugins, "tables")}
     for owner, index in indexes:
         for table in index.tables:
+            if tables.get(table.name) is table and owners[table.name] == owner:
+                continue  # several indexes of a plugin may share one
             if table.name in tables:
                 raise RegistryError(
                     f"table {table.name!r} of index {index.name!r} is declared twice"

@@ -36,7 +36,7 @@ Generated from the declarations by `make docs`; do not edit.
         data.mdb          the store: one LMDB environment; with an object store its database `log` holds the commits to be shipped
         keys.ring         the data keys of its tenants, wrapped by secrets/service; see storage/store/keyring.py
         lock.mdb, LOCK    LMDB's reader table, and a lock with the process id of whoever has the store open
-        indexes/          what is resident of large accounts' vectors, sealed; derived
+        indexes/          what is resident of large accounts' vectors and records, sealed; derived
 
 `data.mdb`, `keys.ring` and `secrets/` are the data, and belong together: a store is copied with its ring, and the ring taken after
 the store has every key the store needs. What is derived is made again when it is missing. Without `secrets/service` nothing can be

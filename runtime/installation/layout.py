@@ -27,9 +27,10 @@ from pathlib import Path
 from runtime.limits import LAYOUT_BYTES_MAX, SLOTS
 from storage.store import Identity, make_directory
 
-# 2: rows are sealed and texts in bitmap keys are digests. 3: so are the rows of vectors. A store of
+# 2: rows are sealed and texts in bitmap keys are digests. 3: so are the rows of vectors. 4: changes
+# are told by tokens, which a release that draws none must not make wrong. A store of
 # an earlier format is brought there when it is opened
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 LAYOUT_FILE = "layout.json"
 LOCK_FILE = "serve.lock"
 

@@ -6,6 +6,9 @@
     word_vectors      how near documents come to each word of a query
     columns           records of a fixed size by ordinal
     resident_index    how the last two keep in memory what they derive from their rows
+    change_tokens     where among ordinals something changed since somebody looked
+    kept, applied     the files that large states leave for the next load, and when one is right
+    builder           the thread that makes cells and writes such files
     ordinals, top_k   sets of ordinals, and the best of many scores
     kernels           how loops over them are compiled
     fetching          what they will read soon, asked for ahead
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
         StoredValue,
         Value,
     )
+    from storage.indexes.change_tokens import ChangeTokens
     from storage.indexes.columns import BoundColumns, ColumnIndex
     from storage.indexes.fetching import write_fetch
     from storage.indexes.filter import AllOf, AnyOf, Between, Equals, Filter, Not
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "bitmap": ("BitmapIndex", "BoundBitmaps", "PREFIX_CHARS_MAX", "StoredValue", "Value"),
+    "change_tokens": ("ChangeTokens",),
     "columns": ("BoundColumns", "ColumnIndex"),
     "fetching": ("write_fetch",),
     "filter": ("AllOf", "AnyOf", "Between", "Equals", "Filter", "Not"),
@@ -110,6 +115,7 @@ __all__ = [
     "BoundLexical",
     "BoundVectors",
     "BoundWords",
+    "ChangeTokens",
     "ColumnIndex",
     "Equals",
     "Filter",

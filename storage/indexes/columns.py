@@ -8,27 +8,45 @@ mean. The record is an ordinary row, written in the transaction of what it descr
 
 Reading the records of a few hundred ordinals is then one `take` instead of a few hundred look-ups.
 The array is derived state, filled and fed as storage/indexes/resident_index.py says. Ordinals
-without a record read as `absent`.
+without a record read as `absent`. That of many records leaves a file for the next load
+(storage/indexes/kept.py).
 """
 
 from __future__ import annotations
 
+import threading
+import weakref
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from storage.indexes.applied import Applied
+from storage.indexes.builder import Builder
+from storage.indexes.change_tokens import (
+    WHOLE,
+    ChangeTokens,
+    Tokens,
+    are_in,
+    changed_ranges,
+    rows_in,
+)
+from storage.indexes.kept import KEPT_SHARE, KeptPlace, Kind, erase, sweep
+from storage.indexes.ordinals import Ordinals
 from storage.indexes.resident_index import ResidentIndex
 from storage.indexes.row_map import ABSENT, RowMap
-from storage.store import Reader, Scope, Table
+from storage.store import OpenStore, Reader, Scope, Store, StoreError, Table
 
 GROWTH = 1.5
 RECORDS_MIN = 256
+KEPT_MIN = 20_000  # fewer records are read from their rows in some hundredths of a second
 
 
 class RecordChange(NamedTuple):
     """raw None: the record is gone; ordinal None: all of them are."""
 
+    sequence: int
     ordinal: int | None
     raw: bytes | None
 
@@ -36,28 +54,131 @@ class RecordChange(NamedTuple):
 class ColumnIndex(ResidentIndex["_Records"]):
     """The declaration: a name, the layout, and what an ordinal without a record reads as (one
     record's bytes).
+
+    changes   what tells of changes among its ordinals, where other indexes have the same
+    kept_min  records of a tenant whose file is written
     """
 
-    def __init__(self, name: str, dtype: np.dtype, absent: bytes):
+    def __init__(
+        self,
+        name: str,
+        dtype: np.dtype,
+        absent: bytes,
+        changes: ChangeTokens | None = None,
+        kept_min: int = KEPT_MIN,
+    ):
         super().__init__(name)
         self.dtype = dtype
         # As compiled loops see it: what is unused has no kind.
         self.layout = dtype[[each for each in dtype.names or () if dtype[each].kind != "V"]]
         self.absent = np.frombuffer(absent, dtype)[0]
+        self.changes = changes or ChangeTokens(name)
         self.records: Table[bytes] = Table(
             f"{name}.records", ("ordinal",), bytes, doc=f"records of {dtype.itemsize} bytes"
         )
-        self.tables = (self.records,)
+        self.tables = (self.records, self.changes.table)
+        self._kept_min = kept_min
+        self._applied = Applied(name)
+        self._keeping = threading.Lock()  # held by the one who writes a file
+        self._builder = Builder[tuple[weakref.ref[Store], Scope]](self._keep)
 
     def bind(self, reader: Reader, scope: Scope) -> BoundColumns:
         return BoundColumns(self, reader, scope)
+
+    def apply(self, store: Store, changes: Sequence[tuple[Scope, RecordChange]]) -> None:
+        super().apply(store, changes)
+        self._applied.note(store, max((change.sequence for _, change in changes), default=0))
+        for scope in {scope for scope, _ in changes}:
+            self._want(store, scope)
+        for scope in {scope for scope, change in changes if change.ordinal is None}:
+            erase(store.directory, self.name, scope.slot, scope.tenant)
+
+    def resident(self, store: OpenStore, scope: Scope) -> _Records:
+        known = self.loaded(store, scope)
+        state = super().resident(store, scope)
+        if state is not known:
+            self._want(store, scope)
+        return state
+
+    def checkpoint(self, store: Store) -> int:
+        """Write the files of resident tenants that have changed much; -> how many. Those of tenants
+        without records are deleted.
+        """
+        written = sum(self._write(store, scope) for scope in self.scopes_loaded(store))
+        with store.snapshot() as snapshot:
+
+            def is_alive(place: KeptPlace) -> bool:
+                rows = snapshot.bind(self.records, Scope(place.slot, place.tenant))
+                return not rows.is_empty()
+
+            sweep(store.directory, self.name, is_alive)
+        return written
+
+    def forget(self, store: Store, scope: Scope, *, files: bool) -> None:
+        super().forget(store, scope, files=files)
+        if files:
+            erase(store.directory, self.name, scope.slot, scope.tenant)
 
     def _empty(self) -> _Records:
         return _Records(self.dtype, self.absent)
 
     def _fill(self, state: _Records, reader: Reader, scope: Scope) -> None:
-        ordinals, raw = reader.bind(self.records, scope).beginnings(self.dtype.itemsize)
-        state.fill(np.array(ordinals, np.int64), raw)
+        rows, tokens = reader.bind(self.records, scope), self.changes.bind(reader, scope).all()
+        if WHOLE in tokens:
+            kept = self._place(reader.store, scope).read(state.kinds, _with_room)
+            changed = None if kept is None else changed_ranges(kept.tokens, tokens)
+            if kept is not None and changed is not None:
+                state.adopt(kept.arrays[0], kept.arrays[1], kept.count, changed)
+                for ordinals, raws in rows_in(rows, changed):
+                    state.fill(np.array(ordinals, np.int64), b"".join(raws))
+                return
+        numbers, raw = rows.beginnings(self.dtype.itemsize)
+        state.fill(np.array(numbers, np.int64), raw)
+
+    def _place(self, store: OpenStore, scope: Scope) -> KeptPlace:
+        layout = f"{self.records.version} {self.dtype.descr}"
+        return KeptPlace(
+            store.directory, self.name, scope.slot, scope.tenant, "", layout, store.keys
+        )
+
+    def _want(self, store: OpenStore, scope: Scope) -> None:
+        """Have the file written soon where much has changed. Who reads beside the owner writes
+        none.
+        """
+        state = self.loaded(store, scope)
+        if state is None or not isinstance(store, Store) or not store.is_owned:
+            return
+        if state.unkept(self._kept_min):
+            self._builder.want((weakref.ref(store), scope))
+
+    def _keep(self, due: tuple[weakref.ref[Store], Scope]) -> bool:
+        """Write a file that is due; -> whether another step is."""
+        reference, scope = due
+        if (store := reference()) is not None:
+            try:
+                self._write(store, scope)
+            except StoreError:
+                if not store.environment.is_closed:
+                    raise
+        return False
+
+    def _write(self, store: Store, scope: Scope) -> int:
+        """Write a tenant's file where it is due; -> how many were written."""
+        state, key = self.loaded(store, scope), (self.name, scope)
+        with self._keeping:
+            if state is None or store.residents.peek(key) is not state:
+                return 0
+            if not (changes := state.unkept(self._kept_min)):
+                return 0
+            with store.snapshot() as snapshot:
+                tokens = self.changes.bind(snapshot, scope).all()
+            if WHOLE not in tokens or not self._applied.is_through(store):
+                return 0
+            place = self._place(store, scope)
+            is_right = state.keep(place, tokens, changes)
+            if not is_right or store.residents.peek(key) is not state:
+                place.delete()  # who erased the files meanwhile has not met this one
+            return 1
 
 
 class BoundColumns:
@@ -66,6 +187,7 @@ class BoundColumns:
     def __init__(self, index: ColumnIndex, reader: Reader, scope: Scope):
         self._index, self._reader, self._scope = index, reader, scope
         self._rows = reader.bind(index.records, scope)
+        self._changes = index.changes.bind(reader, scope)
         self._held: _Records | None = None
 
     def put(self, ordinal: int, raw: bytes) -> None:
@@ -76,7 +198,8 @@ class BoundColumns:
                 f"{len(raw)}"
             )
         self._rows.put_raw((ordinal,), raw)
-        self._reader.note(self._index.name, self._scope, RecordChange(ordinal, raw))
+        self._changes.changed(ordinal)
+        self._note(ordinal, raw)
 
     def get(self, ordinal: int) -> bytes | None:
         """One stored record, from this reader."""
@@ -86,13 +209,15 @@ class BoundColumns:
         """Delete one record; -> whether there was one."""
         deleted = self._rows.delete(ordinal)
         if deleted:
-            self._reader.note(self._index.name, self._scope, RecordChange(ordinal, None))
+            self._changes.changed(ordinal)
+            self._note(ordinal, None)
         return deleted
 
     def clear(self) -> int:
         """Delete all records of the tenant; -> how many."""
         deleted = self._rows.delete_prefix()
-        self._reader.note(self._index.name, self._scope, RecordChange(None, None))
+        self._changes.clear()
+        self._note(None, None)
         return deleted
 
     def take(self, ordinals: NDArray[np.integer]) -> np.ndarray:
@@ -108,6 +233,10 @@ class BoundColumns:
         none.
         """
         return self._records().field(name, ordinals)
+
+    def _note(self, ordinal: int | None, raw: bytes | None) -> None:
+        change = RecordChange(self._reader.sequence, ordinal, raw)
+        self._reader.note(self._index.name, self._scope, change)
 
     def _records(self) -> _Records:
         """The resident array; a snapshot's binding keeps hold of the one it has found."""
@@ -138,6 +267,8 @@ class _Records:
         self._dtype, self._absent = dtype, absent
         # A record as bytes without fields, which NumPy would copy one by one.
         self._bytes = np.dtype(f"V{dtype.itemsize}")
+        self._changes = 0  # since the file was written or read
+        self._cleared = 0  # how often
         self._hold(RowMap(), np.empty(0, self._bytes))
 
     @property
@@ -145,7 +276,9 @@ class _Records:
         return self._held.rows.nbytes + self._held.records.nbytes
 
     def apply(self, change: RecordChange) -> None:
+        self._changes += 1
         if change.ordinal is None:
+            self._cleared += 1
             self._hold(RowMap(), np.empty(0, self._bytes))
             return
         row = self._held.rows.get(change.ordinal)
@@ -175,6 +308,45 @@ class _Records:
         opaque[start : start + count] = np.frombuffer(raw, opaque.dtype)
         rows.put(ordinals, np.arange(start, start + count, dtype=np.int32))
         self._used, self._live = start + count, self._live + count
+        self._changes += count
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """Of the arrays in a file: ordinals, and records as bytes."""
+        return [Kind("<u4"), Kind(self._bytes.str)]
+
+    def adopt(
+        self, ordinals: Ordinals, opaque: np.ndarray, count: int, changed: NDArray[np.int64]
+    ) -> None:
+        """Take over the first `count` records of a file, less those in changed ranges, where none
+        is there. The array is the state's own from now on.
+        """
+        same = np.flatnonzero(~are_in(ordinals[:count], changed)).astype(np.int32)
+        rows = RowMap.of(ordinals[same], same)
+        records = opaque.view(self._dtype)
+        records[-1] = self._absent
+        self._held = _Held(rows, records, opaque)
+        self._used, self._live = count, len(same)
+
+    def unkept(self, kept_min: int) -> int:
+        """How much has changed since the file was written, once it is to be written; else 0."""
+        is_due = self._live >= kept_min and self._changes > KEPT_SHARE * self._live
+        return self._changes if is_due else 0
+
+    def keep(self, place: KeptPlace, tokens: Tokens, changes: int) -> bool:
+        """Write the file; -> whether it is still right: false where all was cleared meanwhile.
+
+        tokens   of a snapshot that nothing is missing of here; what came later is in ranges that
+                 have others since
+        changes  `unkept`, before that snapshot was taken
+        """
+        cleared, held = self._cleared, self._held
+        ordinals, rows = held.rows.entries()
+        by_row = np.empty(len(held.records), np.uint32)
+        by_row[rows] = ordinals
+        place.write(tokens, [by_row, held.opaque], rows, np.zeros((0, 0), np.float32))
+        self._changes -= changes
+        return self._cleared == cleared
 
     def opaque(self, ordinals: NDArray[np.integer]) -> np.ndarray:
         """(n,) records as bytes."""
@@ -194,9 +366,13 @@ class _Records:
 
     def _hold(self, rows: RowMap, opaque: np.ndarray, room: int = 0) -> None:
         self._used = self._live = len(opaque)
-        size = max(int(GROWTH * (len(opaque) + room)), RECORDS_MIN)
-        records = np.empty(size + 1, self._dtype)
+        records = np.empty(_with_room(len(opaque) + room), self._dtype)
         records[-1] = self._absent
         held = _Held(rows, records, records.view(self._bytes))
         held.opaque[: len(opaque)] = opaque
         self._held = held
+
+
+def _with_room(needed: int) -> int:
+    """How many rows an array gets for so many records, with room for growth, and for the last."""
+    return max(int(GROWTH * needed), RECORDS_MIN) + 1

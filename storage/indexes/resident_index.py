@@ -73,11 +73,19 @@ class ResidentIndex(Index, Generic[State]):
         for scope in grown:
             store.residents.resize((self.name, scope))
 
+    def loaded(self, store: OpenStore, scope: Scope) -> State | None:
+        """The tenant's state, if it is there and is fed."""
+        return self._loaded.get((id(store), scope))
+
+    def scopes_loaded(self, store: OpenStore) -> list[Scope]:
+        """The tenants of whom something is there."""
+        return [scope for of, scope in list(self._loaded.keys()) if of == id(store)]
+
     def resident(self, store: OpenStore, scope: Scope) -> State:
         """The tenant's state, loaded unless it is there."""
         while True:
             state = store.residents.get((self.name, scope), lambda: self._load(store, scope))
-            if self._loaded.get((id(store), scope)) is state:
+            if self.loaded(store, scope) is state:
                 return state
             # It was loaded twice at once, and the other one is fed.
             store.residents.drop((self.name, scope))

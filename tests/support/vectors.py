@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from pyroaring import BitMap
 
+from storage.indexes.kept import DIRECTORY
 from storage.indexes.vectors import BoundVectors, VectorIndex
-from storage.indexes.vectors.kept import DIRECTORY
 from storage.store import Identity, Scope, Store
 
 SPACE, WIDTH = "model:16", 16

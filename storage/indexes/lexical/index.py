@@ -127,7 +127,12 @@ class LexicalIndex(Index):
             f"{name}.lengths", ("block",), bytes, doc="Lengths of 512 documents, in terms."
         )
         self.stats = Table(
-            f"{name}.stats", (), LexicalStats, doc="How many documents, and their length in all."
+            f"{name}.stats",
+            (),
+            LexicalStats,
+            version=2,  # 2: tokens, of which there are none in a row of version 1
+            doc="How many documents, their length in all, and what was drawn by changes.",
+            reshape={1: lambda rows, key, secret: None},
         )
         self.tables = (self.postings, self.forward, self.lengths, self.stats)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Iterable
 
@@ -11,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pyroaring import BitMap
 
+from storage.indexes.applied import Applied
+from storage.indexes.builder import Builder
+from storage.indexes.change_tokens import ChangeTokens
 from storage.indexes.index import Index
+from storage.indexes.kept import KeptPlace, erase, sweep
 from storage.indexes.ordinals import Ordinals
 from storage.indexes.top_k import best
-from storage.indexes.vectors.builder import Builder
-from storage.indexes.vectors.kept import KeptPlace, erase, sweep
 from storage.indexes.vectors.quantised import Vectors
 from storage.indexes.vectors.scan import Found, Scan
 from storage.indexes.vectors.space import Space
@@ -25,16 +26,17 @@ from storage.store import Reader, Scope, Store, StoreError, Table
 # Up to here reading all codes takes about a millisecond more than going by cells
 # (loadtests/vectors.py).
 EXACT_MAX = 100_000
-APPLIED_SECONDS_MAX, APPLIED_LOOK_SECONDS = 5.0, 0.001
 
 
 class VectorIndex(Index):
     """The declaration. exact_max: how many vectors of one tenant are scanned exactly before they
-    are put into cells.
+    are put into cells; changes: what tells of changes among its ordinals, where other indexes have
+    the same.
     """
 
-    def __init__(self, name: str, exact_max: int = EXACT_MAX):
+    def __init__(self, name: str, exact_max: int = EXACT_MAX, changes: ChangeTokens | None = None):
         self.name = name
+        self.changes = changes or ChangeTokens(name)
         self.exact_max = exact_max
         self.vectors = Table(
             f"{name}.vectors",
@@ -46,14 +48,13 @@ class VectorIndex(Index):
             sealed_from=2,
             stamped=True,
         )
-        self.tables = (self.vectors,)
+        self.tables = (self.vectors, self.changes.table)
         self._handover = threading.Lock()
         self._loading: set[TenantVectors] = set()
         self._tenants: weakref.WeakSet[TenantVectors] = weakref.WeakSet()
         self._builder = Builder(self._advance)
         self._keeping = threading.Lock()  # held by the one who writes a file
-        # The last commit whose changes were applied.
-        self._applied: weakref.WeakKeyDictionary[Store, int] = weakref.WeakKeyDictionary()
+        self._applied = Applied(name)
 
     def bind(self, reader: Reader, scope: Scope) -> BoundVectors:
         return BoundVectors(self, reader, scope)
@@ -82,7 +83,7 @@ class VectorIndex(Index):
             if any(change.space is None for change in own):
                 erase(store.directory, self.name, scope.slot, scope.tenant)
         last = max((change.sequence for own in touched.values() for change in own), default=0)
-        self._applied[store] = max(last, self._applied.get(store, 0))
+        self._applied.note(store, last)
 
     def _advance(self, tenant: TenantVectors) -> bool:
         """Let a resident tenant's spaces take a step of building, or write the files of those that
@@ -104,18 +105,8 @@ class VectorIndex(Index):
 
     def _keep(self, tenant: TenantVectors, store: Store) -> int:
         """Write the files of a tenant that have changed much; -> how many."""
-
-        def is_applied() -> bool:
-            """Wait, not for long, until all was applied that can be seen now; -> whether it was."""
-            noted, until = store.noted.get(self.name, 0), time.monotonic() + APPLIED_SECONDS_MAX
-            while self._applied.get(store, 0) < noted:
-                if time.monotonic() > until:
-                    return False
-                time.sleep(APPLIED_LOOK_SECONDS)
-            return True
-
         with self._keeping:
-            return tenant.keep(store, is_applied)
+            return tenant.keep(store, lambda: self._applied.is_through(store))
 
     def checkpoint(self, store: Store) -> int:
         """Write the files of resident tenants that have changed much; -> how many were written.
@@ -132,7 +123,7 @@ class VectorIndex(Index):
 
             def is_alive(place: KeptPlace) -> bool:
                 return (
-                    snapshot.bind(self.vectors, Scope(place.slot, place.tenant)).first(place.space)
+                    snapshot.bind(self.vectors, Scope(place.slot, place.tenant)).first(place.part)
                     is not None
                 )
 
@@ -171,7 +162,9 @@ class VectorIndex(Index):
         loaded: list[TenantVectors] = []
 
         def load() -> TenantVectors:
-            tenant = TenantVectors(self.name, self.vectors, self.exact_max, store, scope)
+            tenant = TenantVectors(
+                self.name, self.vectors, self.changes, self.exact_max, store, scope
+            )
             loaded.append(tenant)
             with self._handover:
                 self._loading.add(tenant)
@@ -179,7 +172,9 @@ class VectorIndex(Index):
                 # Commits between the reader's and this one were applied while there was no state to
                 # apply them to.
                 tenant.owed = store.sequence
-            tenant.read(reader)
+            # Which is not older, so that it is not to be read again with the next reader.
+            with store.snapshot() as committed:
+                tenant.read(committed)
             return tenant
 
         try:
@@ -205,6 +200,7 @@ class BoundVectors:
     def __init__(self, index: VectorIndex, reader: Reader, scope: Scope):
         self._index, self._reader, self._scope = index, reader, scope
         self._rows = reader.bind(index.vectors, scope)
+        self._changes = index.changes.bind(reader, scope)
         self._row_bytes: dict[str, int] = {}
 
     def put(self, space: str, ordinal: int, vector: ArrayLike) -> None:
@@ -222,12 +218,14 @@ class BoundVectors:
             )
         sequence = self._reader.sequence
         self._rows.put_raw((space, ordinal), sequence.to_bytes(SEQUENCE_BYTES, "little") + raw)
+        self._changes.changed(ordinal)
         self._reader.note(self._index.name, self._scope, Change(sequence, space, ordinal, raw))
 
     def delete(self, space: str, ordinal: int) -> bool:
         """Delete a vector; -> whether there was one."""
         deleted = self._rows.delete(space, ordinal)
         if deleted:
+            self._changes.changed(ordinal)
             self._reader.note(
                 self._index.name, self._scope, Change(self._reader.sequence, space, ordinal)
             )
@@ -238,6 +236,7 @@ class BoundVectors:
         applied.
         """
         deleted = self._rows.delete_prefix()
+        self._changes.clear()
         self._reader.note(self._index.name, self._scope, Change(self._reader.sequence))
         return deleted
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from storage.indexes.change_tokens import Tokens, are_in
+from storage.indexes.kept import KEPT_SHARE, KeptPlace, Kind
 from storage.indexes.ordinals import Ordinals, among, ordinals_of
 from storage.indexes.row_map import ABSENT, RowMap, Rows
 from storage.indexes.vectors.cells import (
@@ -21,7 +24,6 @@ from storage.indexes.vectors.cells import (
     Learning,
     by_cell,
 )
-from storage.indexes.vectors.kept import MARK, Kept, KeptPlace, Marks
 from storage.indexes.vectors.quantised import Codes, Vectors, quantised, undecided
 from storage.indexes.vectors.scan import Found, Scan, View, present_in
 
@@ -35,7 +37,6 @@ KEPT_MIN = 20_000  # a space of fewer vectors is read from its rows in a fifth o
 COPIED_AT_ONCE = 65_536
 NEARLY_ALL = 0.9
 DENSE_MAX = 32  # bytes that a filter may take for each of its members
-KEPT_SHARE = 1 / 16  # of the vectors have changed when the file is written anew
 
 
 class Space:
@@ -80,19 +81,20 @@ class Space:
         newer = self._stamps_of(ordinals) < sequences
         self._store(ordinals[newer], sequences[newer], quantised(vectors[newer]))
 
-    def adopt(self, kept: Kept) -> None:
+    def adopt(self, kept: KeptVectors) -> None:
         """As put_newer, of a file, with its cells. Its arrays are the space's own from now on."""
+        held, count = kept.held, kept.count
         if self._centres is not None:
-            kept = kept._replace(cell_of=np.full(len(kept.ordinals), NO_CELL, np.int32))
+            held.cell_of[:count] = NO_CELL
         elif len(kept.centres):
-            self._centres, self._made_for = Centres(kept.centres.copy()), len(kept.ordinals)
-        newer = np.flatnonzero(self._stamps_of(kept.ordinals) < kept.stamps)
-        some = kept if len(newer) == len(kept.ordinals) else kept.take(newer)
+            self._centres, self._made_for = Centres(kept.centres), count
         if self._used:
-            self._store(some.ordinals, some.stamps, some.codes, some.cell_of)
+            stamps = held.stamps[:count]
+            newer = np.flatnonzero(self._stamps_of(held.ordinals[:count]) < stamps)
+            codes, cell_of = held.codes.take(newer), held.cell_of[newer]
+            self._store(held.ordinals[newer], stamps[newer], codes, cell_of)
         else:
-            held = _Rows(some.codes, some.stamps, some.ordinals, some.cell_of)
-            self._hold(held, RowMap.of(some.ordinals), len(some.ordinals))
+            self._hold(held, RowMap.of(held.ordinals[:count]), count)
         self._changes = 0
         self._put_into_cells()
 
@@ -120,9 +122,16 @@ class Space:
         self._floor = max(self._floor, sequence)
         self._gone = {}
 
-    def retain(self, ordinals: NDArray[np.int64], sequence: int) -> None:
-        """Delete what a snapshot of `sequence` no longer has, unless it changed later."""
+    def retain(
+        self, ordinals: NDArray[np.int64], sequence: int, ranges: NDArray[np.int64] | None
+    ) -> None:
+        """Delete what a snapshot of `sequence` no longer has in these ranges (None: at all), unless
+        it changed later. ordinals: what it has there.
+        """
         known, rows = self._rows.entries()
+        if ranges is not None:
+            meant = are_in(known, ranges)
+            known, rows = known[meant], rows[meant]
         older = known[self._held.stamps[rows] <= sequence]
         for ordinal in np.setdiff1d(older, ordinals, assume_unique=True).tolist():
             self.delete(ordinal, sequence)
@@ -156,9 +165,7 @@ class Space:
         """
         if self._centres is not None:
             rows = rows[by_cell(old.cell_of[rows])]
-        needed = len(rows) + count
-        growth = GROWTH_LARGE if needed > LARGE else GROWTH
-        new = _Rows.empty(int(needed * growth) + 8, self.width)
+        new = _Rows.empty(_with_room(len(rows) + count), self.width)
         new.put(0, old, rows)
         return new, rows
 
@@ -394,32 +401,19 @@ class Space:
             is_due = self._live >= KEPT_MIN and self._changes > KEPT_SHARE * self._live
             return self._changes if is_due else 0
 
-    def keep(
-        self,
-        place: KeptPlace,
-        ordinals: NDArray[np.int64],
-        marks: Marks,
-        sequence: int,
-        changes: int,
-    ) -> bool:
+    def keep(self, place: KeptPlace, tokens: Tokens, changes: int) -> bool:
         """Write the file; -> whether it is still right: false where all was cleared meanwhile.
 
-        ordinals, marks  of the stored rows in a snapshot of `sequence`, up to which nothing is
-                         missing here
-        changes          `unkept`, before that snapshot was taken
+        tokens   of a snapshot that nothing is missing of here; what came later is in ranges that
+                 have others since
+        changes  `unkept`, before that snapshot was taken
         """
         with self._lock:
-            held, rows = self._held, self._rows.find(ordinals)
-            cleared = self._cleared
+            held, (_, rows), cleared = self._held, self._rows.entries(), self._cleared
             centres, cell_of = self._centres, self._held.cell_of.copy()
-        known = rows != ABSENT
-        known[known] = held.stamps[rows[known]] <= sequence
-        rows = rows[known]
-        by_row = np.empty(len(held.stamps), MARK)
-        by_row[rows] = marks[known]
         vectors = np.zeros((0, self.width), np.float32) if centres is None else centres.vectors
-        kept = Kept(held.ordinals, by_row, held.stamps, held.codes, cell_of, vectors)
-        place.write(kept, rows[by_cell(cell_of[rows])])
+        arrays = _Rows(held.codes, held.stamps, held.ordinals, cell_of).kept
+        place.write(tokens, arrays, rows[by_cell(cell_of[rows])], vectors)
         with self._lock:
             self._changes -= changes
             return self._cleared == cleared
@@ -479,6 +473,11 @@ class _Rows:
         )
 
     @property
+    def kept(self) -> list[NDArray]:
+        """What a file has of them: stamps are told by whoever reads it."""
+        return [self.ordinals, *self.codes[1:], self.cell_of, self.codes.codes]
+
+    @property
     def nbytes(self) -> int:
         arrays = (self.stamps, self.ordinals, self.cell_of)
         return self.codes.nbytes + sum(each.nbytes for each in arrays)
@@ -505,3 +504,36 @@ class _Rows:
         self.stamps[start:end] = stamps
         self.ordinals[start:end] = ordinals
         self.cell_of[start:end] = cell_of
+
+
+class KeptVectors(NamedTuple):
+    """What a file has of a space: `count` rows, in arrays with room for more, whose stamps are not
+    set, the centres of their cells, and as of which tokens.
+    """
+
+    tokens: Tokens
+    count: int
+    held: _Rows
+    centres: Vectors
+
+    @property
+    def width(self) -> int:
+        return self.held.codes.codes.shape[1]
+
+    @classmethod
+    def read(cls, place: KeptPlace, width: int) -> KeptVectors | None:
+        """The file there, if it can be used."""
+        kinds = [Kind.of(array) for array in _Rows.empty(0, width).kept]
+        kept = place.read(kinds, _with_room)
+        if kept is None:
+            return None
+        ordinals, scales, residuals, cell_of, codes = kept.arrays
+        held = _Rows(
+            Codes(codes, scales, residuals), np.empty(len(ordinals), np.uint64), ordinals, cell_of
+        )
+        return cls(kept.tokens, kept.count, held, kept.apart)
+
+
+def _with_room(needed: int) -> int:
+    """How many rows arrays get that have so many, with room for growth."""
+    return int(needed * (GROWTH_LARGE if needed > LARGE else GROWTH)) + 8

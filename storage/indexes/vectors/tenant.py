@@ -6,14 +6,21 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from storage.indexes.vectors.kept import MARK, MARK_BYTES, Kept, KeptPlace, Marks
-from storage.indexes.vectors.space import Space
-from storage.store import OpenStore, Reader, Scope, Store, Table
+from storage.indexes.change_tokens import (
+    WHOLE,
+    ChangeTokens,
+    Tokens,
+    are_in,
+    changed_ranges,
+    rows_in,
+)
+from storage.indexes.kept import KeptPlace
+from storage.indexes.vectors.space import KeptVectors, Space
+from storage.store import BoundTable, OpenStore, Reader, Scope, Store, Table
 
 LOAD_CHUNK = 4_096
 SEQUENCE_BYTES = 8
@@ -39,13 +46,21 @@ class TenantVectors:
     """
 
     def __init__(
-        self, name: str, table: Table[bytes], exact_max: int, store: OpenStore, scope: Scope
+        self,
+        name: str,
+        table: Table[bytes],
+        tokens: ChangeTokens,
+        exact_max: int,
+        store: OpenStore,
+        scope: Scope,
     ):
         self.store = weakref.ref(store)
         self.scope = scope
         self.covered = self.owed = 0
         self._name = name
         self._table = table
+        self._tokens = tokens
+        self._seen: Tokens | None = None  # with what was read last
         self._exact_max = exact_max
         self._lock = threading.RLock()
         self._reading = threading.Lock()
@@ -65,9 +80,8 @@ class TenantVectors:
 
     def place(self, store: OpenStore, space: str) -> KeptPlace:
         """Where the file of a space lies."""
-        return KeptPlace(
-            store.directory, self._name, self.scope.slot, self.scope.tenant, space, store.keys
-        )
+        layout, (slot, tenant) = str(self._table.version), (self.scope.slot, self.scope.tenant)
+        return KeptPlace(store.directory, self._name, slot, tenant, space, layout, store.keys)
 
     def keep(self, store: Store, is_applied: Callable[[], bool]) -> int:
         """Write the files of spaces that have changed much; -> how many. One caller at a time.
@@ -82,11 +96,10 @@ class TenantVectors:
             place = self.place(store, name)
             with store.snapshot() as snapshot:
                 self.settle(snapshot)
-                ordinals, marks = _marks(snapshot, self._table, self.scope, name)
-                sequence = snapshot.sequence
-            if not is_applied():
+                tokens = self._tokens.bind(snapshot, self.scope).all()
+            if WHOLE not in tokens or not is_applied():
                 break
-            is_right = space.keep(place, ordinals, marks, sequence, changes)
+            is_right = space.keep(place, tokens, changes)
             if not is_right or store.residents.peek((self._name, self.scope)) is not self:
                 place.delete()  # who erased the files meanwhile has not met this one
             written += 1
@@ -139,54 +152,62 @@ class TenantVectors:
             sequence = reader.sequence
             if self.covered >= sequence > 0:
                 return
-            names = reader.bind(self._table, self.scope).first_parts()
-            seen = {name: self._read_space(reader, name) for name in names}
+            rows = reader.bind(self._table, self.scope)
+            tokens = self._tokens.bind(reader, self.scope).all()
+            for name in {*rows.first_parts(), *self._spaces}:
+                self._read_space(reader.store, rows, name, sequence, tokens)
             with self._lock:
-                for name, space in self._spaces.items():
-                    space.retain(seen.get(name, np.zeros(0, np.int64)), sequence)
-                self.covered = sequence
+                self.covered, self._seen = sequence, tokens
                 self._settle()
 
-    def _read_space(self, reader: Reader, name: str) -> NDArray[np.int64]:
-        """Take over a space's rows, from its file where they are still the same; -> their
-        ordinals.
+    def _read_space(
+        self,
+        store: OpenStore,
+        rows: BoundTable[bytes],
+        name: str,
+        sequence: int,
+        tokens: Tokens,
+    ) -> None:
+        """Take over what may have changed of a space's rows since it was read, or since its file
+        was written.
         """
-        rows = reader.bind(self._table, self.scope)
-        kept = self.place(reader.store, name).read()
-        if kept is None:
-            ordinals = []
-            for chunk in _chunks(rows.scan(name)):
-                ordinals += [ordinal for ordinal, _ in chunk]
-                self._put(name, chunk)
-            return np.array(ordinals, np.int64)
-        stored, marks = _marks(reader, self._table, self.scope, name)
-        same, places = _still(kept, stored, marks)
-        self._adopt(name, kept if len(places) == len(kept.ordinals) else kept.take(places))
-        others = stored[~same].tolist()
-        for start in range(0, len(others), LOAD_CHUNK):
-            some = others[start : start + LOAD_CHUNK]
-            raws = rows.get_many([(ordinal,) for ordinal in some], (name,))
-            self._put(
-                name, [(ordinal, raw) for ordinal, raw in zip(some, raws, strict=True) if raw]
-            )
-        return stored
+        seen = self._seen
+        if seen is None and WHOLE in tokens:
+            first = rows.first(name)
+            width = 0 if first is None else (len(first[1]) - SEQUENCE_BYTES) // 4
+            kept = KeptVectors.read(self.place(store, name), width)
+            changed = None if kept is None else changed_ranges(kept.tokens, tokens)
+            if kept is not None and changed is not None:
+                ordinals = kept.held.ordinals[: kept.count]
+                kept.held.stamps[: kept.count] = np.where(are_in(ordinals, changed), 0, sequence)
+                self._adopt(name, kept)
+                seen = kept.tokens
+        changed = changed_ranges(seen, tokens)
+        stored = list[int]()
+        parts = _all_rows(rows, name) if changed is None else rows_in(rows, changed, name)
+        for ordinals, raws in parts:
+            stored += ordinals
+            if ordinals:
+                self._put(name, ordinals, raws)
+        with self._lock:
+            if (space := self._spaces.get(name)) is not None:
+                space.retain(np.array(stored, np.int64), sequence, changed)
 
-    def _put(self, name: str, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Take over rows as they are stored, each by its ordinal."""
-        table = np.frombuffer(b"".join(raw for _, raw in rows), np.uint8).reshape(len(rows), -1)
+    def _put(self, name: str, ordinals: Sequence[int], raws: Sequence[bytes]) -> None:
+        """Take over rows as they are stored."""
+        table = np.frombuffer(b"".join(raws), np.uint8).reshape(len(raws), -1)
         stamps = table[:, :SEQUENCE_BYTES].copy().view("<u8")[:, 0]
         vectors = table[:, SEQUENCE_BYTES:].copy().view("<f4")
-        ordinals = np.array([ordinal for ordinal, _ in rows], np.int64)
         with self._lock:
-            self._made(name, vectors.shape[1]).put_newer(ordinals, stamps, vectors)
+            made = self._made(name, vectors.shape[1])
+            made.put_newer(np.array(ordinals, np.int64), stamps, vectors)
 
-    def _adopt(self, name: str, kept: Kept) -> None:
+    def _adopt(self, name: str, kept: KeptVectors) -> None:
         """Take over what a file has. It takes long for the writer to wait, so a space of its own is
         filled, and counts unless changes have come meanwhile.
         """
-        width = kept.codes.codes.shape[1]
         with self._lock:
-            made = Space(width, self._exact_max, self._lock, self._floor)
+            made = Space(kept.width, self._exact_max, self._lock, self._floor)
         if name not in self._spaces:
             made.adopt(kept)
         with self._lock:
@@ -211,37 +232,8 @@ class TenantVectors:
         return space
 
 
-def _chunks(
-    rows: Iterator[tuple[tuple[Any, ...], bytes]],
-) -> Iterator[list[tuple[int, bytes]]]:
-    """(ordinal, row) of rows of one space, at most LOAD_CHUNK at a time."""
-    while chunk := list(itertools.islice(rows, LOAD_CHUNK)):
-        yield [(ordinal, raw) for (_, ordinal), raw in chunk]
-
-
-def _marks(
-    reader: Reader, table: Table[bytes], scope: Scope, space: str
-) -> tuple[NDArray[np.int64], Marks]:
-    """The ordinals of a space's rows in the order of their keys, and the marks of the rows."""
-    ordinals, marks = reader.bind(table, scope).beginnings(MARK_BYTES, space)
-    return np.array(ordinals, np.int64), np.frombuffer(marks, MARK)
-
-
-def _still(
-    kept: Kept, ordinals: NDArray[np.int64], marks: Marks
-) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Which of the stored rows are what they were when the file was written; and where these are
-    in it.
-    """
-    if not len(kept.ordinals):
-        return np.zeros(len(ordinals), np.bool_), np.zeros(0, np.intp)
-    order = np.argsort(kept.ordinals, kind="stable")
-    places = np.searchsorted(kept.ordinals, ordinals, sorter=order)
-    places = order[np.minimum(places, len(order) - 1)]
-    alike = _words(marks) == _words(kept.marks[places])
-    same = (kept.ordinals[places] == ordinals) & alike.all(axis=1)
-    return same, places[same]
-
-
-def _words(marks: Marks) -> NDArray[np.uint32]:
-    return marks.view(np.uint32).reshape(-1, MARK_BYTES // 4)
+def _all_rows(rows: BoundTable[bytes], space: str) -> Iterator[tuple[list[int], list[bytes]]]:
+    """(ordinals, rows) of one space, at most LOAD_CHUNK at a time."""
+    every = rows.scan(space)
+    while chunk := list(itertools.islice(every, LOAD_CHUNK)):
+        yield [ordinal for (_, ordinal), _ in chunk], [raw for _, raw in chunk]

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
+from storage.indexes import applied
+from storage.indexes.kept import DIRECTORY, KeptPlace
 from storage.indexes.vectors import BoundVectors
-from storage.indexes.vectors import index as vectors_index
 from storage.indexes.vectors import space as vectors_space
 from storage.indexes.vectors.cells import Cells, Centres
-from storage.indexes.vectors.kept import DIRECTORY, KeptPlace
 from storage.indexes.vectors.space import Space
 from storage.store import Store
 from tests.support.vectors import (
@@ -211,10 +211,10 @@ def missing(pattern: str) -> Callable[[Path], None]:
     [
         (lambda directory: None, True),
         (missing("*"), False),
-        (missing("*.vectors"), False),
-        (damage("*.vectors"), False),
+        (missing("*.rows"), False),
+        (damage("*.rows"), False),
         (damage("*.head"), False),
-        (cut("*.vectors"), False),
+        (cut("*.rows"), False),
         (cut("*.head"), False),
     ],
     ids=["kept", "no-files", "no-rows", "damaged-rows", "damaged-head", "cut-rows", "cut-head"],
@@ -253,7 +253,8 @@ def test_a_crash_loses_nothing_whatever_became_of_the_file(
     try:
         queries = np.concatenate([clustered(20, seed=9), other[::20]])
         assert recall(again, CELLED, large, queries) >= 0.98
-        changed = {*range(100), *range(2_000, 2_100)}
+        near = {each >> 4 for each in (*range(100), *range(500, 600), *range(2_000, 2_100))}
+        changed = {ordinal for ordinal in large if ordinal >> 4 in near}
         assert set(opened) == (changed if usable else set(large))
         assert not set(found(again, CELLED, clustered(1)[0], 2_000)) & set(range(500, 600))
         caught_up(again)
@@ -280,7 +281,7 @@ def test_a_file_is_written_again_when_much_has_changed_and_the_old_one_goes(
     store: Store, large: dict[int, np.ndarray]
 ) -> None:
     before = kept_files(store)
-    assert sorted(path.suffix for path in before) == [".head", ".vectors"]
+    assert sorted(path.suffix for path in before) == [".head", ".rows"]
     change(store, CELLED, put_all(clustered(10, seed=4), first=2_000))
     assert CELLED.checkpoint(store) == 0 and kept_files(store) == before
     change(store, CELLED, put_all(clustered(400, seed=4), first=2_000))
@@ -292,7 +293,7 @@ def test_a_commit_that_is_not_applied_yet_is_in_no_file(
     store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
-    monkeypatch.setattr(vectors_index, "APPLIED_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(applied, "APPLIED_SECONDS_MAX", 0.05)
     other, more = -large[7], clustered(1, seed=4)[0]
     before, late = (
         store.write(
@@ -327,7 +328,7 @@ def test_who_reads_beside_the_owner_takes_its_cells_and_makes_none(
     try:
         assert recall(beside, CELLED, large, clustered(20, seed=9)) >= 0.98
         assert (cells_of(beside) is not None) == has_file
-        assert not any(thread.name == "vectors" for thread in threading.enumerate())
+        assert not any(thread.name == "builder" for thread in threading.enumerate())
         assert bool(kept_files(beside)) == has_file
     finally:
         beside.close()

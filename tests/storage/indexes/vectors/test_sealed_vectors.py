@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from storage.indexes.kept import DIRECTORY
 from storage.indexes.vectors import VectorIndex
 from storage.indexes.vectors import space as vectors_space
-from storage.indexes.vectors.kept import DIRECTORY
 from storage.indexes.vectors.quantised import quantised
 from storage.indexes.vectors.tenant import TenantVectors
 from storage.store import Identity, Scope, Store, sealed_file
@@ -70,7 +70,7 @@ def written(store: Store) -> list[Path]:
     while state(store).is_behind:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    (found,) = (store.directory / DIRECTORY).glob("*.vectors")
+    (found,) = (store.directory / DIRECTORY).glob("*.rows")
     return [found]
 
 
