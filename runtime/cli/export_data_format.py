@@ -115,9 +115,13 @@ def _section(owner: str, tables: Iterable[Table], indexes: Iterable[Any]) -> str
         "|---|---|---|---|---|---|---|",
     ]
     lines += [_line(table, _row_name(table), table.doc) for table in tables]
+    told = set[str]()
     for index in indexes:
         layout = f"bytes, `{type(index).__module__.replace('.', '/')}.py`"
         for table in index.tables:
+            if table.name in told:
+                continue  # that of another index too
+            told.add(table.name)
             lines.append(
                 _line(
                     table,

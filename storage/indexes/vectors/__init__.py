@@ -19,8 +19,8 @@ The rows are the truth. Everything else is derived from them and may be lost at 
   of those nearest to it. They only propose candidates: scores never come from them. They are
   learned on a thread of its own (storage/indexes/builder.py). Vectors that are in no cell yet are
   *pending* and are scanned, so an answer never depends on how far that has come;
-- a file under `indexes/` (storage/indexes/kept.py) of what is resident of a large space, so that its
-  next load need not open every row. What changed since is told by tokens
+- a file under `indexes/` (storage/indexes/kept.py) of what is resident of a large space, so that
+  its next load need not open every row. What changed since is told by tokens
   (storage/indexes/change_tokens.py); a file that is damaged or foreign is ignored.
 
 Invariants
