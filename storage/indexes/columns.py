@@ -77,7 +77,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
             f"{name}.records", ("ordinal",), bytes, doc=f"records of {dtype.itemsize} bytes"
         )
         self.tables = (self.records, self.changes.table)
-        self._kept_min = kept_min
+        self.kept_min = kept_min
         self._applied = Applied(name)
         self._keeping = threading.Lock()  # held by the one who writes a file
         self._builder = Builder[tuple[weakref.ref[Store], Scope]](self._keep)
@@ -148,7 +148,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
         state = self.loaded(store, scope)
         if state is None or not isinstance(store, Store) or not store.is_owned:
             return
-        if state.unkept(self._kept_min):
+        if state.unkept(self.kept_min):
             self._builder.want((weakref.ref(store), scope))
 
     def _keep(self, due: tuple[weakref.ref[Store], Scope]) -> bool:
@@ -157,7 +157,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
         if (store := reference()) is not None:
             try:
                 self._write(store, scope)
-            except StoreError:
+            except (StoreError, OSError):  # its keys may be closed
                 if not store.environment.is_closed:
                     raise
         return False
@@ -168,7 +168,7 @@ class ColumnIndex(ResidentIndex["_Records"]):
         with self._keeping:
             if state is None or store.residents.peek(key) is not state:
                 return 0
-            if not (changes := state.unkept(self._kept_min)):
+            if not (changes := state.unkept(self.kept_min)):
                 return 0
             with store.snapshot() as snapshot:
                 tokens = self.changes.bind(snapshot, scope).all()

@@ -93,6 +93,17 @@ OPEN_ROWS = {
     "memory_chunk_runs.records": "ordinals and counts",
     "memory_chunk_owners.records": "ordinals",
     "memory_cues.records": "numbers, times and keyed digests",
+    **dict.fromkeys(
+        (
+            "memory_ordinals.changes",
+            "memory_chunks.changes",
+            "memory_chunk_runs.changes",
+            "memory_chunk_owners.changes",
+            "logged_vectors.changes",
+            "receipt_vectors.changes",
+        ),
+        "random bytes, by parts of the ordinals",
+    ),
     "emails": "of the slot: an account's number, by a keyed digest",
     "credentials": "of the slot: key ids, account numbers and scopes, by keyed digests",
     "invitations": "of the slot: keyed digests",

@@ -34,7 +34,7 @@ import numpy as np
 
 import runtime.shard.shard
 import serve_app
-from plugins.memories import MEMORY_VECTORS
+from plugins.memories import MEMORY_FEATURES, MEMORY_TEXT, MEMORY_VECTORS
 from runtime.api import jobs
 from runtime.api.operation import Call, Reply
 from runtime.errors import ApiError
@@ -44,8 +44,9 @@ from runtime.shard import Shard, job_loop, usage_buffer
 from runtime.shard.job_loop import JobLoop
 from runtime.shard.writer import StorageFailed, WriteOutcome
 from serve_app import Settings
+from storage.indexes import change_tokens
+from storage.indexes.builder import Builder
 from storage.indexes.vectors import space as vectors_space
-from storage.indexes.vectors.builder import Builder
 from storage.store import DATA_FILE, LOCK_FILE, Committed, Identity, Transaction
 from tests.simulation.recording_receivers import RecordingReceivers
 from tests.support.embedding import WordEmbedder
@@ -187,8 +188,12 @@ class World(ShardHarness):
             patch.object(usage_buffer, "USAGE_WRITTEN_AFTER_SECONDS", 10**6)
         )
         self._patches.enter_context(patch.object(MEMORY_VECTORS, "exact_max", vectors_exact_max))
-        # Files of vectors are written at checkpoints, and by no thread at its own time.
+        # Files of vectors and records are written at checkpoints, and by no thread at its own time;
+        # what changed since is told by four ordinals.
         self._patches.enter_context(patch.object(vectors_space, "KEPT_MIN", 4))
+        self._patches.enter_context(patch.object(MEMORY_FEATURES, "kept_min", 4))
+        self._patches.enter_context(patch.object(change_tokens, "RANGE_SHIFT", 2))
+        self._patches.enter_context(patch.object(MEMORY_TEXT, "held_min", 3))
         self._patches.enter_context(patch.object(Builder, "want"))
         self._runner = asyncio.Runner()
         self._directory = directory / "0"

@@ -98,7 +98,7 @@ class VectorIndex(Index):
         if not is_behind and isinstance(store, Store):
             try:
                 self._keep(tenant, store)
-            except StoreError:
+            except (StoreError, OSError):  # its keys may be closed
                 if not store.environment.is_closed:
                     raise
         return is_behind

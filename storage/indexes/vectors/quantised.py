@@ -106,8 +106,8 @@ def undecided(
     """
     if len(scores) <= k:
         return np.arange(len(scores))
-    surely = np.partition(scores - residuals, len(scores) - k)[len(scores) - k]
-    return np.flatnonzero(scores + residuals >= surely - ROUNDING)
+    places, highest = np.empty(len(scores), np.int64), np.empty(k, np.float32)
+    return places[: _undecided(np.ascontiguousarray(scores), residuals, highest, places)]
 
 
 _CODES, _FLOATS, _ROWS = in_array(INT8, 2), in_array(FLOAT32), in_array(INT32)
@@ -143,8 +143,13 @@ def _products(codes, scales, queries, found):
 
 @kernel(_CODES, _FLOATS, _ROWS, _FLOATS, out_array(FLOAT32))
 def _products_at(codes, scales, rows, query, found):
+    numbers, width = codes.reshape(-1), codes.shape[1]
     for place in range(rows.shape[0]):
-        row = rows[place]
+        row, ahead = rows[place], place + ROWS_AHEAD
+        # Rows that follow each other the processor fetches by itself.
+        if ahead < rows.shape[0] and rows[ahead] != row + ROWS_AHEAD:
+            for at in range(0, width, LINE_BYTES):
+                fetch(numbers, np.int64(rows[ahead]) * width + at)
         found[place] = scales[row] * _product(codes, row, query) if row >= 0 else np.float32(0)
 
 
@@ -180,3 +185,32 @@ def _blended(
                 square += weight * weight
         total = product[place] + share * (first_product[place] + second_product[place])
         found[place] = total / np.sqrt(square) if square > 0 else np.float32(0)
+
+
+@kernel(in_array(FLOAT32), in_array(FLOAT32), out_array(FLOAT32), out_array(INT64), result=INT64)
+def _undecided(scores, residuals, highest, places):
+    """Fill the last; -> how many there are. highest: room for the k best of what each is at least,
+    a heap with the least of them on top.
+    """
+    k = highest.shape[0]
+    highest[:] = -np.inf
+    for row in range(scores.shape[0]):
+        least = scores[row] - residuals[row]
+        if least <= highest[0]:
+            continue
+        hole = 0
+        while 2 * hole + 1 < k:
+            child = 2 * hole + 1
+            if child + 1 < k and highest[child + 1] < highest[child]:
+                child += 1
+            if least <= highest[child]:
+                break
+            highest[hole] = highest[child]
+            hole = child
+        highest[hole] = least
+    surely, count = highest[0] - ROUNDING, 0
+    for row in range(scores.shape[0]):
+        if scores[row] + residuals[row] >= surely:
+            places[count] = row
+            count += 1
+    return count

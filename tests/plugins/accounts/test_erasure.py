@@ -154,10 +154,10 @@ def test_files_of_its_vectors_go_too(
     for who in (house.me, house.other):
         house("search.search", {"query": "note"}, who=who)
     house.run(house.shard.checkpoint())
-    assert len(list(indexes.glob("*.vectors"))) == 2
+    assert len(list(indexes.glob("memory_vectors*.rows"))) == 2
     house.erase(house.me)
     house.settle()
-    assert len(list(indexes.glob("*.vectors"))) == len(list(indexes.glob("*.head"))) == 1
+    assert len(list(indexes.glob("memory_vectors*.rows"))) == len(list(indexes.glob("*.head"))) == 1
 
 
 def test_keys_that_were_minted_leave_no_digest(house: ErasureHarness) -> None:
