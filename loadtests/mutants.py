@@ -441,6 +441,14 @@ MUTANTS = (
         "test_each_snapshot_finds_its_own_whatever_is_in_memory",
     ),
     Mutant(
+        "a long run of the model has all cores while others ask",
+        "runtime/long_work.py",
+        "return 0 if self._waiting else max(0, self._free())",
+        "return max(0, self._count - self._taken)",
+        "tests/runtime/inference/test_turns_of_the_model.py::"
+        "test_threads_share_a_long_run_unless_others_ask",
+    ),
+    Mutant(
         "an account is loaded on the event loop",
         "runtime/shard/prepared_reads.py",
         "if not 0 < held <= LOADED_AT_ONCE_BYTES_MAX:",

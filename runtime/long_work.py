@@ -61,14 +61,23 @@ class Cores:
         """Whether several accounts have asked of late."""
         return self._crowd.is_here()
 
-    def _are_free(self) -> bool:
-        return self._taken < (max(1, self._count // 2) if self.are_crowded() else self._count)
+    def _free(self) -> int:
+        return (max(1, self._count // 2) if self.are_crowded() else self._count) - self._taken
+
+    def _spare(self) -> int:
+        return 0 if self._waiting else max(0, self._free())
+
+    def _begin_turns(self) -> None:
+        while self._free() > 0 and (following := self._waiting.take()) is not None:
+            if not following.given_up:
+                self._taken += 1
+                following.came.set()
 
     def take(self, account: Hashable, patience_seconds: float | None = None) -> bool:
         """Wait for the account's turn, so long at most; -> whether it came."""
         turn = _Turn(account)
         with self._lock:
-            if not self._waiting and self._are_free():
+            if self._spare():
                 self._taken += 1
                 turn.came.set()
             else:
@@ -88,10 +97,27 @@ class Cores:
         with self._lock:
             self._taken -= 1
             self._waiting.charge(turn.account, time.thread_time() - turn.used)
-            while self._are_free() and (following := self._waiting.take()) is not None:
-                if not following.given_up:
-                    self._taken += 1
-                    following.came.set()
+            self._begin_turns()
+
+    def spare(self) -> int:
+        """How many cores nobody has or waits for."""
+        with self._lock:
+            return self._spare()
+
+    def lend(self, most: int) -> int:
+        """Give whoever has a core up to so many more, of those that nobody has or waits for; -> how
+        many, which are to be taken back soon.
+        """
+        with self._lock:
+            lent = min(most, self._spare())
+            self._taken += lent
+            return lent
+
+    def take_back(self, lent: int) -> None:
+        """End a loan, and begin the turns that waited meanwhile."""
+        with self._lock:
+            self._taken -= lent
+            self._begin_turns()
 
     @contextlib.contextmanager
     def held(self, account: Hashable) -> Iterator[None]:

@@ -53,13 +53,21 @@ def tokens_of(tokenizer: Tokenizer, text: str) -> Encoding:
     return tokenizer.encode_batch([text])[0]
 
 
-Pause = Callable[[], object]
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What a long run is given: called between two of its parts, it goes on when that returns;
+    another run may be made in it. threads: how many may share the run.
+    """
+
+    work: Callable[[], object]
+    threads: int = 1
+
+    def __call__(self) -> None:
+        self.work()
 
 
 class LocalModel(Protocol):
-    """A model that runs in this process. Calls block. pause: called between two parts of a long
-    run, which goes on when it returns; another run may be made in it.
-    """
+    """A model that runs in this process. Calls block. pause: of a long run."""
 
     @property
     def space(self) -> str: ...
@@ -70,6 +78,11 @@ class LocalModel(Protocol):
     @property
     def run_tokens_max(self) -> int:
         """Tokens of the largest run that is worth its while, padding included."""
+        ...
+
+    @property
+    def threads_max(self) -> int:
+        """How many threads may share a long run; 1 where it is not told by Pause.threads."""
         ...
 
     @property
@@ -223,7 +236,8 @@ class ModelWorker:
     others have a share of the time all the same. While reads wait for their turn, the next run
     waits too, for moments: the model's weights are fetched from memory for each run, whatever it
     holds. What is taken is sorted by length and cut into runs of like length: little padding, and a
-    run is as large as the model likes.
+    run is as large as the model likes. A run of the others is shared by threads for the cores that
+    nobody else has work for.
     """
 
     def __init__(self, model: LocalModel):
@@ -277,7 +291,10 @@ class ModelWorker:
                     break
             self._run_small()
             if not self._runs:
-                self._runs.extend(self._taken(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX))
+                threads = 1 + min(self._model.threads_max - 1, cores().spare())
+                self._runs.extend(
+                    self._taken(self._large, limits.EMBEDDER_ROUND_TEXTS_MAX, threads)
+                )
             if self._runs:
                 self._run_large()
         runs = (item.request for run in self._runs for item in run)
@@ -287,23 +304,27 @@ class ModelWorker:
     def _run_large(self) -> None:
         """The next run of the others, unless no core comes for it: then it is tried again soon."""
         if not self._model.on_processor:
-            self._run(self._runs.popleft(), self._pause())
+            self._run(self._runs.popleft(), self._pause(1))
             return
         account = self._runs[0][0].request.caller.account
         if not cores().take(account, limits.EMBEDDER_CORE_SECONDS_MAX):
             return
+        lent = 0
         try:
-            self._run(self._runs.popleft(), self._pause())
+            if not (self._small or self._yields):
+                lent = cores().lend(self._model.threads_max - 1)
+            self._run(self._runs.popleft(), self._pause(1 + lent))
         finally:
+            cores().take_back(lent)
             cores().leave()
 
     def _run_small(self) -> None:
         for run in self._taken(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX):
             self._run(run)
 
-    def _pause(self) -> Pause:
-        """What a run of the others calls between its parts: small requests go, as long as that
-        leaves it its share of the time.
+    def _pause(self, threads: int) -> Pause:
+        """What a run of the others is given, for so many threads: between its parts small requests
+        go, as long as that leaves it its share of the time.
         """
         began, for_small = time.monotonic(), 0.0
 
@@ -314,17 +335,19 @@ class ModelWorker:
                 self._run_small()
                 for_small += time.monotonic() - now
 
-        return pause
+        return Pause(pause, threads)
 
-    def _taken(self, queue: InTurns[_Request], texts_max: int) -> list[list[_Item]]:
-        """The next runs of a queue."""
+    def _taken(
+        self, queue: InTurns[_Request], texts_max: int, threads: int = 1
+    ) -> list[list[_Item]]:
+        """The next runs of a queue, each for so many threads."""
         with self._arrived:
             taken = _take(queue, texts_max)
         items = self._items(taken)
         with self._arrived:
             for item in items:
                 queue.charge(item.request.caller.account, item.length)
-        return self._cut(items)
+        return self._cut(items, self._model.run_tokens_max * threads)
 
     def _items(self, taken: list[tuple[_Request, range]]) -> list[_Item]:
         """Tokenize what was taken."""
@@ -344,7 +367,7 @@ class ModelWorker:
             ]
         return items
 
-    def _cut(self, items: list[_Item]) -> list[list[_Item]]:
+    def _cut(self, items: list[_Item], tokens_max: int) -> list[list[_Item]]:
         """Sort by length, and cut where a run would grow too large or its padding too wasteful."""
         items.sort(key=lambda item: item.length)
         runs: list[list[_Item]] = []
@@ -353,7 +376,7 @@ class ModelWorker:
             run = runs[-1] if runs else []
             if (
                 run
-                and length * (len(run) + 1) <= self._model.run_tokens_max
+                and length * (len(run) + 1) <= tokens_max
                 and (length <= 1.25 * run[0].length + 4 or not self._model.on_processor)
             ):
                 run.append(item)

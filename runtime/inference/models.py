@@ -257,7 +257,10 @@ def load_embedder(
         from runtime.inference.checkpoint import CheckpointEmbedder
 
         return CheckpointEmbedder(checkpoint, data_dir / "models", **where, **bounds)
-    return MiniLmEmbedder(data_dir / "models", chosen.model_path, **where, **bounds)
+    most = _threads_max(chosen)
+    return MiniLmEmbedder(
+        data_dir / "models", chosen.model_path, threads_max=most, **where, **bounds
+    )
 
 
 def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
@@ -267,7 +270,13 @@ def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
     checkpoint, directory, threads = checkpoint_of(chosen), data_dir / "models", _threads(chosen)
     if checkpoint is None:
         return ModelWorker(
-            MiniLm.load(directory, chosen.model_path, threads=threads, device=chosen.device)
+            MiniLm.load(
+                directory,
+                chosen.model_path,
+                threads=threads,
+                threads_max=_threads_max(chosen),
+                device=chosen.device,
+            )
         )
     from runtime.inference.checkpoint import CheckpointModel
 
@@ -278,6 +287,11 @@ def load_worker(chosen: EmbedderSettings, data_dir: Path) -> ModelWorker:
 
 def _threads(chosen: EmbedderSettings) -> int:
     return chosen.threads or max(1, usable_cores() // 2)
+
+
+def _threads_max(chosen: EmbedderSettings) -> int:
+    """Of a long run, while nobody else has work for a core."""
+    return chosen.threads or usable_cores()
 
 
 def checkpoint_of(chosen: EmbedderSettings) -> Checkpoint | None:

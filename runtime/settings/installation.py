@@ -266,7 +266,10 @@ class EmbedderSettings(Section, frozen=True):
         default=0,
         ge=0,
         le=256,
-        description="Threads of a model of this machine; 0 decides from the cores.",
+        description=(
+            "Threads of a model of this machine; 0: half of the cores, and for long runs all of "
+            "them while no other account asks."
+        ),
     )
     timeout_seconds: float = Field(
         default=10.0, gt=0, le=600, description="Seconds one embedding request may take."

@@ -112,6 +112,30 @@ def test_an_account_that_is_alone_has_all_cores_and_half_of_them_beside_others()
     assert not cores.take("eve", 0.001), "one is taken, and the other is for who is answered soon"
 
 
+def test_cores_that_nobody_has_or_waits_for_are_lent_for_a_while() -> None:
+    cores, came = Cores(4), threading.Event()
+    assert cores.take("ada", 0)
+    assert cores.spare() == 3 and cores.lend(2) == 2 and cores.lend(9) == 1 == 1 + cores.lend(9)
+
+    def wait() -> None:
+        with cores.held("ada"):
+            came.set()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert not came.wait(0.02)
+    cores.take_back(1)
+    assert came.wait(WAIT_SECONDS_MAX)
+    waiting.join()
+    cores.take_back(2)
+    assert cores.spare() == 3
+    for account in ("ada", "eve"):
+        cores.asked(account)
+    assert cores.spare() == 1 == cores.lend(3), "half are for others, while they ask"
+    cores.take_back(1)
+    cores.leave()
+
+
 def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_work, "LONG_WORK_SLICE_SECONDS", 0.0)
     cores, came = Cores(1), threading.Event()

@@ -60,6 +60,8 @@ _WORD_START = "▁"  # how SentencePiece marks the beginning of a word
 class CheckpointModel:
     """The loaded model. Calls block; it serves one caller at a time best."""
 
+    threads_max = 1  # the session's own share every run
+
     def __init__(
         self,
         checkpoint: Checkpoint,

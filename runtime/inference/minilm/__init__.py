@@ -47,6 +47,11 @@ from storage.indexes import has_avx512_vnni
 class Network(Protocol):
     """The model from token ids on."""
 
+    @property
+    def threads_max(self) -> int:
+        """How many threads a run's pause may allow; 1 where it is not asked."""
+        ...
+
     def run(
         self,
         texts: Sequence[Sequence[int]],
@@ -81,6 +86,7 @@ class MiniLm(WordPieces):
     ):
         super().__init__(tokenizer)
         self.network = network
+        self.threads_max = network.threads_max
         self.run_tokens_max = run_tokens_max
         self.on_processor = on_processor
 
@@ -91,15 +97,17 @@ class MiniLm(WordPieces):
         model_path: Path | None = None,
         *,
         threads: int = 1,
+        threads_max: int = 0,
         device: Device = "cpu",
     ) -> MiniLm:
         """Open the model, making what it runs from in `directory` first where that is not there and
         sound (seconds).
 
-        model_path  a directory with model.safetensors and tokenizer.json; None takes the installed
-                    package
-        threads     how many may work on a run of a processor
-        device      what it runs on
+        model_path   a directory with model.safetensors and tokenizer.json; None takes the installed
+                     package
+        threads      how many may work on a run of a processor
+        threads_max  how many on a long run, where its pause says so; as many, unless it is more
+        device       what it runs on
 
         Raises ModelUnusable.
         """
@@ -108,7 +116,7 @@ class MiniLm(WordPieces):
         if device == "cuda":
             network, tokens_max = _load_on_gpu(source), EMBEDDER_GPU_RUN_TOKENS_MAX
         else:
-            network = _load_network(directory, source, threads)
+            network = _load_network(directory, source, threads, threads_max)
             tokens_max = EMBEDDER_RUN_TOKENS_PER_THREAD_MAX * threads
         return cls(network, tokenizer, run_tokens_max=tokens_max, on_processor=device == "cpu")
 
@@ -185,14 +193,16 @@ def _read(
     ]
 
 
-def _load_network(directory: Path, source: Path, threads: int) -> Network:
+def _load_network(directory: Path, source: Path, threads: int, threads_max: int) -> Network:
     # Each is imported where it is used: the one cannot be compiled without the instruction, the
     # other costs memory.
     if has_avx512_vnni():
         from runtime.inference.minilm.kernels_vnni import PACKED_VERSION, CompiledMiniLm, packed
 
         return CompiledMiniLm.open(
-            kept(directory / f"{NAME}-packed-v{PACKED_VERSION}", source, packed), threads
+            kept(directory / f"{NAME}-packed-v{PACKED_VERSION}", source, packed),
+            threads,
+            threads_max,
         )
     from runtime.inference.minilm.onnx import GraphMiniLm
 

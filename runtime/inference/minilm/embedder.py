@@ -82,6 +82,7 @@ class MiniLmEmbedder(LocalEmbedder):
         model_path: Path | None = None,
         *,
         threads: int = 1,
+        threads_max: int = 0,
         device: Device = "cpu",
         worker: Worker | None = None,
         timeout_seconds: float = 10.0,
@@ -92,7 +93,13 @@ class MiniLmEmbedder(LocalEmbedder):
         ModelUnusable.
         """
         if worker is None:
-            model = MiniLm.load(model_directory, model_path, threads=threads, device=device)
+            model = MiniLm.load(
+                model_directory,
+                model_path,
+                threads=threads,
+                threads_max=threads_max,
+                device=device,
+            )
             self._pieces: WordPieces = model
             worker = ModelWorker(model)
         else:

@@ -97,21 +97,27 @@ class CompiledMiniLm:
     interpreter's lock.
     """
 
-    def __init__(self, model: np.ndarray, threads: int):
+    def __init__(self, model: np.ndarray, threads: int, threads_max: int):
         """model: (1,) MODEL."""
         self._model = model
         self._threads = threads
+        self.threads_max = threads_max
         self._pool = (
-            ThreadPoolExecutor(threads - 1, thread_name_prefix="embedder") if threads > 1 else None
+            ThreadPoolExecutor(threads_max - 1, thread_name_prefix="embedder")
+            if threads_max > 1
+            else None
         )
 
     @classmethod
-    def open(cls, path: Path, threads: int) -> CompiledMiniLm:
-        """Map the weights. path: a sound file as above."""
+    def open(cls, path: Path, threads: int, threads_max: int = 0) -> CompiledMiniLm:
+        """Map the weights. path: a sound file as above; threads: of a run without a pause, and
+        threads_max (or else as many) of one whose pause says how many.
+        """
         _forward.compiled()  # now, and not while the first text waits
         return cls(
             np.memmap(path, MODEL, mode="r", offset=HEADER_BYTES, shape=(1,)).view(np.ndarray),
             threads,
+            max(threads, threads_max),
         )
 
     def run(
@@ -124,17 +130,19 @@ class CompiledMiniLm:
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
         kept = len(INNER_LAYERS) * inner + last
-        if self._pool is None or len(texts) == 1:
+        parts = min(len(texts), self._threads if pause is None else pause.threads)
+        if self._pool is None or parts == 1:
             return self._run(texts, kept, pause)
-        share = -(-len(texts) // self._threads)
+        # Texts come by length, so that parts of every so many are of like lengths.
         others = [
-            self._pool.submit(self._run, texts[first : first + share], kept)
-            for first in range(share, len(texts), share)
+            self._pool.submit(self._run, texts[first::parts], kept) for first in range(1, parts)
         ]
-        found = [self._run(texts[:share], kept, pause), *(other.result() for other in others)]
-        return np.concatenate([vectors for vectors, _ in found]), [
-            state for _, states in found for state in states
-        ]
+        found = [self._run(texts[::parts], kept, pause), *(other.result() for other in others)]
+        vectors = np.empty((len(texts), found[0][0].shape[1]), np.float32)
+        states: list[np.ndarray] = [vectors] * len(texts)
+        for first, (some, layers) in enumerate(found):
+            vectors[first::parts], states[first::parts] = some, layers
+        return vectors, states
 
     def _run(
         self, texts: Sequence[Sequence[int]], kept: int, pause: Pause | None = None

@@ -33,6 +33,8 @@ ARCHITECTURE = Architecture(LAYERS, HEADS, WIDTH, EMBEDDED_TOKENS_MAX, NORM_EPSI
 class GraphMiniLm:
     """The graph in a session. Calls block; a session serves one caller at a time best."""
 
+    threads_max = 1  # the session's own share every run
+
     def __init__(self, session: Encoder):
         self._session = session
 

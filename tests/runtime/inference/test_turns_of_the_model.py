@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
-from runtime.inference import Embedding, remembered_for
+from runtime.inference import Embedding, local_embedder, remembered_for
 from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Pause, Tokens
+from runtime.long_work import Cores
 from runtime.turns import in_turn_of
 
 WAIT_SECONDS_MAX = 60
@@ -23,10 +25,11 @@ class SlowModel:
     """
 
     space, width = "slow/2", 2
-    run_tokens_max, on_processor = 512, True
+    run_tokens_max, threads_max, on_processor = 512, 3, True
 
     def __init__(self) -> None:
         self.runs: list[list[int]] = []
+        self.shared_by: list[int] = []  # of each long run
         self.at_part = threading.Semaphore(0)
         self.may_go = threading.Semaphore(0)
 
@@ -40,6 +43,7 @@ class SlowModel:
             assert pause is not None
             pause()
         self.runs.append([len(text.ids) for text in texts])
+        self.shared_by += [] if pause is None else [pause.threads]
         return np.ones((len(texts), 2), np.float32)
 
     def embed_with_words(
@@ -103,6 +107,24 @@ def test_a_question_goes_between_two_parts_of_a_long_run() -> None:
         assert not long.done() and waiting.model.runs == [[3]]
         await waiting.close()
         await asyncio.gather(long, return_exceptions=True)
+
+    asyncio.run(work())
+
+
+def test_threads_share_a_long_run_unless_others_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        own = Cores(4)
+        monkeypatch.setattr(local_embedder, "cores", lambda: own)
+        waiting = Waiting()
+        for _ in range(2 * PARTS):
+            waiting.model.may_go.release()
+        await (await waiting.begin_long("eve", 500))
+        for account in ("ada", "eve"):
+            own.asked(account)
+        await (await waiting.begin_long("eve", 500))
+        assert waiting.model.shared_by == [3, 2], "of four cores, then of two"
+        assert own.spare() == 2
+        await waiting.close()
 
     asyncio.run(work())
 

@@ -4,13 +4,16 @@ differently.
 
 from __future__ import annotations
 
+import itertools
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from runtime.inference import packaged_files
+from runtime.inference.local_embedder import Pause
 from runtime.inference.minilm import MiniLm, kernels_vnni
 from runtime.inference.minilm.kernels_vnni import BLOCK_ROWS, TILE_ROWS, CompiledMiniLm, packed
 from runtime.inference.minilm.onnx import GraphMiniLm
@@ -85,12 +88,17 @@ def test_threads_share_texts_and_change_nothing(
     directory: Path, compiled: CompiledMiniLm, texts: list[list[int]], threads: int
 ) -> None:
     several = CompiledMiniLm.open(directory / "packed", threads)
-    for some in (texts, texts[:1], texts[:2], texts[:3]):
-        vectors, states = several.run(some)
+    one = CompiledMiniLm.open(directory / "packed", 1, threads)
+    paused: list[int] = []
+    shared = [Pause(lambda: paused.append(1), share) for share in (1, threads)]
+    runs = [several.run, *(partial(one.run, pause=pause) for pause in shared)]
+    for some, run in itertools.product((texts, texts[:1], texts[:2], texts[:3]), runs):
+        vectors, states = run(some)
         expected, expected_states = compiled.run(some)
         np.testing.assert_array_equal(vectors, expected)
         for state, expected_state in zip(states, expected_states, strict=True):
             np.testing.assert_array_equal(state, expected_state)
+    assert paused, "whoever waits is let in between"
 
 
 def test_gelu_is_that_of_the_error_function() -> None:
