@@ -446,7 +446,7 @@ MUTANTS = (
         "return 0 if self._waiting else max(0, self._free())",
         "return max(0, self._count - self._taken)",
         "tests/runtime/inference/test_turns_of_the_model.py::"
-        "test_threads_share_a_long_run_unless_others_ask",
+        "test_threads_share_a_long_run_that_is_waited_for_unless_others_ask",
     ),
     Mutant(
         "an account is loaded on the event loop",

@@ -162,7 +162,7 @@ READ_GROUP_CALLS_CROWDED_MAX = 4  # while several accounts ask
 READ_THREADS_MAX = 2
 # What a read looks at before its slow work: of an account that has no more in memory on the event
 # loop, and of others on threads.
-LOADED_AT_ONCE_BYTES_MAX = 16 * 1024**2
+LOADED_AT_ONCE_BYTES_MAX = 256 * 1024**2
 LOADING_THREADS = 2
 PREFETCHED_SECONDS_MAX = 0.5  # that a snapshot is open for what its read still lacks
 READ_PATIENCE_SECONDS = (

@@ -311,7 +311,9 @@ class ModelWorker:
             return
         lent = 0
         try:
-            if not (self._small or self._yields):
+            # What a job wants read is in no hurry.
+            is_waited_for = any(item.request.caller.waits for item in self._runs[0])
+            if is_waited_for and not (self._small or self._yields):
                 lent = cores().lend(self._model.threads_max - 1)
             self._run(self._runs.popleft(), self._pause(1 + lent))
         finally:

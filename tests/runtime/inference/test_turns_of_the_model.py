@@ -59,9 +59,11 @@ class Waiting:
         self.model = SlowModel()
         self.embedder = LocalEmbedderOf(self.model)
 
-    async def begin_long(self, account: str, words: int) -> asyncio.Task[np.ndarray]:
+    async def begin_long(
+        self, account: str, words: int, *, is_job: bool = True
+    ) -> asyncio.Task[np.ndarray]:
         """A long text of this account, whose run has come to its first part."""
-        with in_turn_of(account):
+        with in_turn_of(account) if is_job else remembered_for(account):
             begun = asyncio.create_task(self.embedder.embed(["x " * words]))
         assert await asyncio.to_thread(self.model.at_part.acquire, timeout=WAIT_SECONDS_MAX)
         return begun
@@ -111,18 +113,21 @@ def test_a_question_goes_between_two_parts_of_a_long_run() -> None:
     asyncio.run(work())
 
 
-def test_threads_share_a_long_run_unless_others_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_a_long_run_that_is_waited_for_unless_others_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def work() -> None:
         own = Cores(4)
         monkeypatch.setattr(local_embedder, "cores", lambda: own)
         waiting = Waiting()
-        for _ in range(2 * PARTS):
+        for _ in range(3 * PARTS):
             waiting.model.may_go.release()
+        await (await waiting.begin_long("eve", 1_500, is_job=False))
         await (await waiting.begin_long("eve", 500))
         for account in ("ada", "eve"):
             own.asked(account)
-        await (await waiting.begin_long("eve", 500))
-        assert waiting.model.shared_by == [3, 2], "of four cores, then of two"
+        await (await waiting.begin_long("eve", 1_500, is_job=False))
+        assert waiting.model.shared_by == [3, 1, 2], "of four cores, by a job, of two cores"
         assert own.spare() == 2
         await waiting.close()
 
