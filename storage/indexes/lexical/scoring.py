@@ -86,10 +86,13 @@ def best_scores(
     """
     totals = np.empty(_WINDOW, np.float32)
     nexts, count, member = np.empty(ends.shape[0], np.int64), 0, 0
+    last = np.int64(0)  # ordinal of all postings
     for term in range(ends.shape[0]):
         nexts[term] = ends[term - 1] if term else 0
         if weights[term] == 0:
             nexts[term] = ends[term]
+        elif nexts[term] < ends[term]:
+            last = max(last, np.int64(ordinals[ends[term] - 1]))
     while True:
         window = np.int64(_NOWHERE)
         for term in range(ends.shape[0]):
@@ -98,6 +101,7 @@ def best_scores(
         if window == _NOWHERE:
             break
         first = np.uint64(window << WINDOW_SHIFT)
+        totals[: min(_WINDOW, last + 1 - np.int64(first))] = 0
         used = _add_scores(
             ordinals, occurrences, ends, weights, base, slope, blocks, lengths, nexts, first, totals
         )
@@ -106,7 +110,9 @@ def best_scores(
             continue
         member = lower_bound(members, member, np.int64(first))
         behind = lower_bound(members, member, np.int64(first + used))
-        if (behind - member) * DENSE_SHARE > np.int64(used):
+        if behind - member == np.int64(used):  # all are allowed
+            count = _offer_high(totals, used, first, members, 0, 0, k, count, best, highest)
+        elif (behind - member) * DENSE_SHARE > np.int64(used):
             count = _offer_high(
                 totals, used, first, members, member, behind, k, count, best, highest
             )
@@ -124,11 +130,10 @@ def best_scores(
 def _add_scores(
     ordinals, occurrences, ends, weights, base, slope, blocks, lengths, nexts, window, totals
 ):
-    """Set the totals of the window to BM25, and bring `nexts` behind it; -> how many of the totals
+    """Add BM25 to the totals of the window, and bring `nexts` behind it; -> how many of the totals
     count.
     """
     used = np.uint64(0)
-    totals[:] = 0
     for term in range(ends.shape[0]):
         at, first = -1, np.uint64(_NOWHERE)
         posting = nexts[term]
@@ -167,8 +172,14 @@ def _offer_high(totals, used, window, members, member, behind, k, count, best, h
                 continue
             ordinal = window + np.uint64(place)
             if behind > 0:
-                found = lower_bound(members[:behind], member, np.int64(ordinal))
-                if found == behind or members[found] != ordinal:
+                step = 1  # since the one that was looked for before is mostly not far
+                while member + step < behind and members[member + step] < ordinal:
+                    member, step = member + step, 2 * step
+                to = min(member + step + 1, behind)
+                member = lower_bound(members[:to], member, np.int64(ordinal))
+                if member == behind:
+                    return count
+                if members[member] != ordinal:
                     continue
             count = offer(highest, best, count, k, total, np.uint32(ordinal))
     return count
