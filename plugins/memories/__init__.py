@@ -17,6 +17,7 @@
     accesses.py    how often searches returned a memory
     restoring.py   taking in exported memories
     checks.py      what must agree, for verification
+    telling_changes.py  what an account of an earlier release is owed
 
 Choices:
 - A PATCH that changes no value makes no new version. Only new content is indexed again.
@@ -27,7 +28,7 @@ Choices:
 from __future__ import annotations
 
 from plugins.collections import COLLECTION_CLEANUP, COLLECTIONS_DROPPED
-from plugins.memories import listing
+from plugins.memories import listing, telling_changes
 from plugins.memories.accesses import ACCESSES, MEMORIES_ACCESSED, note_accesses
 from plugins.memories.accesses import count as count_accesses
 from plugins.memories.checks import CHECKS
@@ -201,6 +202,7 @@ plugin = Plugin(
         Job(MEASURE_JOB, measure),
         Job("memories.sweep", sweep_deleted, cleanup=True),
     ),
+    catch_up=telling_changes.CATCH_UP,
     erase=erase,
     export=export,
     figures=figures,

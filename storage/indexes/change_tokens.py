@@ -58,12 +58,20 @@ class BoundTokens:
         number = ordinal >> RANGE_SHIFT
         if number in self._drawn:
             return
-        if not self._token:
-            self._token = secrets.token_bytes(TOKEN_BYTES)
-            if not self._rows.has(WHOLE):
-                self._rows.put_raw((WHOLE,), self._token)
+        self.begin()
         self._rows.put_raw((number,), self._token)
         self._drawn.add(number)
+
+    def has_begun(self) -> bool:
+        """Whether changes are told of: always, but of what an earlier release stored."""
+        return self._rows.has(WHOLE)
+
+    def begin(self) -> None:
+        """Tell of changes from here on."""
+        if not self._token:
+            self._token = secrets.token_bytes(TOKEN_BYTES)
+            if not self.has_begun():
+                self._rows.put_raw((WHOLE,), self._token)
 
     def all(self) -> Tokens:
         """Every token that there is."""

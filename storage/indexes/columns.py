@@ -182,12 +182,12 @@ class ColumnIndex(ResidentIndex["_Records"]):
 
 
 class BoundColumns:
-    """The records of one tenant in one reader."""
+    """The records of one tenant in one reader. changes: what is told of their changes."""
 
     def __init__(self, index: ColumnIndex, reader: Reader, scope: Scope):
         self._index, self._reader, self._scope = index, reader, scope
         self._rows = reader.bind(index.records, scope)
-        self._changes = index.changes.bind(reader, scope)
+        self.changes = index.changes.bind(reader, scope)
         self._held: _Records | None = None
 
     def put(self, ordinal: int, raw: bytes) -> None:
@@ -198,7 +198,7 @@ class BoundColumns:
                 f"{len(raw)}"
             )
         self._rows.put_raw((ordinal,), raw)
-        self._changes.changed(ordinal)
+        self.changes.changed(ordinal)
         self._note(ordinal, raw)
 
     def get(self, ordinal: int) -> bytes | None:
@@ -209,14 +209,14 @@ class BoundColumns:
         """Delete one record; -> whether there was one."""
         deleted = self._rows.delete(ordinal)
         if deleted:
-            self._changes.changed(ordinal)
+            self.changes.changed(ordinal)
             self._note(ordinal, None)
         return deleted
 
     def clear(self) -> int:
         """Delete all records of the tenant; -> how many."""
         deleted = self._rows.delete_prefix()
-        self._changes.clear()
+        self.changes.clear()
         self._note(None, None)
         return deleted
 
