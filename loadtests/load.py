@@ -321,6 +321,7 @@ class Requests:
                 "-t1",
                 f"-c{connections}",
                 f"-d{seconds}s",
+                f"--timeout={_WIND_DOWN_SECONDS}s",
                 "--latency",
                 "-s",
                 str(SCRIPT),

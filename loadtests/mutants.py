@@ -419,7 +419,7 @@ MUTANTS = (
     Mutant(
         "a change of a record draws no token",
         "storage/indexes/columns.py",
-        "        self._rows.put_raw((ordinal,), raw)\n        self._changes.changed(ordinal)\n",
+        "        self._rows.put_raw((ordinal,), raw)\n        self.changes.changed(ordinal)\n",
         "        self._rows.put_raw((ordinal,), raw)\n",
         "tests/storage/indexes/test_columns.py::"
         "test_what_changed_since_a_file_was_written_is_read_from_rows_and_nothing_else",
