@@ -92,6 +92,7 @@ A store of format 1 was not encrypted, and in one of format 2 vectors were not. 
 in one transaction, vectors some megabytes at a time, so that a start which is broken off goes on where it was. Its file is then
 replaced by a compacted copy; the blocks of the old file are the file system's to reuse. In an object store, segments and snapshots of
 before keep vectors as they were until two snapshots have been taken since, and backups for as long as they are kept.
+One of format 3 has no tokens of changes: they are drawn as it is written to, and nothing is rewritten.
 """
 
 
