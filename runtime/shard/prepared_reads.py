@@ -88,11 +88,7 @@ class PreparedReads:
         call, made = loaded.call, list[OperatorReadContext]()
 
         def make(snapshot: Snapshot) -> OperatorReadContext:
-            made.append(
-                reading(operation)(
-                    snapshot, loaded.scope, call, self._environment, loaded.principal
-                )
-            )
+            made.append(self._again(operation, loaded, snapshot))
             return made[-1]
 
         def make_prefetching(snapshot: Snapshot) -> OperatorReadContext:
@@ -121,14 +117,19 @@ class PreparedReads:
             reply = formed(operation, await operation.complete(call, reply.body, self.models))
         return Answered.of(reply, made[-1])
 
+    def _again(
+        self, operation: Read, entered: OperatorReadContext, snapshot: Snapshot
+    ) -> OperatorReadContext:
+        """The context of a call that was let in, on another snapshot."""
+        given = entered.scope, entered.call, self._environment, entered.principal
+        return reading(operation)(snapshot, *given)
+
     async def _load_apart(self, operation: Read, entered: OperatorReadContext) -> Any:
         """What `load` gives, on a thread and a snapshot of its own."""
 
         def loaded() -> Any:
             with self._store.snapshot() as snapshot:
-                ctx = reading(operation)(
-                    snapshot, entered.scope, entered.call, self._environment, entered.principal
-                )
+                ctx = self._again(operation, entered, snapshot)
                 load(operation, ctx)
                 return ctx.prepared
 

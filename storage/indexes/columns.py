@@ -32,7 +32,7 @@ from storage.indexes.change_tokens import (
     changed_ranges,
     rows_in,
 )
-from storage.indexes.kept import KEPT_SHARE, KeptPlace, Kind, erase, sweep
+from storage.indexes.kept import KeptPlace, Kind, erase, sweep, unkept
 from storage.indexes.ordinals import Ordinals
 from storage.indexes.resident_index import ResidentIndex
 from storage.indexes.row_map import ABSENT, RowMap
@@ -124,14 +124,13 @@ class ColumnIndex(ResidentIndex["_Records"]):
 
     def _fill(self, state: _Records, reader: Reader, scope: Scope) -> None:
         rows, tokens = reader.bind(self.records, scope), self.changes.bind(reader, scope).all()
-        if WHOLE in tokens:
-            kept = self._place(reader.store, scope).read(state.kinds, _with_room)
-            changed = None if kept is None else changed_ranges(kept.tokens, tokens)
-            if kept is not None and changed is not None:
-                state.adopt(kept.arrays[0], kept.arrays[1], kept.count, changed)
-                for ordinals, raws in rows_in(rows, changed):
-                    state.fill(np.array(ordinals, np.int64), b"".join(raws))
-                return
+        kept = self._place(reader.store, scope).read(state.kinds, _with_room)
+        changed = None if kept is None else changed_ranges(kept.tokens, tokens)
+        if kept is not None and changed is not None:
+            state.adopt(kept.arrays[0], kept.arrays[1], kept.count, changed)
+            for ordinals, raws in rows_in(rows, changed):
+                state.fill(np.array(ordinals, np.int64), b"".join(raws))
+            return
         numbers, raw = rows.beginnings(self.dtype.itemsize)
         state.fill(np.array(numbers, np.int64), raw)
 
@@ -330,8 +329,7 @@ class _Records:
 
     def unkept(self, kept_min: int) -> int:
         """How much has changed since the file was written, once it is to be written; else 0."""
-        is_due = self._live >= kept_min and self._changes > KEPT_SHARE * self._live
-        return self._changes if is_due else 0
+        return unkept(self._live, self._changes, kept_min)
 
     def keep(self, place: KeptPlace, tokens: Tokens, changes: int) -> bool:
         """Write the file; -> whether it is still right: false where all was cleared meanwhile.

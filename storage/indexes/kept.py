@@ -266,6 +266,13 @@ class _Content:
         return Kept(self._head.tokens, self._head.count, self._arrays, self._apart)
 
 
+def unkept(live: int, changes: int, least: int) -> int:
+    """How much has changed of so many rows since their file was written, once it is to be written:
+    of `least` rows on, when a share of them has changed; else 0.
+    """
+    return changes if live >= least and changes > KEPT_SHARE * live else 0
+
+
 def sweep(store_directory: Path, index: str, is_alive: Callable[[KeptPlace], bool]) -> None:
     """Delete the index's files that are unreadable or not alive."""
     directory = store_directory / DIRECTORY

@@ -330,12 +330,11 @@ class BoundLexical:
             self._lengths_read = table
         return table
 
-    def document_frequencies(self, terms: Iterable[str], members: Ordinals) -> NDArray[np.int64]:
+    def document_frequencies(self, terms: Sequence[str], members: Ordinals) -> NDArray[np.int64]:
         """(terms,) how many of the members, which ascend, have each term."""
-        postings = self.postings_of(terms)
-        found = np.zeros(len(postings), np.int64)
-        if postings:
-            ordinals, _, ends = _end_to_end(postings)
+        found = np.zeros(len(terms), np.int64)
+        if len(terms):
+            ordinals, _, ends = self.end_to_end(terms)
             blocks, lengths = self._length_table()
             count_members(blocks, members, np.zeros(len(lengths), np.bool_), ordinals, ends, found)
         return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from storage.indexes.change_tokens import Tokens, are_in
-from storage.indexes.kept import KEPT_SHARE, KeptPlace, Kind
+from storage.indexes.kept import KeptPlace, Kind, unkept
 from storage.indexes.ordinals import Ordinals, among, ordinals_of
 from storage.indexes.row_map import ABSENT, RowMap, Rows
 from storage.indexes.vectors.cells import (
@@ -398,8 +398,7 @@ class Space:
     def unkept(self) -> int:
         """How much has changed since the file was written, once it is to be written; else 0."""
         with self._lock:
-            is_due = self._live >= KEPT_MIN and self._changes > KEPT_SHARE * self._live
-            return self._changes if is_due else 0
+            return unkept(self._live, self._changes, KEPT_MIN)
 
     def keep(self, place: KeptPlace, tokens: Tokens, changes: int) -> bool:
         """Write the file; -> whether it is still right: false where all was cleared meanwhile.

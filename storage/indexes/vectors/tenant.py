@@ -172,7 +172,7 @@ class TenantVectors:
         was written.
         """
         seen = self._seen
-        if seen is None and WHOLE in tokens:
+        if seen is None:
             first = rows.first(name)
             width = 0 if first is None else (len(first[1]) - SEQUENCE_BYTES) // 4
             kept = KeptVectors.read(self.place(store, name), width)

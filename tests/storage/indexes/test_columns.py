@@ -369,8 +369,8 @@ def test_a_file_is_read_whole_whatever_pieces_it_comes_in(
     awaited(lambda: filed.checkpoint(large) == 0 and is_whole(large))
     monkeypatch.setattr(kept, "ROWS_AT_ONCE", 7)
     monkeypatch.setattr(sealed_file, "FRAME_BYTES", 100)
-    put(large, filed, {ordinal: ordinal + 2 for ordinal in range(0, 3_000, 3)})
     before = files(large)
+    put(large, filed, {ordinal: ordinal + 2 for ordinal in range(0, 3_000, 3)})
     awaited(lambda: files(large) != before and is_whole(large))
     again = reopened(large, filed)
     try:

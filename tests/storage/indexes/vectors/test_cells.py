@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from storage.indexes import applied
+from storage.indexes import applied, kept
 from storage.indexes.kept import DIRECTORY, KeptPlace
 from storage.indexes.vectors import BoundVectors
 from storage.indexes.vectors import space as vectors_space
@@ -227,7 +227,7 @@ def test_a_crash_loses_nothing_whatever_became_of_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other = clustered(200, seed=8)
-    monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
+    monkeypatch.setattr(kept, "KEPT_SHARE", 0)
     CELLED.checkpoint(store)
 
     def after_the_file(bound: BoundVectors) -> None:
@@ -292,7 +292,7 @@ def test_a_file_is_written_again_when_much_has_changed_and_the_old_one_goes(
 def test_a_commit_that_is_not_applied_yet_is_in_no_file(
     store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
+    monkeypatch.setattr(kept, "KEPT_SHARE", 0)
     monkeypatch.setattr(applied, "APPLIED_SECONDS_MAX", 0.05)
     other, more = -large[7], clustered(1, seed=4)[0]
     before, late = (
@@ -364,7 +364,7 @@ def test_a_file_that_is_being_written_goes_with_what_it_was_of(
         began.set()
 
     monkeypatch.setattr(KeptPlace, "write", cleared_before)
-    monkeypatch.setattr(vectors_space, "KEPT_SHARE", 0)
+    monkeypatch.setattr(kept, "KEPT_SHARE", 0)
     change(store, CELLED, put_all(clustered(1, seed=4), first=2_000))
     assert began.wait(WAIT_SECONDS_MAX)
     deadline = time.monotonic() + WAIT_SECONDS_MAX
