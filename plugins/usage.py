@@ -23,6 +23,7 @@ from runtime.api import latencies, metering, tenants
 from runtime.api.checks import Finding
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.figures import figures
+from runtime.api.load import LOAD_EXAMPLE, Load
 from runtime.api.metering import (
     RollupRow,
 )
@@ -286,6 +287,11 @@ def history(ctx: ReadContext, body: None) -> dict[str, Any]:
     return envelope(ctx, items, following, len(matching))
 
 
+def load(ctx: ReadContext, body: None) -> Load:
+    """What the caller's account took of late."""
+    return Load.of(*ctx.work(), ctx.resident_bytes)
+
+
 def latency(ctx: ReadContext, body: None) -> Latencies:
     first = ctx.now // HOUR_MS * HOUR_MS - (ctx.query.hours - 1) * HOUR_MS
     found = latencies.since(ctx, first)
@@ -485,6 +491,18 @@ OPERATIONS = (
             "by_operation": [{"operation": "search.search", **_LATENCY}],
             "by_hour": [{"period_start": _START, **_LATENCY}],
         },
+    ),
+    Read(
+        name="usage.load",
+        method="GET",
+        path="/v1/usage/load",
+        handler=load,
+        response=Load,
+        stability="beta",
+        summary="What the account takes of the service at the moment",
+        description="Of the last one or two minutes, or since the service was started. What a "
+        "process that reads beside the shard does counts a moment later.",
+        example_reply=LOAD_EXAMPLE,
     ),
     Read(
         name="internal.usage.audit",

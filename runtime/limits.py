@@ -171,6 +171,7 @@ READ_PATIENCE_SECONDS = (
 # Processes that read beside a shard's own.
 READER_CALLS_MAX = 64  # under way in one
 READER_HEAVY_LOAD_CALLS = 4  # searches, that a heavy read counts as
+ACCOUNT_WORK_ACCOUNTS_MAX = 4_096  # whose work is noted in a minute
 READER_BEAT_SECONDS = 0.25  # how often each is heard at least
 READER_SILENT_SECONDS = 1.0  # then what it was asked is answered elsewhere,
 READER_LOST_SECONDS = 15.0  # and then it is replaced

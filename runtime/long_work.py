@@ -22,6 +22,7 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
+from runtime.account_work import account_work
 from runtime.limits import LONG_WORK_SLICE_SECONDS, LONG_WORK_THREADS
 from runtime.machine import usable_cores
 from runtime.turns import Crowd, InTurns, account_in_turn
@@ -175,9 +176,11 @@ class LongWork:
             begun = time.thread_time()
             with self._cores.held(account):
                 _settle(*taken[1:])
+            took = time.thread_time() - begun
+            account_work().note(account, beside_seconds=took)
             with self._changed:
                 self._busy.discard(account)
-                self._waiting.charge(account, time.thread_time() - begun)
+                self._waiting.charge(account, took)
                 self._changed.notify()
             del taken  # what it made is its caller's alone
 

@@ -191,6 +191,10 @@ def test_the_operators_commands_work_on_a_service_and_on_its_files(tmp_path: Pat
             "set-tier", data_dir, "--email", "nobody@example.com", "--tier", "pro", service=service
         )
         assert status == 1 and said.count("\n") == 1 and "no account" in said
+        status, told, said = admin("load", data_dir, service=service)
+        heading, *rows = told.splitlines()
+        assert (status, heading.split()[:2]) == (0, ["CORES", "REQ/S"]), said
+        assert [row.split()[-1] for row in rows] == [EMAIL]
         kept = billed_and_erased(service, data_dir)
         assert service.stop() == 0
     status, told, said = admin("financial-records", data_dir)

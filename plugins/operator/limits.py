@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 ACCOUNTS_LISTED_MAX = 500
+BUSIEST_ITEMS_MAX = 1_000

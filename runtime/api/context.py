@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel
 
 from runtime import ids
+from runtime.account_work import Work, account_work
 from runtime.api.call import Call, Due, Event, Principal
 from runtime.api.tiers import Offer
 from runtime.errors import ApiError, NotFound, PermissionDenied
@@ -201,6 +202,15 @@ class ReadContext:
     @property
     def registry(self) -> Installed:
         return self._environment.registry
+
+    def work(self) -> tuple[Work, float]:
+        """What the account took of this process of late, and in how many seconds."""
+        return account_work().of((self._scope.slot, self._scope.tenant))
+
+    @property
+    def resident_bytes(self) -> int:
+        """What of the account is in the memory of this process."""
+        return self._reader.store.residents.bytes_of(self._scope)
 
     def vocabulary_of(self, space: str | None) -> Vocabulary:
         """What the model of an embedding space has met. LookupError in a process without models."""

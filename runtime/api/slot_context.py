@@ -15,8 +15,9 @@ is found there is an ordinary context, which leads nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from runtime.account_work import Work, account_work
 from runtime.api.call import Principal
 from runtime.api.context import ReadContext, WriteContext
 from runtime.installation import Secrets
@@ -70,8 +71,30 @@ class SlotWriteContext(SlotReadContext, WriteContext):
         keys.shred(Scope(self._scope.slot, number).prefix)
 
 
+class BusyAccount(NamedTuple):
+    """within: its slot, where `number` is its row in TENANTS; work: what it took in so many
+    seconds.
+    """
+
+    within: SlotReadContext
+    number: int
+    work: Work
+    seconds: float
+    resident_bytes: int
+
+
 class OperatorReadContext(SlotReadContext):
     """What the operator sees: every slot of the shard."""
+
+    def busiest(self, count: int) -> Iterator[BusyAccount]:
+        """The accounts of the shard that took most of it of late, the first ones first."""
+        accounts, seconds = account_work().busiest(
+            count, lambda who: self._environment.owns(who[0])
+        )
+        for (slot, number), work in accounts:
+            within = self._seen_as(SlotReadContext, self.principal, Scope.of_slot(slot))
+            held = self._reader.store.residents.bytes_of(Scope(slot, number))
+            yield BusyAccount(within, number, work, seconds, held)
 
     def slots(self) -> Iterator[tuple[int, SlotReadContext]]:
         """Each slot that the shard owns and that has rows, in order."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.cli.chosen_settings import service_settings
 from runtime.cli.client import Client, content_of, local_base_url
+from runtime.cli.columns import columns
 from runtime.installation import DirectoryInUse, Layout, Secrets, held
 from runtime.limits import CALL_SECONDS_MAX, TIERS
 from runtime.placement import PlacementTable
@@ -206,6 +207,47 @@ def list_accounts(parsed: Namespace, settings: Settings) -> int:
     return OK
 
 
+def _load_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--top", type=int, default=20, metavar="COUNT", help="how many accounts (default: 20)"
+    )
+
+
+def show_load(parsed: Namespace, settings: Settings) -> int:
+    """The accounts that take most of a running service, over all its shards."""
+    found: list[dict[str, Any]] = []
+    placement = PlacementTable.of(settings).load()
+    with operator_client(parsed, settings) as caller:
+        for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
+            asked = {"slot": slots[0], "count": parsed.top}
+            page = caller.call("POST", "/v1/internal/accounts/busiest", asked)
+            found += page["accounts"]
+    found.sort(key=lambda account: -account["cores"])
+    rows = [_LOAD_HEADINGS, *(_load_row(account) for account in found[: parsed.top])]
+    print(*columns(rows), sep="\n")
+    return OK
+
+
+_LOAD_HEADINGS = ("CORES", "REQ/S", "READ", "WRITE", "OTHER", "WAITED", "MEMORY", "SLOT", "ACCOUNT")
+
+
+def _load_row(account: Mapping[str, Any]) -> tuple[str, ...]:
+    took = (f"{account[name] / 1000:.1f} s" for name in _LOAD_TIMES)
+    rate = account["requests"] / max(account["seconds"], 1.0)
+    memory = f"{account['resident_bytes'] / 1e6:.1f} MB"
+    return (
+        f"{account['cores']:.3f}",
+        f"{rate:.1f}",
+        *took,
+        memory,
+        str(account["slot"]),
+        account["email"],
+    )
+
+
+_LOAD_TIMES = ("read_ms", "write_ms", "other_ms", "waited_ms")
+
+
 def _invite_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--email", help="the one address that may register (default: any)")
     parser.add_argument(
@@ -362,6 +404,7 @@ def _wait_for(caller: Caller, email: str, state: Mapping[str, Any]) -> bool:
 
 COMMANDS: tuple[Command, ...] = (
     Command("accounts", "list all accounts and their tiers", lambda parser: None, list_accounts),
+    Command("load", "show the accounts that take most at the moment", _load_arguments, show_load),
     Command("invite", "invite somebody to register once", _invite_arguments, invite),
     Command(
         "clear-second-factor",

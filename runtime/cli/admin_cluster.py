@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.cli.admin import INCONSISTENT, OK, Caller, Command, operator_client
+from runtime.cli.columns import columns
 from runtime.settings import Settings
 
 _PATH = "/v1/internal/cluster"
@@ -26,12 +27,7 @@ def show(parsed: Namespace, settings: Settings) -> int:
     with operator_client(parsed, settings) as caller:
         report = caller.call("GET", _PATH)
     print(f"Placement {report['version']}")
-    rows = [_HEADINGS, *(_row(shard) for shard in report["shards"])]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    for row in rows:
-        print(
-            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        )
+    print(*columns([_HEADINGS, *(_row(shard) for shard in report["shards"])]), sep="\n")
     for move in report["moves"]:
         print(
             f"{move['id']}  {move['slots']} slots  shard {move['source']} -> {move['target']}  "

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from prometheus_client.parser import text_string_to_metric_families
 
 from runtime.cli.client import Client
+from runtime.cli.columns import columns
 
 CLEAR = "\x1b[H\x1b[J"
 OPERATIONS_MAX, JOBS_MAX = 15, 8
@@ -116,7 +117,7 @@ def _operations(before: Look | None, look: Look, seconds: float) -> list[str]:
         rows.append((name, f"{counts[name] / seconds:,.1f}", *cuts, f"{failed[name]:,.0f}"))
     if len(rows) == 1:
         rows.append(("nothing was asked", "", "", "", "", ""))
-    return _table(rows)
+    return columns(rows, right=True)
 
 
 def _by_operation(look: Look, before: Look | None) -> tuple[dict[str, float], dict[str, float]]:
@@ -199,7 +200,7 @@ def _shards(before: Look | None, look: Look) -> list[str]:
                 _size(free.get(shard, 0)),
             )
         )
-    return _table(rows)
+    return columns(rows, right=True)
 
 
 def _jobs(before: Look | None, look: Look) -> list[str]:
@@ -218,19 +219,7 @@ def _jobs(before: Look | None, look: Look) -> list[str]:
     rows += [
         (kind, f"{ran[kind]:,.0f}", f"{failed.get(kind, 0):,.0f}") for kind in kinds[:JOBS_MAX]
     ]
-    return ["", *_table(rows)]
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns of equal width; the first to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            text.rjust(width) if column else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return ["", *columns(rows, right=True)]
 
 
 def _span(seconds: float) -> str:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import uvloop
 
 from runtime import tracing
+from runtime.account_work import account_work
 from runtime.api.operation import Call, Principal
 from runtime.cluster.frames import Frames
 from runtime.cluster.process import (
@@ -42,7 +43,8 @@ _NICENESS = 10
 # Kinds of messages to a reader, each with what follows it: number, call, principal and scope;
 # sequence and notes of a commit; place in the keyring; scopes.
 READ, FEED, KEY, FORGET = range(4)
-# And those from it: nothing; nothing; number, what was answered, the scope where it is large.
+# And those from it: nothing; what accounts took there since the last one; number, what was
+# answered, the scope where it is large.
 READY, BEAT, ANSWER = range(3)
 
 
@@ -118,7 +120,7 @@ class _Process:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(READER_BEAT_SECONDS)
-            self._frames.send((BEAT,))
+            self._frames.send((BEAT, account_work().hand_over()))
 
 
 async def _serve(connected: socket.socket) -> None:

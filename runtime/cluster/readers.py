@@ -24,10 +24,11 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
+from runtime.account_work import account_work
 from runtime.api.operation import Call, Principal
 from runtime.cluster import nodes
 from runtime.cluster.frames import Frames, packed
-from runtime.cluster.reader_process import ANSWER, FEED, FORGET, KEY, READ, READY, Hello
+from runtime.cluster.reader_process import ANSWER, BEAT, FEED, FORGET, KEY, READ, READY, Hello
 from runtime.cluster.release import release_of
 from runtime.limits import (
     READER_ACCOUNTS_LARGE_MAX,
@@ -125,6 +126,8 @@ class _Reader:
         if kind == READY:
             self.is_ready = True
             self.changed.set()
+        elif kind == BEAT:
+            account_work().take_over(*given)
         elif kind == ANSWER:
             number, answered, large = given
             future = self._calls.get(number)

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime import limits, tracing
+from runtime.account_work import account_work
 from runtime.inference.language import Reading, unread
 from runtime.inference.language.parse import Parse, ToRead
-from runtime.turns import in_turn_of
+from runtime.turns import account_in_turn, in_turn_of
 
 
 class InferenceUnavailable(Exception):
@@ -291,6 +292,9 @@ class BoundedEmbedder(ABC):
         self._texts_waiting += len(texts)
         try:
             async with asyncio.timeout_at(deadline):
+                account_work().note(
+                    account_in_turn(), embedded_chars=sum(len(text) for text, _ in texts)
+                )
                 return await self._compute(texts, deadline)
         except TimeoutError as error:
             self._stats["late_total"] += 1

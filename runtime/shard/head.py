@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from runtime.account_work import account_work
 from runtime.api import metering, tenants
 from runtime.api.context import Environment, ReadContext, WriteContext
 from runtime.api.operation import NOBODY, Call, Idempotency, Kind, Operation, Principal, Reply
@@ -104,7 +105,10 @@ class Head:
         """
         parts, held = self._parts, None
         principal, scope, reservation = self.admit(snapshot, operation, call)
-        cores().asked((scope.slot, scope.tenant))
+        account = scope.slot, scope.tenant
+        cores().asked(account)
+        if principal is not None:
+            account_work().note(account, calls=1)
         ctx = reading(operation)(snapshot, scope, call, parts.environment, principal)
         if call.idempotency_key is not None:
             replayed = self._replayed(ctx, snapshot, operation, call, reservation)

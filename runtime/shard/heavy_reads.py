@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from runtime import tracing
+from runtime.account_work import account_work
 from runtime.api.operation import Call
 from runtime.errors import ValidationFailed
 from runtime.limits import (
@@ -120,3 +121,4 @@ class HeavyReads:
                 return work(snapshot)
         finally:
             taken[0] = time.thread_time() - begun
+            account_work().note(account, read_seconds=taken[0])

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from runtime.account_work import account_work
 from runtime.api.operation import Read, Reply
 from runtime.api.slot_context import OperatorReadContext
 from runtime.limits import (
@@ -52,6 +53,7 @@ class _Group:
     tenant: tuple[int, int]
     operation: Read
     waiting: list[_Ready]
+    since: float | None = None  # when it began to wait for a thread
 
 
 class ReadPool:
@@ -130,6 +132,7 @@ class ReadPool:
 
     def _enqueue(self, group: _Group) -> None:
         loop = asyncio.get_running_loop()
+        group.since = time.monotonic()
         with self._lock:
             self._queue.put(group.tenant, group)
             is_first = not self._at_work
@@ -170,8 +173,11 @@ class ReadPool:
         begun = time.thread_time()
         while True:
             if group is not None:
+                waited = 0.0 if group.since is None else time.monotonic() - group.since
                 self._run_group(group, loop, found)
             ended = time.thread_time()
+            if group is not None:
+                account_work().note(group.tenant, read_seconds=ended - begun, waited_seconds=waited)
             with self._lock:
                 if group is not None:
                     self._queue.charge(group.tenant, ended - begun)

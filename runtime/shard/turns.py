@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
+from runtime.account_work import account_work
 from runtime.errors import RateLimited, Unavailable
 from runtime.limits import (
     HEAVY_CALLS_WAITING_MAX,
@@ -51,8 +53,10 @@ class Turns:
             raise Unavailable("Too many wide requests are waiting. Retry in a moment.")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.put(account, (account, turn))
+        since = time.monotonic()
         try:
             await turn
+            account_work().note(account, waited_seconds=time.monotonic() - since)
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:  # it had come
                 self.leave(account)

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from runtime import tracing
+from runtime.account_work import account_work
 from runtime.api.call import Due
 from runtime.api.operation import Reply
 from runtime.api.plugin import Registry
@@ -74,6 +75,7 @@ class _Waiting:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
     ended: Ended | None = None
+    since: float = field(default_factory=time.perf_counter)
     outcome: WriteOutcome | None = None
     fault: BaseException | None = None
 
@@ -254,6 +256,9 @@ class Writer:
             had[waiting.account] = had.get(waiting.account, 0.0) + took
             total += took
             self._turns.charge(waiting.account, took)
+            account_work().note(
+                waiting.account, write_seconds=took, waited_seconds=begun - waiting.since
+            )
         if self._last is not None and not self._turns and len(group) < GROUP_COMMIT_CALLS_MAX:
             waiting, self._last = self._last, None
             group.append(waiting)

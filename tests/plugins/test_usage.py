@@ -62,6 +62,19 @@ def test_every_effect_is_one_event_on_every_counter(ada: MeteredHarness) -> None
     } == {5}
 
 
+def test_an_account_sees_what_it_takes_at_the_moment(ada: MeteredHarness) -> None:
+    """The ledger is the process's, so that other tests may have noted in it, too."""
+    before = ada("usage.load").body
+    ada("memories.create", {"content": "The key hangs in the shed."})
+    between = ada("usage.load").body
+    assert between["requests"] == before["requests"] + 2
+    assert between["write_ms"] > before["write_ms"] and between["read_ms"] == before["read_ms"]
+    ada("search.search", {"query": "key"})
+    after = ada("usage.load").body
+    assert after["read_ms"] > between["read_ms"] and after["resident_bytes"] > 0
+    assert 0 < after["seconds"] < 121 and after["cores"] >= 0
+
+
 def test_a_key_knows_what_it_was_used_for(ada: MeteredHarness) -> None:
     key = ada("auth.api_keys.create", {"name": "k"}).body
     ada("memories.create_raw", {"content": "x"}, who=key["key"])

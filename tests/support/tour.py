@@ -587,6 +587,7 @@ def the_end(call: Tour) -> None:
 def usage_and_billing(call: Tour) -> None:
     operator, of_ada = call.service.secrets.operator_token, {"email": "ada@example.com"}
     call("usage.get")
+    call("usage.load")
     for granularity in ("hour", "day", "month"):
         call("usage.history", query={"granularity": granularity, "from": "2020-01-01", "limit": 1})
     call("usage.latency", query={"hours": 2})
@@ -619,6 +620,7 @@ def usage_and_billing(call: Tour) -> None:
     assert call("internal.usage.audit", of_ada, who=operator)["consistent"]
     assert call("internal.billing.audit", of_ada, who=operator)["consistent"]
     call("internal.accounts.list", {"slot": 0}, who=operator)
+    call("internal.accounts.busiest", {"slot": 0}, who=operator)
     call("internal.billing.retained", {"slot": 0}, who=operator)
     call("internal.cluster.report", who=operator)
     call("internal.cluster.move", {"slots": [0], "shard": 0}, who=operator)

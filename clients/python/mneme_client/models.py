@@ -1676,6 +1676,30 @@ class ListedSession(TypedDict):
     """Whether it is the one that asks."""
 
 
+class Load(TypedDict):
+    """Figures of the last one or two minutes."""
+
+    seconds: float
+    """Of how many seconds, up to now, the figures are."""
+    requests: int
+    cores: float
+    """Cores of the shard that worked for the account, on average: the three below, by the
+    time.
+    """
+    read_ms: float
+    """Time of threads for searches and wide reads."""
+    write_ms: float
+    """Time of the shard's writer, without commits."""
+    other_ms: float
+    """Time of threads for jobs, and for what is taken apart or loaded."""
+    waited_ms: float
+    """Time that its requests waited for turns, all together."""
+    embedded_chars: int
+    """Characters that the embedding model was given."""
+    resident_bytes: int
+    """What of the account is in the shard's memory."""
+
+
 class LoggedDecision(TypedDict):
     id: str
     decision_type: str

@@ -4020,6 +4020,15 @@ class Usage:
         request = Request("GET", "/v1/usage/latency", query=given(hours=hours), timeout=timeout)
         return self._transport.json(request)
 
+    def load(self, *, timeout: float | None = None) -> models.Load:
+        """What the account takes of the service at the moment.
+
+        Of the last one or two minutes, or since the service was started. What a process
+        that reads beside the shard does counts a moment later. Needs the scope `read`.
+        """
+        request = Request("GET", "/v1/usage/load", timeout=timeout)
+        return self._transport.json(request)
+
 
 class WebhooksDeadLetters:
     """Operations named `webhooks.dead_letters.…`."""

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 101f25c0ffc72e7f067befe84c25f9343230d856a63bb76d6b2b9781c0280210
+// SHA-256 of the document: fdd05acc29d196f8653bcdc7927054d1796e05966dcb8c9cf82c574917cc2f14
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -2734,6 +2734,22 @@ export class Usage {
       method: "GET",
       path: "/v1/usage/latency",
       query,
+      as: "json",
+      options,
+    });
+
+  /**
+   * What the account takes of the service at the moment
+   *
+   * Of the last one or two minutes, or since the service was started. What a process that reads
+   * beside the shard does counts a moment later. Needs the scope `read`.
+   */
+  readonly load = (
+    options: CallOptions = {},
+  ): Promise<Schemas["Load"]> =>
+    this.#transport.send({
+      method: "GET",
+      path: "/v1/usage/load",
       as: "json",
       options,
     });

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 101f25c0ffc72e7f067befe84c25f9343230d856a63bb76d6b2b9781c0280210
+// SHA-256 of the document: fdd05acc29d196f8653bcdc7927054d1796e05966dcb8c9cf82c574917cc2f14
 
 export interface paths {
     "/docs": {
@@ -2290,6 +2290,26 @@ export interface paths {
          * @description By operation and by hour, up to eight days back. Times are those in the account's shard, from where a request is let in to its answer; a chat's or an answer's includes its language model's. They are estimated from histograms. Requests that a limit refused are in no figure. Needs the scope `read`.
          */
         get: operations["usage.latency"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/usage/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the account takes of the service at the moment
+         * @description Of the last one or two minutes, or since the service was started. What a process that reads beside the shard does counts a moment later. Needs the scope `read`.
+         */
+        get: operations["usage.load"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4794,6 +4814,26 @@ export interface components {
             expires_at: string;
             /** @description Whether it is the one that asks. */
             current: boolean;
+        };
+        /** @description Figures of the last one or two minutes. */
+        Load: {
+            /** @description Of how many seconds, up to now, the figures are. */
+            seconds: number;
+            requests: number;
+            /** @description Cores of the shard that worked for the account, on average: the three below, by the time. */
+            cores: number;
+            /** @description Time of threads for searches and wide reads. */
+            read_ms: number;
+            /** @description Time of the shard's writer, without commits. */
+            write_ms: number;
+            /** @description Time of threads for jobs, and for what is taken apart or loaded. */
+            other_ms: number;
+            /** @description Time that its requests waited for turns, all together. */
+            waited_ms: number;
+            /** @description Characters that the embedding model was given. */
+            embedded_chars: number;
+            /** @description What of the account is in the shard's memory. */
+            resident_bytes: number;
         };
         LoggedDecision: {
             id: string;
@@ -10978,6 +11018,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Latencies"];
+                };
+            };
+        };
+    };
+    "usage.load": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters; they come back, or a new one does. */
+                "X-Request-ID"?: components["parameters"]["XRequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Load"];
                 };
             };
         };

@@ -223,6 +223,18 @@ def test_heavy_reads_are_the_readers(beside: Beside) -> None:
     assert missing.status_code == 404, missing.text
 
 
+def test_what_a_reader_does_is_the_account_s_load(beside: Beside) -> None:
+    me = beside.register("loads")
+    oak = beside.add(me, "The oak tree has leaves.")
+    own = beside.call("GET", "/v1/usage/load", who=me).json()
+    before = beside.readers()["calls_total"]
+    assert beside.call("GET", f"/v1/search/similar/{oak}", who=me).status_code == 200
+    assert beside.readers()["calls_total"] == before + 1
+    assert eventually(
+        lambda: beside.call("GET", "/v1/usage/load", who=me).json()["read_ms"] > own["read_ms"]
+    )
+
+
 def test_a_search_does_not_go_where_a_heavy_read_is_under_way(beside: Beside) -> None:
     me = beside.register("waits-for-nobody")
     lamp = beside.add(me, "The lamp is green.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runtime.account_work import Work, account_work
 from runtime.inference import Embedding, local_embedder, remembered_for
 from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Pause, Tokens
 from runtime.long_work import Cores
@@ -128,7 +129,20 @@ def test_threads_share_a_long_run_that_is_waited_for_unless_others_ask(
             own.asked(account)
         await (await waiting.begin_long("eve", 1_500, is_job=False))
         assert waiting.model.shared_by == [3, 1, 2], "of four cores, by a job, of two cores"
+        await waiting.close()  # a run's loan ends after its answer is there
         assert own.spare() == 2
+
+    asyncio.run(work())
+
+
+def test_what_the_model_is_given_is_the_account_s_work() -> None:
+    async def work() -> None:
+        waiting, account = Waiting(), (4_095, 77)
+        waiting.model.may_go.release(2 * PARTS)
+        with remembered_for(account):
+            await waiting.embedder.embed(["one two", "three"])
+        await waiting.embedder.embed(["nobody's"])
+        assert account_work().of(account)[0] == Work(embedded_chars=12)
         await waiting.close()
 
     asyncio.run(work())
