@@ -479,6 +479,29 @@ MUTANTS = (
         "test_a_file_that_is_being_written_goes_with_what_it_was_of",
     ),
     Mutant(
+        "a thread goes on before the others' parts are done",
+        "runtime/inference/minilm/kernels_vnni.py",
+        "    while added(step, COUNTER_PLACES, 0) < parts:",
+        "    while added(step, COUNTER_PLACES, 0) < 0:",
+        "tests/runtime/inference/minilm/test_kernels_vnni.py::"
+        "test_threads_share_texts_and_change_nothing[2]",
+    ),
+    Mutant(
+        "a text has the core that a neighbour may need",
+        "runtime/inference/local_embedder.py",
+        "lend(self._model.threads_max - 1, spared=1)",
+        "lend(self._model.threads_max - 1, spared=0)",
+        "tests/runtime/inference/test_turns_of_the_model.py::"
+        "test_threads_share_a_text_that_is_alone",
+    ),
+    Mutant(
+        "work in a reader process is nobody's",
+        "runtime/cluster/reader_process.py",
+        "self._frames.send((BEAT, account_work().hand_over()))",
+        "self._frames.send((BEAT, {}))",
+        "tests/runtime/cluster/test_readers.py::test_what_a_reader_does_is_the_account_s_load",
+    ),
+    Mutant(
         "a step of a move that comes late is taken",
         "runtime/shard/slot_moves.py",
         "if not is_next:",

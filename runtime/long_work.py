@@ -105,12 +105,12 @@ class Cores:
         with self._lock:
             return self._spare()
 
-    def lend(self, most: int) -> int:
-        """Give whoever has a core up to so many more, of those that nobody has or waits for; -> how
-        many, which are to be taken back soon.
+    def lend(self, most: int, spared: int = 0) -> int:
+        """Give whoever has a core up to so many more, of those that nobody has or waits for, but
+        for so many that are spared; -> how many, which are to be taken back soon.
         """
         with self._lock:
-            lent = min(most, self._spare())
+            lent = max(0, min(most, self._spare() - spared))
             self._taken += lent
             return lent
 

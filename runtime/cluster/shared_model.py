@@ -99,10 +99,11 @@ class SharedModel:
         self._is_closed = False
 
     async def compute(
-        self, asked: list[Any], caller: Caller, on_run: Callable[[], object]
+        self, asked: list[Any], caller: Caller, on_run: Callable[[], object] | None
     ) -> list[Embedding]:
         message = pickle.dumps((caller, asked), pickle.HIGHEST_PROTOCOL)
-        on_run()  # the model works from here on, as far as this process can tell
+        if on_run is not None:
+            on_run()  # the model works from here on, as far as this process can tell
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EMBEDDER_PROCESS_LOST_SECONDS
         while not self._is_closed:

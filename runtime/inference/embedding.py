@@ -99,9 +99,9 @@ def on_busy(call: Callable[[], object] | None) -> Iterator[None]:
         _ON_BUSY.reset(before)
 
 
-def busy_callback() -> Callable[[], object]:
-    """What `on_busy` was given; a function that does nothing elsewhere."""
-    return _ON_BUSY.get() or (lambda: None)
+def busy_callback() -> Callable[[], object] | None:
+    """What `on_busy` was given; None elsewhere."""
+    return _ON_BUSY.get()
 
 
 class _EmbeddingCache:

@@ -55,15 +55,17 @@ def tokens_of(tokenizer: Tokenizer, text: str) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What a long run is given: called between two of its parts, it goes on when that returns;
-    another run may be made in it. threads: how many may share the run.
+    """What a run is given: called between two of its parts, it goes on when that returns; another
+    run may be made in it. work: None where nothing is to be done then, and the run need not come in
+    parts; threads: how many may share the run.
     """
 
-    work: Callable[[], object]
+    work: Callable[[], object] | None = None
     threads: int = 1
 
     def __call__(self) -> None:
-        self.work()
+        if self.work is not None:
+            self.work()
 
 
 class LocalModel(Protocol):
@@ -123,7 +125,7 @@ class Worker(Protocol):
     """What runs a model for an embedder, wherever."""
 
     async def compute(
-        self, asked: list[Asked], caller: Caller, on_run: Callable[[], object]
+        self, asked: list[Asked], caller: Caller, on_run: Callable[[], object] | None
     ) -> list[Embedding]:
         """n ≥ 1 texts with their words -> n embeddings. on_run: called, from any thread, when a
         run of the model has some of them. Raises InferenceUnavailable.
@@ -194,7 +196,7 @@ class _Request:
     answer: asyncio.Future[list[Embedding]]
     embeddings: dict[int, Embedding]
     left: int
-    on_run: Callable[[], object]
+    on_run: Callable[[], object] | None
     taken: int = 0
     failed: bool = False
 
@@ -263,7 +265,7 @@ class ModelWorker:
         await asyncio.to_thread(self._thread.join)
 
     async def compute(
-        self, asked: list[Asked], caller: Caller, on_run: Callable[[], object]
+        self, asked: list[Asked], caller: Caller, on_run: Callable[[], object] | None
     ) -> list[Embedding]:
         loop = asyncio.get_running_loop()
         request = _Request(
@@ -322,7 +324,16 @@ class ModelWorker:
 
     def _run_small(self) -> None:
         for run in self._taken(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX):
-            self._run(run)
+            # This thread has one of the cores that are spare, though it takes none.
+            lent = cores().lend(self._model.threads_max - 1, spared=1) if self._alone(run) else 0
+            try:
+                self._run(run, Pause(threads=1 + lent) if lent else None)
+            finally:
+                cores().take_back(lent)
+
+    def _alone(self, run: list[_Item]) -> bool:
+        """Whether one text is all that somebody waits for, and all that happens for him."""
+        return len(run) == 1 and not self._small and run[0].request.on_run is None
 
     def _pause(self, threads: int) -> Pause:
         """What a run of the others is given, for so many threads: between its parts small requests
@@ -392,7 +403,8 @@ class ModelWorker:
         if not run:
             return
         for item in run:
-            item.request.on_run()
+            if item.request.on_run is not None:
+                item.request.on_run()
         try:
             embeddings = self._embeddings(run, pause)
         except (

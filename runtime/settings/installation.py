@@ -267,8 +267,8 @@ class EmbedderSettings(Section, frozen=True):
         ge=0,
         le=256,
         description=(
-            "Threads of a model of this machine; 0: half of the cores, and for long runs all of "
-            "them while no other account asks."
+            "Threads of a model of this machine; 0: half of the cores, and while no other account "
+            "asks all of them for long runs and for a text that is alone."
         ),
     )
     timeout_seconds: float = Field(

@@ -14,6 +14,9 @@ taken off where the sums begin.
 File: `<directory>/all-MiniLM-L6-v2-packed-v<PACKED_VERSION>`, one MODEL, mapped into memory, so
 that the processes of a machine share it. A product's weights are (outputs/32, inputs/4, 32, 4): in
 the order in which tiles read them.
+
+Threads share a run step by step: rows of tokens where each token is by itself, heads of texts where
+they attend to each other. What comes out is the same to the bit, however many there are.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.inference.crew import added, leave_core
 from runtime.inference.local_embedder import Pause
 from runtime.inference.minilm.weights import (
     HEADER_BYTES,
@@ -59,6 +63,8 @@ BLOCK_ROWS = 8 * TILE_ROWS  # what the inner layer makes of them fits the second
 ZERO_POINT = 128  # of the stored weights
 STEPS_AHEAD = 8  # of a tile, that its weights are asked for before they are needed
 EXP_LEAST = -87.0  # below it the exponential is no normal float32
+COUNTER_PLACES = 8  # of a counter's cache line
+WAITING_LOOKS = 200  # at a counter, microseconds, until the processor is left to others in between
 
 _NORM = [("gamma", "f4", (WIDTH,)), ("beta", "f4", (WIDTH,))]
 
@@ -93,8 +99,8 @@ MODEL = np.dtype(
 
 
 class CompiledMiniLm:
-    """The packed model and the threads that share a run's texts. Calls block, without the
-    interpreter's lock.
+    """The packed model and the threads that work on a run. Calls block, without the interpreter's
+    lock.
     """
 
     def __init__(self, model: np.ndarray, threads: int, threads_max: int):
@@ -102,18 +108,15 @@ class CompiledMiniLm:
         self._model = model
         self._threads = threads
         self.threads_max = threads_max
-        self._pool = (
-            ThreadPoolExecutor(threads_max - 1, thread_name_prefix="embedder")
-            if threads_max > 1
-            else None
-        )
+        self._crew = ThreadPoolExecutor(max(1, threads_max - 1), thread_name_prefix="embedder")
 
     @classmethod
     def open(cls, path: Path, threads: int, threads_max: int = 0) -> CompiledMiniLm:
         """Map the weights. path: a sound file as above; threads: of a run without a pause, and
         threads_max (or else as many) of one whose pause says how many.
         """
-        _forward.compiled()  # now, and not while the first text waits
+        for each in (_forward, _pool):  # now, and not while the first text waits
+            each.compiled()
         return cls(
             np.memmap(path, MODEL, mode="r", offset=HEADER_BYTES, shape=(1,)).view(np.ndarray),
             threads,
@@ -129,38 +132,38 @@ class CompiledMiniLm:
         pause: Pause | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
-        kept = len(INNER_LAYERS) * inner + last
-        parts = min(len(texts), self._threads if pause is None else pause.threads)
-        if self._pool is None or parts == 1:
-            return self._run(texts, kept, pause)
-        # Texts come by length, so that parts of every so many are of like lengths.
-        others = [
-            self._pool.submit(self._run, texts[first::parts], kept) for first in range(1, parts)
-        ]
-        found = [self._run(texts[::parts], kept, pause), *(other.result() for other in others)]
-        vectors = np.empty((len(texts), found[0][0].shape[1]), np.float32)
-        states: list[np.ndarray] = [vectors] * len(texts)
-        for first, (some, layers) in enumerate(found):
-            vectors[first::parts], states[first::parts] = some, layers
-        return vectors, states
-
-    def _run(
-        self, texts: Sequence[Sequence[int]], kept: int, pause: Pause | None = None
-    ) -> tuple[Any, list[np.ndarray]]:
+        kept, threads = len(INNER_LAYERS) * inner + last, self._threads
+        depth = LAYERS if last else INNER_LAYERS[1]
+        spans = [(0, depth)]
+        if pause is not None:
+            threads = pause.threads
+            if pause.work is not None:
+                spans = [(layer, layer + 1) for layer in range(depth)]
         edges = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(ids) for ids in texts], out=edges[1:])
         tokens = np.concatenate([np.array(ids, np.int64) for ids in texts])
         layers = np.empty((kept, len(tokens), WIDTH), np.float32)
-        vectors = np.empty((len(texts), 0 if kept == len(INNER_LAYERS) else WIDTH), np.float32)
         projected = np.empty((len(tokens), 3 * WIDTH), np.float32)
         attended = np.empty((len(tokens), WIDTH), np.float32)
-        depth = INNER_LAYERS[1] if kept == len(INNER_LAYERS) else LAYERS
-        step = depth if pause is None else 1
-        for first in range(0, depth, step):
-            if first and pause is not None:
+        parts = [
+            (np.zeros((2 * (end - begin) + 1, 2 * COUNTER_PLACES), np.int64), threads, begin, end)
+            for begin, end in spans
+        ]
+        given = self._model, tokens, edges, layers, projected, attended
+
+        def help_out() -> None:
+            for part in parts:
+                _forward(*given, *part)
+
+        for _ in range(threads - 1):
+            self._crew.submit(help_out)
+        for number, part in enumerate(parts):
+            if number and pause is not None:
                 pause()
-            span = first, first + step
-            _forward(self._model, tokens, edges, layers, vectors, projected, attended, *span)
+            _forward(*given, *part)
+        vectors = np.empty((len(texts), WIDTH if last else 0), np.float32)
+        if last:
+            _pool(layers[-1], edges, vectors)
         return vectors, [layers[:, edges[i] : edges[i + 1]] for i in range(len(texts))]
 
 
@@ -336,9 +339,9 @@ def gelu(x):
 
 
 @inline
-def _attend(projected, attended):
-    """One text: (t, 3 · 384) queries, keys and values -> (t, 384), head by head (Vaswani et al.,
-    2017).
+def _attend(projected, attended, first_head, end_head):
+    """One text: (t, 3 · 384) queries, keys and values -> these heads' part of (t, 384), head by
+    head (Vaswani et al., 2017).
     """
     tokens = projected.shape[0]
     width = (tokens + TILE_COLUMNS - 1) // TILE_COLUMNS * TILE_COLUMNS
@@ -347,7 +350,7 @@ def _attend(projected, attended):
         np.empty((TILE_ROWS, width), np.float32),
     )
     scale = np.float32(1 / np.sqrt(HEAD_WIDTH))
-    for first in range(0, WIDTH, HEAD_WIDTH):
+    for first in range(first_head * HEAD_WIDTH, end_head * HEAD_WIDTH, HEAD_WIDTH):
         for i in range(HEAD_WIDTH):
             for token in range(tokens):
                 keys[i, token] = projected[token, WIDTH + first + i] * scale
@@ -378,35 +381,56 @@ def softmax(scores, count):
 
 
 @inline
-def _look_up(model, tokens, edges, hidden):
-    """The sum of token, position and type embeddings, normalised."""
-    hidden[:] = 0
+def _look_up(model, tokens, edges, hidden, first, end):
+    """The sum of token, position and type embeddings of some rows, normalised."""
+    hidden[first:end] = 0
     summed = np.empty((1, WIDTH), np.float32)
-    for text in range(edges.shape[0] - 1):
-        for row in range(edges[text], edges[text + 1]):
-            token, scale, position = (
-                model.token_embeddings[tokens[row]],
-                model.token_scales[tokens[row]],
-                model.position_embeddings[row - edges[text]],
-            )
-            for i in range(WIDTH):
-                summed[0, i] = np.float32(token[i]) * scale + position[i]
-            _add_and_normalise(summed, model.norm, hidden[row : row + 1])
+    text = 0
+    for row in range(first, end):
+        while row >= edges[text + 1]:
+            text += 1
+        token, scale, position = (
+            model.token_embeddings[tokens[row]],
+            model.token_scales[tokens[row]],
+            model.position_embeddings[row - edges[text]],
+        )
+        for i in range(WIDTH):
+            summed[0, i] = np.float32(token[i]) * scale + position[i]
+        _add_and_normalise(summed, model.norm, hidden[row : row + 1])
 
 
 @inline
-def _pool(hidden, vector):
-    """The mean of the tokens divided by its length, which is their sum divided by its own."""
-    vector[:] = 0
-    for row in range(hidden.shape[0]):
-        mine = hidden[row]
-        for i in range(WIDTH):
-            vector[i] += mine[i]
-    squares = np.float32(0)
-    for i in range(WIDTH):
-        squares += vector[i] * vector[i]
-    for i in range(WIDTH):
-        vector[i] /= np.sqrt(squares)
+def _take(step):
+    """The next part of a step that no thread has taken; past its parts where none is left."""
+    return added(step, 0, 1)
+
+
+@inline
+def _finish(step):
+    """A part that was taken is done."""
+    added(step, COUNTER_PLACES, 1)
+
+
+@inline
+def _wait(step, parts):
+    """Until all parts of a step are done. Nobody is waited for who has taken none."""
+    looks = 0
+    while added(step, COUNTER_PLACES, 0) < parts:
+        looks += 1
+        if looks > WAITING_LOOKS:
+            leave_core()
+
+
+@inline
+def _finish_layer(layer, scratch, wide, dense, attended, x):
+    """What follows attention, of some rows: x (rows, 384) becomes the layer's."""
+    count = x.shape[0]
+    _product(attended, _arrays(layer.attended), scratch, dense[:count])
+    _add_and_normalise(dense[:count], layer.attended_norm, x)
+    _product(x, _arrays(layer.inner), scratch, wide[:count])
+    gelu(wide[:count])
+    _product(wide[:count], _arrays(layer.outer), scratch, dense[:count])
+    _add_and_normalise(dense[:count], layer.outer_norm, x)
 
 
 @kernel(
@@ -416,57 +440,86 @@ def _pool(hidden, vector):
     out_array(FLOAT32, 3),
     out_array(FLOAT32, 2),
     out_array(FLOAT32, 2),
-    out_array(FLOAT32, 2),
+    out_array(INT64, 2),
+    INT64,
     INT64,
     INT64,
 )
-def _forward(model, tokens, edges, layers, vectors, projected, attended, begin, end):
+def _forward(model, tokens, edges, layers, projected, attended, crew, threads, begin, end):
     """tokens (t,) of texts that end at edges[1:] -> layers (1 to 3, t, 384), the last layer, those
-    of INNER_LAYERS, or these and the last; vectors (n, 384), but for INNER_LAYERS alone, where the
-    run ends with the second of them.
+    of INNER_LAYERS, or these and the last.
 
     The model's layers from `begin` to `end`, exclusive; what they make of those before is in the
     last of `layers`. projected (t, 1152) and attended (t, 384) are room to work in.
+
+    So many threads may be at the same run, with the same counters of each step's parts, those taken
+    and those done: crew (2 · (end - begin) + 1, 2 · COUNTER_PLACES), zero before it. Each takes
+    parts until none is left, so a thread that comes late, or never, leaves them to the others; it
+    returns when the run is done.
     """
     rows, hidden = tokens.shape[0], layers[layers.shape[0] - 1]
-    blocks = (rows + BLOCK_ROWS - 1) // BLOCK_ROWS
-    block = (rows + blocks - 1) // blocks
+    texts = edges.shape[0] - 1
+    # As many parts for each thread, of rows as of texts.
+    each = (rows + BLOCK_ROWS * threads - 1) // (BLOCK_ROWS * threads)
+    block = (rows + each * threads - 1) // (each * threads)
+    blocks = (rows + block - 1) // block
+    heads = HEADS if texts >= 2 * threads else (HEADS + threads - 1) // threads
+    groups = (HEADS + heads - 1) // heads
     wide, dense = np.empty((block, INNER), np.float32), np.empty((block, WIDTH), np.float32)
     scratch = (
         np.empty(block * INNER, np.int8),
         np.empty(block, np.float32),
         np.empty(block, np.int32),
     )
-    if begin == 0:
-        _look_up(model[0], tokens, edges, hidden)
-    for number in range(begin, end):
-        layer = model[0].layers[number]
-        for first in range(0, rows, block):
-            _product(
-                hidden[first : first + block],
-                _arrays(layer.projected),
-                scratch,
-                projected[first : first + block],
-            )
-        for text in range(edges.shape[0] - 1):
-            _attend(
-                projected[edges[text] : edges[text + 1]], attended[edges[text] : edges[text + 1]]
-            )
-        for first in range(0, rows, block):
-            x = hidden[first : first + block]
-            count = x.shape[0]
-            _product(
-                attended[first : first + block], _arrays(layer.attended), scratch, dense[:count]
-            )
-            _add_and_normalise(dense[:count], layer.attended_norm, x)
-            _product(x, _arrays(layer.inner), scratch, wide[:count])
-            gelu(wide[:count])
-            _product(wide[:count], _arrays(layer.outer), scratch, dense[:count])
-            _add_and_normalise(dense[:count], layer.outer_norm, x)
-        for kept in range(layers.shape[0] - 1):
-            if number + 1 == INNER_LAYERS[kept]:
-                layers[kept] = hidden
-    if end < LAYERS or layers.shape[0] == len(INNER_LAYERS):
-        return
+    for number in range(begin, end + 1):
+        # The end of the layer before and the beginning of this one, by rows.
+        step = crew[2 * (number - begin)]
+        part = _take(step)
+        while part < blocks:
+            first, last = part * block, min(rows, (part + 1) * block)
+            x = hidden[first:last]
+            if number > begin:
+                before = model[0].layers[number - 1]
+                _finish_layer(before, scratch, wide, dense, attended[first:last], x)
+                for kept in range(layers.shape[0] - 1):
+                    if number == INNER_LAYERS[kept]:
+                        layers[kept, first:last] = x
+            elif begin == 0:
+                _look_up(model[0], tokens, edges, hidden, first, last)
+            if number < end:
+                layer = model[0].layers[number]
+                _product(x, _arrays(layer.projected), scratch, projected[first:last])
+            _finish(step)
+            part = _take(step)
+        _wait(step, blocks)
+        if number == end:
+            break
+        step = crew[2 * (number - begin) + 1]
+        part = _take(step)
+        while part < texts * groups:
+            first, last = edges[part // groups], edges[part // groups + 1]
+            head = part % groups * heads
+            mine = projected[first:last], attended[first:last]
+            _attend(*mine, head, min(HEADS, head + heads))
+            _finish(step)
+            part = _take(step)
+        _wait(step, texts * groups)
+
+
+@kernel(in_array(FLOAT32, 2), in_array(INT64), out_array(FLOAT32, 2), brief=True)
+def _pool(hidden, edges, vectors):
+    """The last layer (t, 384) of texts that end at edges[1:] -> (n, 384): the mean of a text's
+    tokens divided by its length, which is their sum divided by its own.
+    """
     for text in range(edges.shape[0] - 1):
-        _pool(hidden[edges[text] : edges[text + 1]], vectors[text])
+        vector = vectors[text]
+        vector[:] = 0
+        for row in range(edges[text], edges[text + 1]):
+            mine = hidden[row]
+            for i in range(WIDTH):
+                vector[i] += mine[i]
+        squares = np.float32(0)
+        for i in range(WIDTH):
+            squares += vector[i] * vector[i]
+        for i in range(WIDTH):
+            vector[i] /= np.sqrt(squares)

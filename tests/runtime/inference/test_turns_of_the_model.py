@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from runtime.account_work import Work, account_work
-from runtime.inference import Embedding, local_embedder, remembered_for
+from runtime.inference import Embedding, local_embedder, on_busy, remembered_for
 from runtime.inference.local_embedder import LocalEmbedder, ModelWorker, Pause, Tokens
 from runtime.long_work import Cores
 from runtime.turns import in_turn_of
@@ -31,6 +31,7 @@ class SlowModel:
     def __init__(self) -> None:
         self.runs: list[list[int]] = []
         self.shared_by: list[int] = []  # of each long run
+        self.threads: list[int] = []  # of each other one
         self.at_part = threading.Semaphore(0)
         self.may_go = threading.Semaphore(0)
 
@@ -38,13 +39,14 @@ class SlowModel:
         return [Tokens(list(range(len(text.split()))), []) for text in texts]
 
     def embed(self, texts: Sequence[Tokens], pause: Pause | None = None) -> np.ndarray:
-        for _ in range(PARTS if pause is not None else 0):
+        is_long = pause is not None and pause.work is not None
+        for _ in range(PARTS if is_long else 0):
             self.at_part.release()
             assert self.may_go.acquire(timeout=WAIT_SECONDS_MAX)
             assert pause is not None
             pause()
         self.runs.append([len(text.ids) for text in texts])
-        self.shared_by += [] if pause is None else [pause.threads]
+        (self.shared_by if is_long else self.threads).append(1 if pause is None else pause.threads)
         return np.ones((len(texts), 2), np.float32)
 
     def embed_with_words(
@@ -133,6 +135,30 @@ def test_threads_share_a_long_run_that_is_waited_for_unless_others_ask(
         assert own.spare() == 2
 
     asyncio.run(work())
+
+
+def test_threads_share_a_text_that_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(cores: int, *others: str) -> list[int]:
+        own = Cores(cores)
+        monkeypatch.setattr(local_embedder, "cores", lambda: own)
+        waiting = Waiting()
+        for account in others:
+            own.asked(account)
+        await (await waiting.ask("ada", 7))
+        with on_busy(lambda: None):  # somebody begins something else meanwhile
+            await (await waiting.ask("ada", 8))
+        await waiting.close()
+        assert own.spare() == (cores // 2 if others else cores)
+        return waiting.model.threads
+
+    for cores, others, threads in (
+        (1, (), 1),
+        (2, (), 2),
+        (8, (), 3),
+        (2, ("ada", "eve"), 1),
+        (4, ("ada", "eve"), 2),
+    ):
+        assert asyncio.run(work(cores, *others)) == [threads, 1], (cores, others)
 
 
 def test_what_the_model_is_given_is_the_account_s_work() -> None:

@@ -91,6 +91,7 @@ def test_threads_share_texts_and_change_nothing(
     one = CompiledMiniLm.open(directory / "packed", 1, threads)
     paused: list[int] = []
     shared = [Pause(lambda: paused.append(1), share) for share in (1, threads)]
+    shared.append(Pause(threads=threads))
     runs = [several.run, *(partial(one.run, pause=pause) for pause in shared)]
     for some, run in itertools.product((texts, texts[:1], texts[:2], texts[:3]), runs):
         vectors, states = run(some)
@@ -99,6 +100,18 @@ def test_threads_share_texts_and_change_nothing(
         for state, expected_state in zip(states, expected_states, strict=True):
             np.testing.assert_array_equal(state, expected_state)
     assert paused, "whoever waits is let in between"
+
+
+def test_threads_that_never_come_are_not_waited_for(
+    directory: Path, compiled: CompiledMiniLm, texts: list[list[int]]
+) -> None:
+    """One thread is there for as many as are asked for, and comes when others are through."""
+    alone = CompiledMiniLm.open(directory / "packed", 1, 2)
+    for _ in range(20):
+        for some in (texts[10:11], texts[:3]):
+            np.testing.assert_array_equal(
+                alone.run(some, pause=Pause(threads=9))[0], compiled.run(some)[0]
+            )
 
 
 def test_gelu_is_that_of_the_error_function() -> None:
