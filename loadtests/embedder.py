@@ -6,9 +6,9 @@ batches of 100, two batches in flight, and the milliseconds of one new query: al
 batches keep the model busy. Figures are of the whole embedder, tokenizer and queue included.
 Queries are all different, so the cache answers none of them.
 
---ways compares the compiled model with the graph instead, without tokenizer and queue, on a
-processor that can run both: the two in turns, each run after 4 MB of other memory were read, as
-between two requests.
+--ways compares the compiled model, by one thread and by two, with the graph instead, without
+tokenizer and queue, on a processor that can run both: in turns, each run after 4 MB of other memory
+were read, as between two requests.
 """
 
 from __future__ import annotations
@@ -147,23 +147,29 @@ def compare_ways(directory: Path) -> None:
     )  # cannot be compiled on every processor
 
     graph = GraphMiniLm.load(directory, packaged_files(), 1)
-    compiled = CompiledMiniLm.open(kept(directory / "packed", packaged_files(), packed), 1)
+    path = kept(directory / "packed", packaged_files(), packed)
+    ways = {
+        "graph": graph.run,
+        "compiled": CompiledMiniLm.open(path, 1).run,
+        "by two threads": CompiledMiniLm.open(path, 2).run,
+    }
     draw, other = np.random.default_rng(0), np.ones(4 << 20, np.uint8)
     for tokens, texts in WAYS:
-        taken: dict[str, list[float]] = {"graph": [], "compiled": []}
+        taken: dict[str, list[float]] = {name: [] for name in ways}
         while sum(taken["graph"]) < WAYS_MILLISECONDS:
             ids = [
                 [101, *draw.integers(2_000, 20_000, tokens - 2).tolist(), 102] for _ in range(texts)
             ]
-            for name, network in (("graph", graph), ("compiled", compiled)):
+            for name, run in ways.items():
                 other.sum()
                 begun = time.perf_counter()
-                network.run(ids)
+                run(ids)
                 taken[name].append((time.perf_counter() - begun) * 1_000)
-        one, two = (statistics.median(taken[name]) / texts for name in ("graph", "compiled"))
+        graphs, one, two = (statistics.median(taken[name]) / texts for name in ways)
         print(
-            f"{texts:3d} texts of {tokens:3d} tokens: graph {one:6.2f} ms a text, compiled "
-            f"{two:6.2f}, {two / one:.2f} of it",
+            f"{texts:3d} texts of {tokens:3d} tokens: graph {graphs:6.2f} ms a text, compiled "
+            f"{one:6.2f}, {one / graphs:.2f} of it, by two threads {two:6.2f}, {two / one:.2f} of "
+            "that",
             flush=True,
         )
 

@@ -42,6 +42,7 @@ KEPT = {
             "plugins/ingestion/rules/patterns.py:_compiled",
             "plugins/profile/operations.py:_zones",
             "plugins/search/settings.py:_weights",
+            "runtime/account_work.py:account_work",
             "runtime/cluster/release.py:release_of",
             "runtime/extras.py:_is_there",
             "runtime/inference/checkpoint/description.py:digest",

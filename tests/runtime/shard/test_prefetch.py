@@ -44,7 +44,8 @@ class Words:
 
     async def prepare(self, call, loaded, models):
         self.looked.clear()
-        busy_callback()()
+        if (begin := busy_callback()) is not None:
+            begin()
         if call.body.value == "at once":
             return {"prepared": True}
         if call.body.value != "together":
