@@ -86,8 +86,11 @@ class AccountWork:
     def hand_over(self) -> Mapping[Account, Work]:
         """What was noted since the last time, which is forgotten here."""
         with self._lock:
-            noted, self._now = self._now, {}
-            return noted
+            noted, left = self._now, self._before  # of a minute that ended since
+            self._now, self._before = {}, {}
+        for account, more in left.items():
+            noted.setdefault(account, Work()).add(more)
+        return noted
 
     def of(self, account: Account) -> tuple[Work, float]:
         """What an account took, and in how many seconds."""

@@ -232,7 +232,7 @@ _LOAD_HEADINGS = ("CORES", "REQ/S", "READ", "WRITE", "OTHER", "WAITED", "MEMORY"
 
 
 def _load_row(account: Mapping[str, Any]) -> tuple[str, ...]:
-    took = (f"{account[name] / 1000:.1f} s" for name in _LOAD_TIMES)
+    took = (f"{account[name] / 1000:.2f} s" for name in _LOAD_TIMES)
     rate = account["requests"] / max(account["seconds"], 1.0)
     memory = f"{account['resident_bytes'] / 1e6:.1f} MB"
     return (

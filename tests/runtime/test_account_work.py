@@ -55,9 +55,12 @@ def test_nobody_takes_nothing(nobody: Hashable) -> None:
 
 
 def test_what_another_process_noted_comes_once() -> None:
-    here, there = AccountWork(Clock()), AccountWork(Clock())
+    clock = Clock()
+    here, there = AccountWork(Clock()), AccountWork(clock)
     here.note(ADA, calls=1)
-    there.note(ADA, read_seconds=0.5)
+    there.note(ADA, read_seconds=0.25)
+    clock.now += 61
+    there.note(ADA, read_seconds=0.25)
     there.note(EVE, read_seconds=0.25)
     for _ in range(2):
         here.take_over(there.hand_over())
