@@ -489,8 +489,8 @@ MUTANTS = (
     Mutant(
         "a text has the core that a neighbour may need",
         "runtime/inference/local_embedder.py",
-        "lend(self._model.threads_max - 1, spared=1)",
-        "lend(self._model.threads_max - 1, spared=0)",
+        "lend(most, spared=1)",
+        "lend(most, spared=0)",
         "tests/runtime/inference/test_turns_of_the_model.py::"
         "test_threads_share_a_text_that_is_alone",
     ),

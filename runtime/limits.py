@@ -272,6 +272,7 @@ EMBEDDER_SMALL_REQUEST_TEXTS_MAX = 4
 EMBEDDER_SMALL_REQUEST_CHARS_MAX = 2_048
 EMBEDDER_SMALL_TURN_TEXTS_MAX = 32
 EMBEDDER_YIELDS_SECONDS_MAX = 0.01
+EMBEDDER_TEXT_THREADS_MAX = 2  # on one text that is alone; what more would save was not measured
 EMBEDDER_ROUND_TEXTS_MAX = 128
 EMBEDDER_ROUND_CHARS_MAX = 8_192  # some runs: they are tokenized while others wait
 EMBEDDER_CORE_SECONDS_MAX = 0.005  # waited for a core for long texts, while none is looked after

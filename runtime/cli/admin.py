@@ -139,18 +139,27 @@ def accounts(caller: Caller, settings: Settings, email: str | None) -> Iterator[
 
 def _pages(caller: Caller, settings: Settings, path: str) -> Iterator[dict[str, Any]]:
     """The pages of a list that each shard has of its own, shard by shard."""
-    placement = PlacementTable.of(settings).load()
-    for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
+    for slot in _slot_of_each_shard(settings):
         page: dict[str, Any] = {"next": None}
         while True:
             after = {} if page["next"] is None else {"after": page["next"]}
-            page = caller.call("POST", path, {"slot": slots[0], **after})
+            page = caller.call("POST", path, {"slot": slot, **after})
             yield page
             if page["next"] is None:
                 break
 
 
+def _slot_of_each_shard(settings: Settings) -> Iterator[int]:
+    """A slot of each shard that has any, by which it is asked."""
+    placement = PlacementTable.of(settings).load()
+    for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
+        yield slots[0]
+
+
 # --- commands -------------------------------------------------------------------------------------
+
+_LOAD_HEADINGS = ("CORES", "REQ/S", "READ", "WRITE", "OTHER", "WAITED", "MEMORY", "SLOT", "ACCOUNT")
+_LOAD_TIMES = ("read_ms", "write_ms", "other_ms", "waited_ms")
 
 
 def _money(invoice: Mapping[str, Any]) -> str:
@@ -216,19 +225,15 @@ def _load_arguments(parser: ArgumentParser) -> None:
 def show_load(parsed: Namespace, settings: Settings) -> int:
     """The accounts that take most of a running service, over all its shards."""
     found: list[dict[str, Any]] = []
-    placement = PlacementTable.of(settings).load()
     with operator_client(parsed, settings) as caller:
-        for slots in filter(None, map(placement.slots_of, range(len(placement.shards)))):
-            asked = {"slot": slots[0], "count": parsed.top}
+        for slot in _slot_of_each_shard(settings):
+            asked = {"slot": slot, "count": parsed.top}
             page = caller.call("POST", "/v1/internal/accounts/busiest", asked)
             found += page["accounts"]
     found.sort(key=lambda account: -account["cores"])
     rows = [_LOAD_HEADINGS, *(_load_row(account) for account in found[: parsed.top])]
     print(*columns(rows), sep="\n")
     return OK
-
-
-_LOAD_HEADINGS = ("CORES", "REQ/S", "READ", "WRITE", "OTHER", "WAITED", "MEMORY", "SLOT", "ACCOUNT")
 
 
 def _load_row(account: Mapping[str, Any]) -> tuple[str, ...]:
@@ -243,9 +248,6 @@ def _load_row(account: Mapping[str, Any]) -> tuple[str, ...]:
         str(account["slot"]),
         account["email"],
     )
-
-
-_LOAD_TIMES = ("read_ms", "write_ms", "other_ms", "waited_ms")
 
 
 def _invite_arguments(parser: ArgumentParser) -> None:

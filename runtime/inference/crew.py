@@ -11,8 +11,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_WORD = ir.IntType(64)
-
 
 def _add(context: Any, counters: Any, place: Any, more: Any) -> Any:
     """(counters, place, more) -> what a counter of a one-dimensional array was before so much was

@@ -324,8 +324,9 @@ class ModelWorker:
 
     def _run_small(self) -> None:
         for run in self._taken(self._small, limits.EMBEDDER_SMALL_TURN_TEXTS_MAX):
+            most = min(self._model.threads_max, limits.EMBEDDER_TEXT_THREADS_MAX) - 1
             # This thread has one of the cores that are spare, though it takes none.
-            lent = cores().lend(self._model.threads_max - 1, spared=1) if self._alone(run) else 0
+            lent = cores().lend(most, spared=1) if self._alone(run) else 0
             try:
                 self._run(run, Pause(threads=1 + lent) if lent else None)
             finally:

@@ -105,10 +105,7 @@ class Head:
         """
         parts, held = self._parts, None
         principal, scope, reservation = self.admit(snapshot, operation, call)
-        account = scope.slot, scope.tenant
-        cores().asked(account)
-        if principal is not None:
-            account_work().note(account, calls=1)
+        cores().asked((scope.slot, scope.tenant))
         ctx = reading(operation)(snapshot, scope, call, parts.environment, principal)
         if call.idempotency_key is not None:
             replayed = self._replayed(ctx, snapshot, operation, call, reservation)
@@ -253,6 +250,8 @@ class Head:
     def _count_request(self, principal: Principal, call: Call) -> None:
         if not call.admitted:  # else its preflight was
             self._parts.usage.request(principal, call.operation, call.now_ms, call.client)
+            if principal is not None:
+                account_work().note((call.slot, principal.tenant_number), calls=1)
         if principal is not None and not call.preflight:
             self._parts.usage.begun(principal, call)
 

@@ -59,6 +59,7 @@ from storage.indexes import FLOAT32, INT64, in_array, inline, kernel, out_array,
 PACKED_VERSION = 1
 INNER = 4 * WIDTH
 HEAD_WIDTH = WIDTH // HEADS
+THREAD_ROWS_MIN = TILE_ROWS // 2  # fewer are not worth another thread
 BLOCK_ROWS = 8 * TILE_ROWS  # what the inner layer makes of them fits the second cache
 ZERO_POINT = 128  # of the stored weights
 STEPS_AHEAD = 8  # of a tile, that its weights are asked for before they are needed
@@ -112,8 +113,9 @@ class CompiledMiniLm:
 
     @classmethod
     def open(cls, path: Path, threads: int, threads_max: int = 0) -> CompiledMiniLm:
-        """Map the weights. path: a sound file as above; threads: of a run without a pause, and
-        threads_max (or else as many) of one whose pause says how many.
+        """Map the weights. path: a sound file as above; threads: of a run without a pause,
+        no more than it has texts, and threads_max (or else as many) of one whose pause says how
+        many.
         """
         for each in (_forward, _pool):  # now, and not while the first text waits
             each.compiled()
@@ -132,7 +134,7 @@ class CompiledMiniLm:
         pause: Pause | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """As Network.run."""
-        kept, threads = len(INNER_LAYERS) * inner + last, self._threads
+        kept, threads = len(INNER_LAYERS) * inner + last, min(self._threads, len(texts))
         depth = LAYERS if last else INNER_LAYERS[1]
         spans = [(0, depth)]
         if pause is not None:
@@ -142,6 +144,7 @@ class CompiledMiniLm:
         edges = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(ids) for ids in texts], out=edges[1:])
         tokens = np.concatenate([np.array(ids, np.int64) for ids in texts])
+        threads = min(threads, -(-len(tokens) // THREAD_ROWS_MIN))
         layers = np.empty((kept, len(tokens), WIDTH), np.float32)
         projected = np.empty((len(tokens), 3 * WIDTH), np.float32)
         attended = np.empty((len(tokens), WIDTH), np.float32)

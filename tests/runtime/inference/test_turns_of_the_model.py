@@ -154,7 +154,7 @@ def test_threads_share_a_text_that_is_alone(monkeypatch: pytest.MonkeyPatch) -> 
     for cores, others, threads in (
         (1, (), 1),
         (2, (), 2),
-        (8, (), 3),
+        (8, (), 2),
         (2, ("ada", "eve"), 1),
         (4, ("ada", "eve"), 2),
     ):
