@@ -458,10 +458,26 @@ MUTANTS = (
     Mutant(
         "a commit that was not applied is taken into a file",
         "storage/indexes/vectors/tenant.py",
-        "if WHOLE not in tokens or not is_applied():",
-        "if WHOLE not in tokens:",
+        "if WHOLE not in tokens or not is_applied() or not is_resident():",
+        "if WHOLE not in tokens or not is_resident():",
         "tests/storage/indexes/vectors/test_cells.py::"
         "test_a_commit_that_is_not_applied_yet_is_in_no_file",
+    ),
+    Mutant(
+        "a file of vectors is written of a state that misses commits",
+        "storage/indexes/vectors/tenant.py",
+        "not is_applied() or not is_resident():",
+        "not is_applied():",
+        "tests/storage/indexes/vectors/test_cells.py::"
+        "test_a_file_has_what_was_committed_after_its_state_left_memory",
+    ),
+    Mutant(
+        "a file of records is written of a state that misses commits",
+        "storage/indexes/columns.py",
+        "not self._applied.is_through(store) or not is_fed():",
+        "not self._applied.is_through(store):",
+        "tests/storage/indexes/test_columns.py::"
+        "test_a_file_has_what_was_committed_after_its_state_left_memory",
     ),
     Mutant(
         "a row that its ordinal has left is found",

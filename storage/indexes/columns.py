@@ -164,18 +164,20 @@ class ColumnIndex(ResidentIndex["_Records"]):
     def _write(self, store: Store, scope: Scope) -> int:
         """Write a tenant's file where it is due; -> how many were written."""
         state, key = self.loaded(store, scope), (self.name, scope)
+
+        def is_fed() -> bool:
+            return self.loaded(store, scope) is state is store.residents.peek(key)
+
         with self._keeping:
-            if state is None or store.residents.peek(key) is not state:
-                return 0
-            if not (changes := state.unkept(self.kept_min)):
+            if state is None or not is_fed() or not (changes := state.unkept(self.kept_min)):
                 return 0
             with store.snapshot() as snapshot:
                 tokens = self.changes.bind(snapshot, scope).all()
-            if WHOLE not in tokens or not self._applied.is_through(store):
+            # A state that has left memory meanwhile may miss what that snapshot has.
+            if WHOLE not in tokens or not self._applied.is_through(store) or not is_fed():
                 return 0
             place = self._place(store, scope)
-            is_right = state.keep(place, tokens, changes)
-            if not is_right or store.residents.peek(key) is not state:
+            if not state.keep(place, tokens, changes) or not is_fed():
                 place.delete()  # who erased the files meanwhile has not met this one
             return 1
 

@@ -87,8 +87,13 @@ class TenantVectors:
         """Write the files of spaces that have changed much; -> how many. One caller at a time.
 
         is_applied  whether every commit that can be seen was applied. Where one was not, its rows
-                    would be taken for what is resident; its changes, once applied, lead here again
+                    would be taken for what is resident; its changes, once applied, lead here again.
+                    The same of a state that has left memory meanwhile, to which nothing is applied
         """
+
+        def is_resident() -> bool:
+            return store.residents.peek((self._name, self.scope)) is self
+
         written = 0
         for name, space in self.each_space():
             if not (changes := space.unkept):
@@ -97,10 +102,10 @@ class TenantVectors:
             with store.snapshot() as snapshot:
                 self.settle(snapshot)
                 tokens = self._tokens.bind(snapshot, self.scope).all()
-            if WHOLE not in tokens or not is_applied():
+            if WHOLE not in tokens or not is_applied() or not is_resident():
                 break
             is_right = space.keep(place, tokens, changes)
-            if not is_right or store.residents.peek((self._name, self.scope)) is not self:
+            if not is_right or not is_resident():
                 place.delete()  # who erased the files meanwhile has not met this one
             written += 1
         return written

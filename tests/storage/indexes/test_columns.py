@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from storage.indexes import applied, change_tokens, kept
+from storage.indexes.builder import Builder
 from storage.indexes.columns import ColumnIndex
 from storage.indexes.kept import DIRECTORY, KeptPlace
 from storage.store import BoundTable, Identity, Scope, Store, sealed_file
@@ -328,6 +329,36 @@ def test_a_commit_that_is_not_applied_yet_is_in_no_file_of_records(
             again.close()
         filed.apply(large, late)
         filed.checkpoint(large)
+
+
+def test_a_file_has_what_was_committed_after_its_state_left_memory(
+    large: Store, filed: ColumnIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, write = large.snapshot, KeptPlace.write
+    seen: list[int] = []
+
+    def evicted_first():
+        monkeypatch.setattr(large, "snapshot", snapshot)
+        large.residents.clear()
+        shown(large, filed, [3])
+        put(large, filed, {3: 9})
+        large.residents.clear()
+        return snapshot()
+
+    def read_at_once(place: KeptPlace, *given) -> None:
+        write(place, *given)
+        seen.extend(shown(large, filed, [3]))
+
+    monkeypatch.setattr(Builder, "want", lambda *_: None)
+    monkeypatch.setattr(kept, "KEPT_SHARE", 0)
+    monkeypatch.setattr(KeptPlace, "write", read_at_once)
+    put(large, filed, {6: 8})
+    monkeypatch.setattr(large, "snapshot", evicted_first)
+    for _ in range(2):
+        filed.checkpoint(large)
+        assert shown(large, filed, [3, 6]) == [9, 8] and set(seen) <= {9}
+        put(large, filed, {9: 7})
+    assert seen
 
 
 def test_a_file_of_records_is_written_again_when_much_has_changed(

@@ -16,6 +16,7 @@ import pytest
 from pyroaring import BitMap
 
 from storage.indexes import applied, kept
+from storage.indexes.builder import Builder
 from storage.indexes.kept import DIRECTORY, KeptPlace
 from storage.indexes.vectors import BoundVectors
 from storage.indexes.vectors import space as vectors_space
@@ -316,6 +317,34 @@ def test_a_commit_that_is_not_applied_yet_is_in_no_file(
         assert found(again, CELLED, other, 1) == [7]
     finally:
         again.close()
+
+
+def test_a_file_has_what_was_committed_after_its_state_left_memory(
+    store: Store, large: dict[int, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, write, other = store.snapshot, KeptPlace.write, -large[7]
+    seen: list[int] = []
+
+    def evicted_first():
+        monkeypatch.setattr(store, "snapshot", snapshot)
+        store.residents.clear()
+        change(store, CELLED, lambda bound: bound.put(SPACE, 7, other))
+        return snapshot()
+
+    def searched_at_once(place: KeptPlace, *given: object) -> None:
+        write(place, *given)
+        seen.extend(found(store, CELLED, other, 1))
+
+    monkeypatch.setattr(Builder, "want", lambda *_: None)
+    monkeypatch.setattr(kept, "KEPT_SHARE", 0)
+    monkeypatch.setattr(KeptPlace, "write", searched_at_once)
+    change(store, CELLED, put_all(clustered(1, seed=4), first=2_000))
+    monkeypatch.setattr(store, "snapshot", evicted_first)
+    for count in range(1, 3):
+        CELLED.checkpoint(store)
+        assert found(store, CELLED, other, 1) == [7] and set(seen) <= {7}
+        change(store, CELLED, put_all(clustered(1, seed=5), first=2_000 + count))
+    assert seen
 
 
 @pytest.mark.parametrize("has_file", [True, False])
