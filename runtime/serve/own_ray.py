@@ -70,7 +70,7 @@ class OwnRay:
         import ray
 
         settings = self.settings.ray
-        with _agent_on_a_free_port():
+        with _started_as_needed(settings.dashboard):
             return ray.init(
                 namespace=cluster.namespace(self.settings),
                 num_cpus=max(4, usable_cores()),  # places for actors, which ask for tenths
@@ -185,18 +185,28 @@ def ray_environment(
 
 
 @contextmanager
-def _agent_on_a_free_port() -> Iterator[None]:
-    """Let Ray's agent, through which the dashboard reads logs, listen on a free port: `ray start`
-    has an option for it and `ray.init` none, and 52365 may be another Ray's.
-    """
-    from ray._private import parameter
+def _started_as_needed(dashboard: bool) -> Iterator[None]:
+    """Have Ray start what `ray start` has options for and `ray.init` none.
 
-    parameters = parameter.RayParams
-    parameter.RayParams = partial(parameters, dashboard_agent_listen_port=0)
+    Ray's agent, through which the dashboard reads logs, listens on a free port: 52365 may be
+    another Ray's. Nobody asks the process that sends logs to the driver, nor without the dashboard
+    the one that would add machines and the one that would serve it: 175 MB and as many starts.
+    """
+    from ray._private import parameter, services
+
+    parameters, serve = parameter.RayParams, services.start_api_server
+    parameter.RayParams = partial(
+        parameters,
+        dashboard_agent_listen_port=0,
+        include_log_monitor=False,
+        no_monitor=not dashboard,
+    )
+    if not dashboard:
+        services.start_api_server = lambda *_, **__: ("", None)
     try:
         yield
     finally:
-        parameter.RayParams = parameters
+        parameter.RayParams, services.start_api_server = parameters, serve
 
 
 def _name(process: psutil.Process) -> str | None:

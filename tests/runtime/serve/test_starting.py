@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from runtime.serve import free_port
@@ -103,3 +104,11 @@ def test_a_service_on_ray_answers_from_its_first_moment_on(
     service_on_ray: Served, first_answers_on_ray: FirstAnswers
 ) -> None:
     first_answers_on_ray.check()
+
+
+@pytest.mark.ray
+def test_ray_starts_no_process_that_nobody_asks(service_on_ray: Served) -> None:
+    parts = psutil.Process(service_on_ray.process.pid).children()
+    scripts = {Path(word).name for part in parts for word in part.cmdline() if word.endswith(".py")}
+    assert {"raylet", "gcs_server"} <= {part.name() for part in parts}
+    assert not scripts & {"dashboard.py", "log_monitor.py", "monitor.py"}
