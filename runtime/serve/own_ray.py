@@ -195,12 +195,12 @@ def _started_as_needed(dashboard: bool) -> Iterator[None]:
     from ray._private import parameter, services
 
     parameters, serve = parameter.RayParams, services.start_api_server
-    parameter.RayParams = partial(
-        parameters,
-        dashboard_agent_listen_port=0,
-        include_log_monitor=False,
-        no_monitor=not dashboard,
-    )
+    adjusted: dict[str, Any] = {
+        "dashboard_agent_listen_port": 0,
+        "include_log_monitor": False,
+        "no_monitor": not dashboard,
+    }
+    parameter.RayParams = partial(parameters, **adjusted)
     if not dashboard:
         services.start_api_server = lambda *_, **__: ("", None)
     try:
