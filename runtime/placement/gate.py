@@ -98,12 +98,15 @@ class SlotGate:
                 self._states[slot] = _ELSEWHERE if is_here else _OPEN
         return came, went
 
-    def gains_slots(self, placement: Placement) -> bool:
-        """Whether slots come here with this placement."""
-        return placement.owners != self._owners and any(
-            owner == self.number and self._states[slot] == _ELSEWHERE
+    def gained(self, placement: Placement) -> set[int]:
+        """The slots that come here with this placement."""
+        if placement.owners == self._owners:
+            return set()
+        return {
+            slot
             for slot, owner in enumerate(placement.owners)
-        )
+            if owner == self.number and self._states[slot] == _ELSEWHERE
+        }
 
     def check(self, slot: int, *, admitted: bool = False) -> None:
         """Raise Moved unless the slot is open here."""

@@ -34,12 +34,16 @@ class Flows:
             return Reply(BEGUN)
         if call.stage == END:
             return await self._end(operation, call)
-        return self._begin(operation, call)
+        return await self._begin(operation, call)
 
-    def _begin(self, operation: Flow, call: Call) -> Reply:
+    async def _begin(self, operation: Flow, call: Call) -> Reply:
         with self._parts.store.snapshot() as snapshot:
             entered = self._head.enter(snapshot, operation, call, owner=call.seed)
         if entered.replayed is not None:
+            scope = entered.ctx.scope
+            await self._parts.writer.until_fed(
+                entered.replayed.sequence, (scope.slot, scope.tenant)
+            )
             return entered.replayed
         entered.reservation.account = entered.ctx.principal, entered.ctx.scope
         self._parts.admission.suspend(call.seed, entered.reservation)

@@ -67,7 +67,7 @@ from runtime.shard.job_loop import JobLoop
 from runtime.shard.slot_comparison import ComparedRows
 from runtime.shard.step_numbers import StepNumbers
 from runtime.shard.writer import WriteOutcome
-from storage.indexes import build_for_slot
+from storage.indexes import build_for_slot, tenants_known
 from storage.replication import backoff
 from storage.store import (
     Digest,
@@ -137,6 +137,8 @@ class SlotMoves:
         self._codes = slot_rows.by_code(store, registry.tables.values())
         self._leaving: dict[Attempt, _Leaving] = {}
         self._arriving: dict[Attempt, ComparedRows] = {}
+        # By slot, of whom something is to be forgotten once its rows are erased.
+        self._erasing: dict[int, set[Scope]] = {}
         self._numbers = StepNumbers()
         self._conforming: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
@@ -341,12 +343,15 @@ class SlotMoves:
         if self._durability is not None:
             await self._durability.placed(needed=True)
         for slot in slots:
-            scopes = await asyncio.to_thread(self._scopes, slot)
+            # Whoever takes this up again finds no rows that tell of whom something is in memory.
+            scopes = self._erasing.setdefault(slot, set())
+            scopes |= await asyncio.to_thread(tenants_known, self._store, slot, files=True)
             while await self._erase_some(attempt, slot):
                 pass
             await self._shred(attempt, slot)
             self._check_erasable(attempt, [slot])
             self._forget(scopes, files=True)
+            del self._erasing[slot]
         return await self._stored()
 
     async def _erase_some(self, attempt: Attempt, slot: int) -> int:
@@ -494,8 +499,13 @@ class SlotMoves:
             numbered = self._numbers.attempts  # of others that come, the placement may not know
             placement = await asyncio.to_thread(self._gate.load)
             self._store.log.not_before(placement.at)
-            if self._durability is not None and self._gate.gains_slots(placement):
+            coming = self._gate.gained(placement)
+            if self._durability is not None and coming:
                 await self._durability.placed()
+            # Before anybody may ask: what is known from an earlier stay is not what came.
+            for slot in coming:
+                known = await asyncio.to_thread(tenants_known, self._store, slot, files=False)
+                self._forget(known, files=False)
             over = [
                 arriving
                 for attempt, arriving in self._arriving.items()
@@ -511,10 +521,6 @@ class SlotMoves:
                 await asyncio.to_thread(arriving.release)
             came, went = self._gate.apply(placement)
             if came:
-                scopes = [
-                    scope for slot in came for scope in await asyncio.to_thread(self._scopes, slot)
-                ]
-                self._forget(scopes, files=False)
                 with self._store.snapshot() as snapshot:
                     self._jobs.add(jobs.unfinished(snapshot, sorted(came)))
             for attempt, leaving in list(self._leaving.items()):
@@ -563,10 +569,6 @@ class SlotMoves:
             return weights
 
         return await asyncio.to_thread(weigh)
-
-    def _scopes(self, slot: int) -> list[Scope]:
-        with self._store.snapshot() as snapshot:
-            return list(snapshot.scopes(slot))
 
     async def _in_turn(self, work: Callable[[Transaction], Any]) -> None:
         """Run `work` in the writer's thread, after every write that was submitted before. Raises

@@ -103,6 +103,7 @@ class Writer:
         self._commit_seconds = _COMMIT_SECONDS
         self._waiting = 0
         self._failed: str | None = None
+        self._fed = store.sequence
         self._stats = {
             "commits_total": 0,
             "calls_total": 0,
@@ -157,6 +158,13 @@ class Writer:
                 return await asyncio.shield(waiting.future)
         finally:
             self._waiting -= 1
+
+    async def until_fed(self, sequence: int, account: Hashable) -> None:
+        """Return once searches find what a snapshot of this commit shows, which may be before its
+        writer is told. Raises as `submit`.
+        """
+        if self._fed < sequence:
+            await self.submit(lambda _: WriteOutcome(Reply()), "until fed", None, account)
 
     def check(self) -> None:
         """Raise StorageFailed once the storage has failed, whoever's write met that."""
@@ -310,6 +318,7 @@ class Writer:
         for name, changes in committed.notes.items():
             self._registry.indexes[name].apply(self._store, changes)
         self._on_fed(committed)
+        self._fed = committed.sequence
 
 
 def _refusal(full: StoreFull) -> str:

@@ -71,6 +71,8 @@ class Writes:
             entered = self._head.enter(snapshot, operation, call)
         if entered.replayed is not None:
             entered.reservation.release()
+            scope = entered.ctx.scope
+            await parts.writer.until_fed(entered.replayed.sequence, (scope.slot, scope.tenant))
             return entered.replayed
         reservation, prepared = entered.reservation, entered.ctx.prepared
         try:

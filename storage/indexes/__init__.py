@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from storage.indexes.lexical import OCCURRENCES_SCORED_MAX, BoundLexical, LexicalIndex
     from storage.indexes.ordinals import Ordinals, among, ascending, ordinals_of, place_among
     from storage.indexes.processor import has_avx512_vnni
-    from storage.indexes.slots import build_for_slot, forget_tenants
+    from storage.indexes.slots import build_for_slot, forget_tenants, tenants_known
     from storage.indexes.top_k import Scores, best
     from storage.indexes.vectors import BoundVectors, Scan, VectorIndex
     from storage.indexes.word_vectors import BoundWords, WordVectors
@@ -88,7 +88,7 @@ _ROOMS = {
     "lexical": ("OCCURRENCES_SCORED_MAX", "BoundLexical", "LexicalIndex"),
     "ordinals": ("Ordinals", "among", "ascending", "ordinals_of", "place_among"),
     "processor": ("has_avx512_vnni",),
-    "slots": ("build_for_slot", "forget_tenants"),
+    "slots": ("build_for_slot", "forget_tenants", "tenants_known"),
     "top_k": ("Scores", "best"),
     "vectors": ("BoundVectors", "Scan", "VectorIndex"),
     "word_vectors": ("BoundWords", "WordVectors"),
@@ -142,6 +142,7 @@ __all__ = [
     "ordinals_of",
     "out_array",
     "place_among",
+    "tenants_known",
     "write_fetch",
 ]
 

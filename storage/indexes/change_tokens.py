@@ -9,6 +9,9 @@ history: a store that went back to an earlier state has the tokens of that state
 
 Indexes whose ordinals are the same rows' share one declaration, and so one row for each change.
 
+A copy that is made row by row while rows change takes the tokens first: it may have rows that are
+newer than their range's token, and never older ones.
+
 Invariant: a range has another token after every transaction that changed a row in it, and WHOLE has
 one after any. What was kept without a token for WHOLE, or with another, says nothing.
 """
@@ -39,6 +42,7 @@ class ChangeTokens:
             ("range",),
             bytes,
             doc="What the last change among 1,024 ordinals drew",
+            leads=True,
         )
 
     def bind(self, reader: Reader, scope: Scope) -> BoundTokens:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -90,8 +90,9 @@ class ColumnIndex(ResidentIndex["_Records"]):
         self._applied.note(store, max((change.sequence for _, change in changes), default=0))
         for scope in {scope for scope, _ in changes}:
             self._want(store, scope)
-        for scope in {scope for scope, change in changes if change.ordinal is None}:
-            erase(store.directory, self.name, scope.slot, scope.tenant)
+        if store.is_owned:
+            for scope in {scope for scope, change in changes if change.ordinal is None}:
+                erase(store.directory, self.name, scope.slot, scope.tenant)
 
     def resident(self, store: OpenStore, scope: Scope) -> _Records:
         known = self.loaded(store, scope)
@@ -111,7 +112,8 @@ class ColumnIndex(ResidentIndex["_Records"]):
                 rows = snapshot.bind(self.records, Scope(place.slot, place.tenant))
                 return not rows.is_empty()
 
-            sweep(store.directory, self.name, is_alive)
+            with self._keeping:
+                sweep(store.directory, self.name, is_alive)
         return written
 
     def forget(self, store: Store, scope: Scope, *, files: bool) -> None:
@@ -165,19 +167,22 @@ class ColumnIndex(ResidentIndex["_Records"]):
         """Write a tenant's file where it is due; -> how many were written."""
         state, key = self.loaded(store, scope), (self.name, scope)
 
+        def tokens_now() -> Tokens:
+            with store.snapshot() as snapshot:
+                return self.changes.bind(snapshot, scope).all()
+
         def is_fed() -> bool:
             return self.loaded(store, scope) is state is store.residents.peek(key)
 
         with self._keeping:
             if state is None or not is_fed() or not (changes := state.unkept(self.kept_min)):
                 return 0
-            with store.snapshot() as snapshot:
-                tokens = self.changes.bind(snapshot, scope).all()
+            tokens = tokens_now()
             # A state that has left memory meanwhile may miss what that snapshot has.
             if WHOLE not in tokens or not self._applied.is_through(store) or not is_fed():
                 return 0
             place = self._place(store, scope)
-            if not state.keep(place, tokens, changes) or not is_fed():
+            if not state.keep(place, tokens, tokens_now, changes) or not is_fed():
                 place.delete()  # who erased the files meanwhile has not met this one
             return 1
 
@@ -302,10 +307,11 @@ class _Records:
         """Take over records, one after another, of which none is there."""
         if not len(ordinals):
             return
-        start, count = self._used, len(ordinals)
-        if start + count >= len(self._held.records):
+        count = len(ordinals)
+        if self._used + count >= len(self._held.records):
             self._gather(count)
-        rows, _, opaque = self._held
+        # Behind what is there now: rows of changed ranges that a file had are gone.
+        start, (rows, _, opaque) = self._used, self._held
         opaque[start : start + count] = np.frombuffer(raw, opaque.dtype)
         rows.put(ordinals, np.arange(start, start + count, dtype=np.int32))
         self._used, self._live = start + count, self._live + count
@@ -333,18 +339,20 @@ class _Records:
         """How much has changed since the file was written, once it is to be written; else 0."""
         return unkept(self._live, self._changes, kept_min)
 
-    def keep(self, place: KeptPlace, tokens: Tokens, changes: int) -> bool:
+    def keep(
+        self, place: KeptPlace, tokens: Tokens, tokens_now: Callable[[], Tokens], changes: int
+    ) -> bool:
         """Write the file; -> whether it is still right: false where all was cleared meanwhile.
 
         tokens   of a snapshot that nothing is missing of here; what came later is in ranges that
-                 have others since
+                 have others since, which `tokens_now` gives
         changes  `unkept`, before that snapshot was taken
         """
         cleared, held = self._cleared, self._held
         ordinals, rows = held.rows.entries()
         by_row = np.empty(len(held.records), np.uint32)
         by_row[rows] = ordinals
-        place.write(tokens, [by_row, held.opaque], rows, np.zeros((0, 0), np.float32))
+        place.write(tokens, tokens_now, [by_row, held.opaque], rows, np.zeros((0, 0), np.float32))
         self._changes -= changes
         return self._cleared == cleared
 

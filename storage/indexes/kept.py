@@ -21,6 +21,7 @@ digest where it is not sealed, or is laid out otherwise, is not used.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,6 +44,7 @@ ROWS_AT_ONCE = 16_384
 # it in half the time.
 COPYING_THREADS, PIECES_WAITING_MAX = 2, 4
 
+_NAME = re.compile(r"-([0-9a-f]{4})-([0-9a-f]{8})-[0-9a-f]{16}\b")  # of a slot and a tenant
 _MAGIC = b"mnemeVK2"
 _DIGEST_BYTES = 16
 
@@ -100,12 +102,17 @@ class KeptPlace:
     def write(
         self,
         tokens: Tokens,
+        tokens_now: Callable[[], Tokens],
         arrays: Sequence[NDArray[Any]],
         rows: NDArray[np.integer],
         apart: NDArray[np.float32],
     ) -> None:
         """Keep these rows of the arrays, in their order, and all of the one (m, w) that is apart.
         The arrays are read a part at a time.
+
+        tokens      of before the arrays are read, which have at least what these tell of
+        tokens_now  asked after it: a range that has another one by then may be newer in the arrays
+                    than `tokens` tells, so its is not kept
         """
         self.head.parent.mkdir(exist_ok=True)
         partial = self.head.with_suffix(".partial")
@@ -121,11 +128,13 @@ class KeptPlace:
         digest = b"" if self.keys is not None else _file_digest(partial)
         content = self._content(number)
         publish(partial, content)
+        later = tokens_now()
+        same = {number: token for number, token in tokens.items() if later.get(number) == token}
         kinds = [Kind.of(each) for each in arrays]
         head = _Head(
             self.slot, self.tenant, self.part, self.layout, kinds, len(rows), apart.shape[0],
             apart.shape[1], number,
-            digest, tokens,
+            digest, same,
         )  # fmt: skip
         body = msgspec.msgpack.encode(head)
         partial.write_bytes(_MAGIC + _digest(body) + body)
@@ -274,7 +283,9 @@ def unkept(live: int, changes: int, least: int) -> int:
 
 
 def sweep(store_directory: Path, index: str, is_alive: Callable[[KeptPlace], bool]) -> None:
-    """Delete the index's files that are unreadable or not alive."""
+    """Delete the index's files that are unreadable or not alive, and what a crash left that no head
+    names. Nobody may be writing one meanwhile.
+    """
     directory = store_directory / DIRECTORY
     for path in directory.glob(f"{index}-*.head"):
         head = _read_head(path)
@@ -282,14 +293,24 @@ def sweep(store_directory: Path, index: str, is_alive: Callable[[KeptPlace], boo
             KeptPlace(store_directory, index, head.slot, head.tenant, head.part)
         ):
             _delete(path)
-    for path in directory.glob(f"{index}-*.hnsw"):  # of a release that kept graphs
-        path.unlink()
+    heads = {path.stem for path in directory.glob(f"{index}-*.head")}
+    for path in directory.glob(f"{index}-*"):
+        # Also of releases that kept graphs.
+        if path.suffix != ".head" and not any(path.name.startswith(head) for head in heads):
+            path.unlink()
 
 
 def erase(store_directory: Path, index: str, slot: int, tenant: int) -> None:
     """Delete every file of one tenant."""
-    for path in (store_directory / DIRECTORY).glob(f"{index}-{slot:04x}-{tenant:08x}-*.head"):
-        _delete(path)
+    for path in (store_directory / DIRECTORY).glob(f"{index}-{slot:04x}-{tenant:08x}-*"):
+        path.unlink(missing_ok=True)
+
+
+def tenants_with_files(store_directory: Path, slot: int) -> set[Scope]:
+    """The tenants of a slot of whom there is a file."""
+    names = (path.name for path in (store_directory / DIRECTORY).glob(f"*-{slot:04x}-*"))
+    found = (_NAME.search(name) for name in names)
+    return {Scope(slot, int(each[2], 16)) for each in found if each and int(each[1], 16) == slot}
 
 
 def _read_head(path: Path) -> _Head | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from storage.indexes.index import Index
+from storage.indexes.kept import tenants_with_files
 from storage.store import Scope, Store
 
 
@@ -19,6 +20,20 @@ def build_for_slot(store: Store, indexes: Iterable[Index], slot: int) -> int:
     with store.snapshot() as snapshot:
         scopes = [scope for scope in snapshot.scopes(slot) if scope.tenant]
     return sum(index.build(store, scope) for index in indexes for scope in scopes)
+
+
+def tenants_known(store: Store, slot: int, *, files: bool) -> set[Scope]:
+    """The slot's tenants that have rows, or of whom something is in memory; `files`: or beside the
+    store.
+    """
+    with store.snapshot() as snapshot:
+        stored = set(snapshot.scopes(slot))
+    resident = {
+        scope
+        for scope in store.residents.scopes()
+        if isinstance(scope, Scope) and scope.slot == slot
+    }
+    return stored | resident | (tenants_with_files(store.directory, slot) if files else set())
 
 
 def forget_tenants(

@@ -46,6 +46,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -195,7 +196,7 @@ class Keyring:
             self._recent_bytes += 2 * len(row)
             if self._recent_bytes > RECENT_BYTES_MAX:
                 self._recent, self._recent_bytes = {}, 0
-            self._recent[row] = plain
+            self._hold(scope, self._places.get(scope), self._recent, row, plain)
         return plain
 
     def secret(self, scope: bytes) -> bytes:
@@ -209,7 +210,9 @@ class Keyring:
             self._create_key(scope)
             if len(self._secrets) >= CIPHERS_MAX:
                 self._secrets.clear()
-            self._secrets[scope] = secret = hmac.digest(self._data_key(scope), b"digests", "sha256")
+            number, data_key = self._data_key(scope)
+            secret = hmac.digest(data_key, b"digests", "sha256")
+            self._hold(scope, number, self._secrets, scope, secret)
         return secret
 
     def is_shredded(self, scope: bytes) -> bool:
@@ -352,7 +355,8 @@ class Keyring:
             self._write(number, _KEY, self._named(scope), self._wrap(scope, os.urandom(KEY_BYTES)))
             self._places[scope] = number
 
-    def _data_key(self, scope: bytes) -> bytes:
+    def _data_key(self, scope: bytes) -> tuple[int, bytes]:
+        """The number of its record, and the key."""
         if scope not in self._places:
             self._catch_up()
         number = self._places.get(scope)
@@ -366,7 +370,7 @@ class Keyring:
         kind, name, body = _parsed(self._record(number), self.path)
         if kind == _SHREDDED:  # by the owner, while this process reads along
             raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
-        return self._unwrap(scope, name[6], body)
+        return number, self._unwrap(scope, name[6], body)
 
     def _unwrap(self, scope: bytes, number: int, body: bytes) -> bytes:
         if number not in self._service_keys:  # wrapped anew, while this process reads along
@@ -386,7 +390,7 @@ class Keyring:
         return scope + bytes((self._number,))
 
     def _cipher(self, scope: bytes, epoch: bytes) -> AESGCM:
-        data_key = self._data_key(scope)
+        number, data_key = self._data_key(scope)
         if epoch not in self._salts:
             self._catch_up()
         salt = self._salts.get(epoch)
@@ -397,10 +401,23 @@ class Keyring:
             )
         if len(self._ciphers) >= CIPHERS_MAX:
             self._ciphers.clear()
-        cipher = self._ciphers[scope + epoch] = AESGCM(
-            hmac.digest(data_key, b"rows:" + salt, "sha256")
-        )
+        cipher = AESGCM(hmac.digest(data_key, b"rows:" + salt, "sha256"))
+        self._hold(scope, number, self._ciphers, scope + epoch, cipher)
         return cipher
+
+    def _hold(
+        self, scope: bytes, number: int | None, held: dict[bytes, Any], name: bytes, made: Any
+    ) -> None:
+        """Keep what derives from a key, or from rows of its scope, unless the scope has another one
+        by now. Raises KeyShredded.
+
+        number  of the key's record
+        """
+        with self._creating:
+            if scope in self._shredded:
+                raise KeyShredded(f"{self.path}: the key of scope {scope.hex()} was shredded.")
+            if self._places.get(scope) == number:
+                held[name] = made
 
     # --- the file ---------------------------------------------------------------------------------
 

@@ -117,6 +117,11 @@ class ResidentCache:
         with self._lock:
             return sum(size for _, size in self._accounts.get(scope, {}).values())
 
+    def scopes(self) -> list[Hashable]:
+        """The accounts of which something is resident."""
+        with self._lock:
+            return list(self._accounts)
+
     def stats(self) -> dict[str, int]:
         """accounts, states, bytes, bytes_max, bytes_over (of one account that alone is larger),
         hits, misses, evictions (of accounts).

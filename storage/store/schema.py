@@ -74,6 +74,8 @@ class Table(Generic[Row]):
              seals the row
     stamped  whether a row begins with the sequence of the commit that put it, 8 bytes little
              endian, which counts in this store only
+    leads    whether its rows go before those of other tables where a slot is copied: they tell how
+             new what derives from the others is, and must not tell too much
     reshape  from version -> function(rows, key, secret) that puts other rows in the place of the
              one under `key`, when the layout of keys changes; `rows` is the tenant's BoundTable,
              `secret` its Reader.secret. It is given the rows in turn, those that it puts further
@@ -91,6 +93,7 @@ class Table(Generic[Row]):
     sealed_from: int = 0
     owner: str = ""
     stamped: bool = False
+    leads: bool = False
     reshape: Mapping[int, Reshape] = field(default_factory=dict, compare=False, repr=False)
     encode: Callable[[Row], bytes] = field(init=False, compare=False, repr=False)
     decode: Callable[[bytes], Row] = field(init=False, compare=False, repr=False)

@@ -28,6 +28,7 @@ from storage.store.keycode import range_end
 from storage.store.schema import Scope, Table
 from storage.store.transaction import OpenStore, Reader, Transaction
 
+_LEADING, _OTHERS = b"l", b"o"  # before the key that a piece ends with
 _TABLE_ENDED = b"\xff"  # behind every key of a table
 
 
@@ -127,15 +128,18 @@ class Comparison:
 def read(
     reader: Reader, tables: Mapping[bytes, Table], slot: int, after: bytes, bytes_max: int
 ) -> Piece:
-    """The slot's rows behind the physical key `after` (b"": from the start), about `bytes_max`
-    bytes of them.
+    """The slot's rows, first those of tables that lead, behind where a piece ended (b"": from
+    the start), about `bytes_max` bytes of them.
     """
     rows, size = [], 0
-    for place, raw in _items(reader, tables, slot, after):
-        rows.append(_carried(tables, place, raw))
-        size += len(place) + len(raw)
-        if size >= bytes_max:
-            return Piece(rows, _keys(reader, rows), place)
+    for leads in (True, False) if after[:1] != _OTHERS else (False,):
+        passed = _LEADING if leads else _OTHERS
+        begun = after[1:] if after[:1] == passed else b""
+        for place, raw in _items(reader, tables, slot, begun, leads=leads):
+            rows.append(_carried(tables, place, raw))
+            size += len(place) + len(raw)
+            if size >= bytes_max:
+                return Piece(rows, _keys(reader, rows), passed + place)
     return Piece(rows, _keys(reader, rows))
 
 
@@ -236,15 +240,18 @@ def by_code(store: OpenStore, tables: Iterable[Table]) -> dict[bytes, Table]:
 
 
 def _items(
-    reader: Reader, tables: Mapping[bytes, Table], slot: int, after: bytes
+    reader: Reader, tables: Mapping[bytes, Table], slot: int, after: bytes, *, leads: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """(physical key, opened bytes) of the slot, table by table."""
+    """(physical key, opened bytes) of the slot, of tables that lead or of all others, table by
+    table.
+    """
     low = slot.to_bytes(2, "big")
     if after:
         yield from _rest(reader, tables, after[:PREFIX_BYTES], after)
         low = range_end(after[:PREFIX_BYTES])
     for prefix in reader.beginnings(PREFIX_BYTES, low, range_end(slot.to_bytes(2, "big"))):
-        yield from _rest(reader, tables, prefix, b"")
+        if _table(tables, prefix).leads == leads:
+            yield from _rest(reader, tables, prefix, b"")
 
 
 def _rest(

@@ -277,7 +277,7 @@ class Store(OpenStore):
         self.write(lambda transaction: end_sealing(transaction, table, after))
 
     def _attempt(self, work: Callable[[Transaction], T]) -> Committed[T]:
-        environment, sequence = self.environment, self._sequence + 1
+        environment, sequence, noted = self.environment, self._sequence + 1, self.noted
         try:
             inner = environment.begin_write()
         except lmdb.Error as error:
@@ -292,9 +292,10 @@ class Store(OpenStore):
                 if transaction.changes is not None:
                     self.log.append(inner, sequence, transaction.changes)
                 # Before anybody can see the rows.
-                self.noted.update((name, sequence) for name, _, _ in transaction.notes)
+                self.noted = noted | {name: sequence for name, _, _ in transaction.notes}
             inner.commit()
         except BaseException as error:
+            self.noted = noted
             environment.undo(inner, transaction.dirty or not isinstance(error, Exception))
             failure = transaction.failure or (
                 environment.fault(error) if isinstance(error, lmdb.Error) else error

@@ -80,7 +80,7 @@ class VectorIndex(Index):
                     self._builder.want(tenant)
             if states:
                 store.residents.resize((self.name, scope))
-            if any(change.space is None for change in own):
+            if store.is_owned and any(change.space is None for change in own):
                 erase(store.directory, self.name, scope.slot, scope.tenant)
         last = max((change.sequence for own in touched.values() for change in own), default=0)
         self._applied.note(store, last)
@@ -127,7 +127,8 @@ class VectorIndex(Index):
                     is not None
                 )
 
-            sweep(store.directory, self.name, is_alive)
+            with self._keeping:
+                sweep(store.directory, self.name, is_alive)
         return written
 
     def build(self, store: Store, scope: Scope) -> int:

@@ -88,7 +88,7 @@ class Space:
             held.cell_of[:count] = NO_CELL
         elif len(kept.centres):
             self._centres, self._made_for = Centres(kept.centres), count
-        if self._used:
+        if self._used or self._gone or self._floor:
             stamps = held.stamps[:count]
             newer = np.flatnonzero(self._stamps_of(held.ordinals[:count]) < stamps)
             codes, cell_of = held.codes.take(newer), held.cell_of[newer]
@@ -111,11 +111,16 @@ class Space:
                 self._make_room(0)
 
     def clear(self, sequence: int) -> None:
-        """Forget everything, what is still to be read from older snapshots included."""
-        self.settle(sequence)
+        """Forget everything of before a commit, what is still to be read from older snapshots
+        included.
+        """
+        self._floor = max(self._floor, sequence)
+        self._gone = {ordinal: gone for ordinal, gone in self._gone.items() if gone > sequence}
         self._cleared += 1
         self._forget_cells()
-        self._hold(_Rows.empty(0, self.width), RowMap(), 0)
+        _, rows = self._rows.entries()
+        held, rows = self._gathered(self._held, rows[self._held.stamps[rows] > sequence], 0)
+        self._hold(held, RowMap.of(held.ordinals[: len(rows)]), len(rows))
 
     def settle(self, sequence: int) -> None:
         """Take note that whatever comes from now on of an older commit came before."""
@@ -400,11 +405,13 @@ class Space:
         with self._lock:
             return unkept(self._live, self._changes, KEPT_MIN)
 
-    def keep(self, place: KeptPlace, tokens: Tokens, changes: int) -> bool:
+    def keep(
+        self, place: KeptPlace, tokens: Tokens, tokens_now: Callable[[], Tokens], changes: int
+    ) -> bool:
         """Write the file; -> whether it is still right: false where all was cleared meanwhile.
 
         tokens   of a snapshot that nothing is missing of here; what came later is in ranges that
-                 have others since
+                 have others since, which `tokens_now` gives
         changes  `unkept`, before that snapshot was taken
         """
         with self._lock:
@@ -412,7 +419,7 @@ class Space:
             centres, cell_of = self._centres, self._held.cell_of.copy()
         vectors = np.zeros((0, self.width), np.float32) if centres is None else centres.vectors
         arrays = _Rows(held.codes, held.stamps, held.ordinals, cell_of).kept
-        place.write(tokens, arrays, rows[by_cell(cell_of[rows])], vectors)
+        place.write(tokens, tokens_now, arrays, rows[by_cell(cell_of[rows])], vectors)
         with self._lock:
             self._changes -= changes
             return self._cleared == cleared

@@ -67,6 +67,7 @@ class TenantVectors:
         self._spaces: dict[str, Space] = {}
         self._applied = 0  # the newest commit that apply brought
         self._floor = 0  # what is older than this commit is known or gone
+        self._gone: dict[str, dict[int, int]] = {}  # when what was deleted, of spaces to be read
 
     @property
     def nbytes(self) -> int:
@@ -91,6 +92,10 @@ class TenantVectors:
                     The same of a state that has left memory meanwhile, to which nothing is applied
         """
 
+        def tokens_now() -> Tokens:
+            with store.snapshot() as snapshot:
+                return self._tokens.bind(snapshot, self.scope).all()
+
         def is_resident() -> bool:
             return store.residents.peek((self._name, self.scope)) is self
 
@@ -104,7 +109,7 @@ class TenantVectors:
                 tokens = self._tokens.bind(snapshot, self.scope).all()
             if WHOLE not in tokens or not is_applied() or not is_resident():
                 break
-            is_right = space.keep(place, tokens, changes)
+            is_right = space.keep(place, tokens, tokens_now, changes)
             if not is_right or not is_resident():
                 place.delete()  # who erased the files meanwhile has not met this one
             written += 1
@@ -119,12 +124,13 @@ class TenantVectors:
         with self._lock:
             for change in changes:
                 if change.space is None:
-                    self._floor = change.sequence
-                    for space in self._spaces.values():
-                        space.clear(change.sequence)
+                    self._clear(change.sequence)
                 elif change.vector is None:
                     if (space := self._spaces.get(change.space)) is not None:
                         space.delete(change.ordinal, change.sequence)
+                    else:
+                        gone = self._gone.setdefault(change.space, {})
+                        gone[change.ordinal] = change.sequence
                 else:
                     vector = np.frombuffer(change.vector, "<f4")
                     self._made(change.space, len(vector)).put_one(
@@ -133,6 +139,18 @@ class TenantVectors:
                 self._applied = max(self._applied, change.sequence)
             self._settle()
             return self.is_behind
+
+    def _clear(self, sequence: int) -> None:
+        """Forget everything of before a commit; what was read since is of after it."""
+        if sequence <= self.covered:
+            return
+        self._floor = max(self._floor, sequence)
+        self._gone = {
+            name: {ordinal: when for ordinal, when in gone.items() if when > sequence}
+            for name, gone in self._gone.items()
+        }
+        for space in self._spaces.values():
+            space.clear(sequence)
 
     @property
     def is_behind(self) -> bool:
@@ -212,14 +230,15 @@ class TenantVectors:
         filled, and counts unless changes have come meanwhile.
         """
         with self._lock:
-            made = Space(kept.width, self._exact_max, self._lock, self._floor)
+            floor = self._floor
+            made = Space(kept.width, self._exact_max, self._lock, floor)
         if name not in self._spaces:
             made.adopt(kept)
         with self._lock:
-            if name in self._spaces:
-                self._spaces[name].adopt(kept)
+            if name in self._spaces or self._floor != floor:
+                self._made(name, kept.width).adopt(kept)
             else:
-                self._spaces[name] = made
+                self._begin(name, made)
 
     def _settle(self) -> None:
         """Where nothing is owed, what comes of a commit before the newest one came before, since
@@ -227,13 +246,21 @@ class TenantVectors:
         """
         if self.covered >= self.owed:
             self._floor = max(self._floor, self.covered, self._applied)
+            self._gone = {}
             for space in self._spaces.values():
                 space.settle(self._floor)
 
     def _made(self, name: str, width: int) -> Space:
         space = self._spaces.get(name)
         if space is None:
-            space = self._spaces[name] = Space(width, self._exact_max, self._lock, self._floor)
+            space = self._begin(name, Space(width, self._exact_max, self._lock, self._floor))
+        return space
+
+    def _begin(self, name: str, space: Space) -> Space:
+        """Have a space, less what was deleted before it was read."""
+        self._spaces[name] = space
+        for ordinal, sequence in self._gone.pop(name, {}).items():
+            space.delete(ordinal, sequence)
         return space
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import lmdb
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ from storage.indexes import applied, change_tokens, kept
 from storage.indexes.builder import Builder
 from storage.indexes.columns import ColumnIndex
 from storage.indexes.kept import DIRECTORY, KeptPlace
-from storage.store import BoundTable, Identity, Scope, Store, sealed_file
+from storage.store import BoundTable, Identity, Scope, Store, StoreFull, sealed_file
 
 LAYOUT = np.dtype([("a", "<u4"), ("b", "<u2")])
 ABSENT = b"\xff\xff\xff\xff\x00\x00"
@@ -331,6 +332,23 @@ def test_a_commit_that_is_not_applied_yet_is_in_no_file_of_records(
         filed.checkpoint(large)
 
 
+@pytest.mark.parametrize("apart", [1, 2, 3, 30])
+def test_a_file_is_read_of_which_much_was_changed_here_and_there(
+    large: Store, filed: ColumnIndex, monkeypatch: pytest.MonkeyPatch, apart: int
+) -> None:
+    """One record of each range, of every second one and so on: none of its others is believed."""
+    monkeypatch.setattr(kept, "KEPT_SHARE", 1)  # the file stays
+    changed = {ordinal: 9 for ordinal in range(0, 3_000, 15) if ordinal // 16 % apart == 0}
+    put(large, filed, changed)
+    again = reopened(large, filed)
+    try:
+        expected = dict.fromkeys(range(0, 3_000, 3)) | changed
+        stored = [changed.get(ordinal, ordinal) for ordinal in expected]
+        assert shown(again, filed, list(expected)) == stored
+    finally:
+        again.close()
+
+
 def test_a_file_has_what_was_committed_after_its_state_left_memory(
     large: Store, filed: ColumnIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,6 +377,31 @@ def test_a_file_has_what_was_committed_after_its_state_left_memory(
         assert shown(large, filed, [3, 6]) == [9, 8] and set(seen) <= {9}
         put(large, filed, {9: 7})
     assert seen
+
+
+def test_a_commit_that_found_no_room_keeps_no_file_from_being_written(
+    large: Store, filed: ColumnIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def __init__(self, inner: lmdb.Transaction):
+            self._inner = inner
+
+        def __getattr__(self, name: str):
+            return getattr(self._inner, name)
+
+        def commit(self) -> None:
+            raise lmdb.MapFullError("full")
+
+    monkeypatch.setattr(Builder, "want", lambda *_: None)
+    monkeypatch.setattr(kept, "KEPT_SHARE", 0)
+    put(large, filed, {0: 5})
+    begin = large.environment.begin_write
+    with monkeypatch.context() as full:
+        full.setattr(large.environment, "begin_write", lambda *given: Full(begin(*given)))
+        with pytest.raises(StoreFull):
+            put(large, filed, {3: 5})
+    monkeypatch.setattr(applied, "APPLIED_SECONDS_MAX", 0.05)
+    assert filed.checkpoint(large) == 1
 
 
 def test_a_file_of_records_is_written_again_when_much_has_changed(

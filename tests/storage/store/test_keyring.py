@@ -4,6 +4,7 @@ key file.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -300,6 +301,30 @@ def test_a_reader_beside_the_owner_learns_of_new_tenants(tmp_path: Path) -> None
     assert path.stat().st_size == size
     reader.close()
     owner.close()
+
+
+def test_a_key_that_is_shredded_while_it_is_unwrapped_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = Keyring.open(tmp_path / KEYS_FILE, SERVICE_KEY, create=True)
+    sealed = ring.seal(ADA.prefix, b"place", b"text")
+    ring.close()
+    ring, read = Keyring.open(tmp_path / KEYS_FILE, SERVICE_KEY, create=False), os.pread
+
+    def read_before_it_is_shredded(*given: int) -> bytes:
+        raw = read(*given)
+        monkeypatch.setattr(os, "pread", read)
+        assert ring.shred(ADA.prefix)
+        return raw
+
+    monkeypatch.setattr(os, "pread", read_before_it_is_shredded)
+    for _ in range(2):
+        with pytest.raises(KeyShredded):
+            ring.unseal(ADA.prefix, b"place", sealed)
+    for use in (lambda: ring.seal(ADA.prefix, b"late", b"text"), lambda: ring.secret(ADA.prefix)):
+        with pytest.raises(KeyShredded):
+            use()
+    ring.close()
 
 
 def test_a_reader_beside_the_owner_follows_keys_that_are_shredded_and_replaced(
