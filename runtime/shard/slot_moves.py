@@ -137,8 +137,7 @@ class SlotMoves:
         self._codes = slot_rows.by_code(store, registry.tables.values())
         self._leaving: dict[Attempt, _Leaving] = {}
         self._arriving: dict[Attempt, ComparedRows] = {}
-        # By slot, of whom something is to be forgotten once its rows are erased.
-        self._erasing: dict[int, set[Scope]] = {}
+        self._erasing: dict[int, set[Scope]] = {}  # by slot, who is to be forgotten at its end
         self._numbers = StepNumbers()
         self._conforming: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
@@ -502,8 +501,7 @@ class SlotMoves:
             coming = self._gate.gained(placement)
             if self._durability is not None and coming:
                 await self._durability.placed()
-            # Before anybody may ask: what is known from an earlier stay is not what came.
-            for slot in coming:
+            for slot in coming:  # before anybody may ask: what is known of an earlier stay is old
                 known = await asyncio.to_thread(tenants_known, self._store, slot, files=False)
                 self._forget(known, files=False)
             over = [
