@@ -157,7 +157,9 @@ class Chunk(View):
     heading: str | None = Field(description="The heading it stands under.")
     start_seconds: float | None = Field(description="When it begins to be said.")
     end_seconds: float | None = Field(description="When it ends.")
-    memory_id: str | None = Field(description="The memory that holds it; null until it is indexed.")
+    memory_id: str | None = Field(
+        description="The memory that holds it; null until it is indexed, and once that was deleted."
+    )
 
 
 class DeletedDocument(View):

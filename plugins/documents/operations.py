@@ -24,6 +24,7 @@ from plugins.documents.models import (
 from plugins.documents.parsing import formats
 from plugins.documents.settings import DocumentsSettings
 from plugins.documents.store import (
+    COMPLETED,
     DOCUMENT_CHUNKS,
     DOCUMENTS,
     FAILED,
@@ -44,12 +45,14 @@ from plugins.documents.store import (
     find_twin,
     get_row,
     hide_memories,
+    is_whole,
     matching,
     remove,
     remove_file,
     text_of,
 )
 from plugins.documents.sweeping import look_for_orphans
+from plugins.memories import readable
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Idempotency, Read, Reply, StoredFile, Upload, Write
@@ -73,7 +76,10 @@ def upload(ctx: WriteContext, body: NewDocument) -> Reply:
         unneeded = bring_file(ctx, twin, blob)
         if unneeded is not None:
             remove_file(ctx, unneeded)
-        if twin.status == FAILED:
+        is_due = twin.status == COMPLETED and not is_whole(ctx, twin)
+        if is_due:  # somebody deleted memories that it had become
+            hide_memories(ctx, twin)
+        if is_due or twin.status == FAILED:
             twin = _again(ctx, twin, body)
         return _uploaded(ctx, twin)
     ordinal = ctx.next_ordinal("documents")
@@ -106,7 +112,7 @@ def _help_recording(ctx: WriteContext, row: DocumentRow) -> None:
 
 
 def _again(ctx: WriteContext, row: DocumentRow, body: NewDocument) -> DocumentRow:
-    """Process a document that had failed once more, described as it is now."""
+    """Process a document once more that had failed or lost memories, described as it is now."""
     return advance(
         ctx,
         row,
@@ -179,7 +185,8 @@ def list_chunks(ctx: ReadContext, body: None) -> dict[str, Any]:
         )
     ]
     page = found[: ctx.query.limit]
-    items = [chunk_view(ctx, row, index, chunk) for index, chunk in page]
+    present = readable(ctx, include_superseded=True)
+    items = [chunk_view(ctx, row, index, chunk, present) for index, chunk in page]
     return envelope(ctx, items, (page[-1][0],) if len(found) > len(page) else None, row.chunk_count)
 
 
@@ -253,7 +260,8 @@ OPERATIONS = (
         description=(
             "PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC, "
             "OGG, MP4, WebM, MOV, PNG, JPEG, WebP, "
-            "by content. 202: it is stored and will be read. 200: the collection has it already."
+            "by content. 202: it is stored and will be read, or once more where it had failed or "
+            "memories of its chunks were deleted. 200: the collection has it already."
         ),
         example={"title": "Annual report", "tags": "finance", "metadata": '{"year": 2025}'},
         example_reply=_UPLOADED,

@@ -30,6 +30,7 @@ from plugins.documents.store import (
     text_of,
     true_bytes,
 )
+from plugins.memories import readable
 from runtime.api import metering
 from runtime.api.checks import Counter, Derived, Finding, IndexEntries, Pursued, last_ordinal
 from runtime.api.context import ReadContext, WriteContext
@@ -54,13 +55,14 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
     An import takes in the memories of its chunks, with the name of the document they came from, and
     not the document: its file is no part of an export.
     """
-    readable = matching(ctx, DocumentQuery())
+    shown, memories = matching(ctx, DocumentQuery()), readable(ctx, include_superseded=True)
     if ctx.after is not None:
-        readable.remove_range(0, ctx.after + 1)
-    for ordinal in readable:
+        shown.remove_range(0, ctx.after + 1)
+    for ordinal in shown:
         row = ctx[DOCUMENTS].row(ordinal)
         chunks = [
-            chunk_view(ctx, row, key[1], chunk) for key, chunk in ctx[DOCUMENT_CHUNKS].scan(ordinal)
+            chunk_view(ctx, row, key[1], chunk, memories)
+            for key, chunk in ctx[DOCUMENT_CHUNKS].scan(ordinal)
         ]
         yield (
             "document",

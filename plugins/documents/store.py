@@ -363,8 +363,10 @@ def document_view(ctx: ReadContext, row: DocumentRow) -> dict[str, Any]:
     }
 
 
-def chunk_view(ctx: ReadContext, row: DocumentRow, index: int, chunk: ChunkRow) -> dict[str, Any]:
-    """Turn a chunk's row into the API's Chunk."""
+def chunk_view(
+    ctx: ReadContext, row: DocumentRow, index: int, chunk: ChunkRow, present: BitMap
+) -> dict[str, Any]:
+    """Turn a chunk's row into the API's Chunk. present: the ordinals of the account's memories."""
     return {
         "id": chunk_id(ctx, row, index),
         "document_id": row.id,
@@ -376,8 +378,15 @@ def chunk_view(ctx: ReadContext, row: DocumentRow, index: int, chunk: ChunkRow) 
         "heading": chunk.heading,
         "start_seconds": chunk.begins,
         "end_seconds": chunk.ends,
-        "memory_id": chunk.memory or None,
+        "memory_id": (chunk.memory or None) if chunk.memory_ordinal in present else None,
     }
+
+
+def is_whole(ctx: ReadContext, row: DocumentRow) -> bool:
+    """Whether every chunk that became a memory is one still."""
+    chunks = ctx[DOCUMENT_CHUNKS].scan(row.ordinal, limit=row.indexed) if row.indexed else ()
+    made = BitMap(chunk.memory_ordinal for _, chunk in chunks)
+    return made <= readable(ctx, include_superseded=True)
 
 
 # --- changing -------------------------------------------------------------------------------------

@@ -107,6 +107,8 @@ def classify(ctx: ReadContext, fact: Fact, target: Target) -> Verdict:
         if covers and (fact.valid_from is None or row.begins in (None, fact.valid_from)):
             verdict.known = row
             return verdict
+    if fact.beside:
+        return verdict
     others = [row for row in standing if row not in same]
     if not is_functional(kind):
         held = [row for row in others if row.valid_to is None]

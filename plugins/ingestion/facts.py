@@ -76,6 +76,7 @@ class Fact:
     detail     what kind of object, where that adds something ("dog" of has_pet, "colour" of
                favorite)
     instead    whether it is told as what is so now, in the place of something else
+    beside     whether it is told as one thing more, or as what is so at times: it replaces nothing
     relates    whether its object is something that could be met again, a thing of the graph
     also       of what is ended, the predicates it may have been said under; "*" for any of a
                thing; ANY where it is whatever one thing the predicate has, or with "*" where
@@ -100,6 +101,7 @@ class Fact:
     also: tuple[str, ...] = ()
     relates: bool = True
     instead: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

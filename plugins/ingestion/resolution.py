@@ -82,7 +82,7 @@ from plugins.memories import (
 from runtime.api.context import WriteContext
 from runtime.timestamps import DAY_MS
 
-UNCLAIMED_WORDS_MAX = 5  # a memory that says more beside its claims outlives them
+UNCLAIMED_WORDS_MAX = 1  # a memory that says more beside its claims outlives them
 
 
 @dataclass(slots=True)
@@ -402,7 +402,7 @@ def _claim(
         valid_from,
         valid_to,
         confidence=fact.confidence,
-        functional=is_functional(verdict.kind),
+        functional=is_functional(verdict.kind) and not fact.beside,
     )
     row, _ = assert_claim(ctx, claim, memory)
     one.outcome.relationships.add(row.id)

@@ -12,8 +12,10 @@ from plugins.ingestion.clauses.people import (
     RELATIVES,
     Subject,
     Talk,
+    is_one_of,
     owner_of,
     thing_of,
+    told_apart,
 )
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, polarity_of
 from plugins.ingestion.clauses.predicates import (
@@ -56,8 +58,11 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
             return
         elif tree.tokens[head].tag == "PROPN" and (relation := RELATIVES.get(lemma)):
             name = tree.name(head)
-            talk.relatives[(owner, relation)] = name
             talk.note(Subject(name), GENDERS.get(relation), head)
+            if not is_one_of(tree, subject, relation):
+                return
+            if not told_apart(tree, subject):
+                talk.relatives[(owner, relation)] = name
             yield about, Claim(relation, head, name, polarity)
         elif lemma == "name" and (whose := tree.first(subject, "nmod:poss")) is not None and (
             tree.tokens[whose].tag == "NOUN"

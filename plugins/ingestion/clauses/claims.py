@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import regex as re
+
 from plugins.ingestion.clauses.being import being, name_of, owned
 from plugins.ingestion.clauses.clauses import Clause, clauses
 from plugins.ingestion.clauses.doing import doing
@@ -28,6 +30,15 @@ _NO_THINGS = word_set(
     bit time way here so"""
 )
 _DATED = ("did", "plans", WHEN)
+_MORE = ("too", "also", "as well", "additionally")
+# "in the mornings", "on weekdays", "for breakfast": what holds then need not hold at other times.
+_AT_TIMES = re.compile(
+    r"\b(?:(?:in|during|on|over|at) (?:the )?"
+    r"(?:mornings?|afternoons?|evenings?|nights?|weekdays?|weekends?|(?:mon|tues|wednes|thurs|fri|satur"
+    r"|sun)days|summers?|winters?|autumns?|springs?|holidays)"
+    r"|for (?:breakfast|lunch|dinner|supper|dessert)|(?:part|some) of the (?:year|week|time))\b",
+    re.IGNORECASE,
+)
 _BESIDE = frozenset({"conj", "parataxis", "advcl", "punct", "discourse", "cc"})
 
 
@@ -80,6 +91,9 @@ def _facts(
     if clause.verb != clause.head:
         arcs.append(clause.verb)
     since = "since" in told.casefold().split()
+    more = f" {told.casefold()} "
+    is_one_more = any(f" {word} " in more for word in _MORE)
+    at_times = not (clause.past or clause.planned or clause.begins) and _AT_TIMES.search(told)
     for about, claim in _claims(tree, clause, subject, speaker, talk):
         thing = claim.thing.strip(" ,.;:!-–—'\"")
         if claim.place not in (clause.verb, clause.head) and (
@@ -109,6 +123,7 @@ def _facts(
             subject_type=about.kind, relative=about.relative, owner=about.owner,
             detail=claim.detail, confidence=round(certainty, 3), also=claim.also,
             relates=relates(tree, claim), instead=holds and clause.instead,
+            beside=is_one_more or (bool(at_times) and not claim.changes),
         )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import regex as re
+
 from plugins.ingestion.clauses.clauses import Clause
 from plugins.ingestion.clauses.predicates import ANIMALS
 from plugins.ingestion.clauses.tree import ASIDES, Tree
@@ -37,6 +39,13 @@ VAGUE = word_set(
 )
 
 
+_IN_LAW = re.compile(r"(?:-| )in(?:-| )law\b", re.IGNORECASE)
+_FORMER = word_set("former ex previous late last first")
+_SEVERAL = word_set(  # of each of whom somebody may have more than one
+    """sister brother daughter son friend colleague neighbor grandmother grandfather aunt uncle
+    cousin roommate niece nephew granddaughter grandson child"""
+)
+_NO_OTHER = word_set("new current old dear lovely beloved own favourite favorite poor line direct")
 _POINTING = word_set("this that these those no any every each some what such")
 
 
@@ -150,6 +159,9 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
             own = f"{owner}'s {thing_of(tree, place, frozenset({'nmod:poss'}))}"
             thing = own if named is None else tree.name(named, without=place)
             return Subject(thing, kind=tree.kind(place) or "")
+        which = told_apart(tree, place)
+        if which:
+            return Subject(f"{owner}'s {which}")
         named = talk.relatives.get((owner, relation))
         if named is not None:
             return Subject(named)
@@ -160,6 +172,35 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     if pointing or tree.first(place, "det", "compound", "nummod", "nmod") is None:
         return None  # "dogs", "good food": of all there are
     return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
+
+
+def told_apart(tree: Tree, place: int) -> str:
+    """A relative with what tells it from others of its kind, as "other sister", "mother-in-law";
+    "" where nothing does.
+    """
+    token = tree.tokens[place]
+    law = _IN_LAW.match(tree.text, token.end)
+    first = min(
+        (each for each in tree.of(place, "amod", "compound")
+         if each < place and tree.word(each).casefold() not in _NO_OTHER),
+        default=place,
+    )  # fmt: skip
+    if law is None and first == place:
+        return ""
+    return " ".join(tree.text[tree.tokens[first].start : law.end() if law else token.end].split())
+
+
+def is_one_of(tree: Tree, place: int, relation: str) -> bool:
+    """Whether whom a noun names is that to somebody now: not "my former boss", "my mother-in-law",
+    nor "my eye doctor", who is not the doctor.
+    """
+    words = {
+        tree.tokens[each].lemma.casefold().rstrip("-")
+        for each in tree.of(place, "amod", "compound", "advmod")
+    }
+    if words & _FORMER or _IN_LAW.match(tree.text, tree.tokens[place].end):
+        return False
+    return relation in _SEVERAL or not told_apart(tree, place)
 
 
 def is_named_animal(tree: Tree, place: int) -> bool:
@@ -218,9 +259,14 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
         named = called(tree, place)
         if named is not None:
             name = tree.name(named, without=place)
-            talk.relatives[(owner, relation)] = name
-            found.append((named, owner, relation, name))
             talk.note(Subject(name), gender, place)
+            if not is_one_of(tree, place, relation):
+                continue
+            if not told_apart(tree, place):
+                talk.relatives[(owner, relation)] = name
+            found.append((named, owner, relation, name))
+        elif which := told_apart(tree, place):
+            talk.note(Subject(f"{owner}'s {which}"), gender, place)
         elif (owner, relation) in talk.relatives:
             talk.note(Subject(talk.relatives[(owner, relation)]), gender, place)
         else:

@@ -364,6 +364,43 @@ def test_a_failed_document_is_tried_again_by_uploading_it_again(
             assert again["version"] > failed["version"]
 
 
+@pytest.mark.parametrize("which", ["one of its memories", "all memories"])
+def test_a_document_whose_memories_were_deleted_is_read_again_by_uploading_it_again(
+    tmp_path: Path, which: str
+) -> None:
+    handbook = corpus.docx()
+    with in_process(tmp_path) as service:
+        token = service.register("ada@example.com")
+
+        def request(method: str, path: str, body: Any = None) -> Any:
+            return service.request(method, path, body, who=token).json()
+
+        def memories() -> list[str | None]:
+            listed = request("GET", f"/v1/documents/{first['id']}/chunks")["items"]
+            return [chunk["memory_id"] for chunk in listed]
+
+        first = service.processed("handbook.docx", handbook, who=token)
+        before = memories()
+        assert len(before) == 2 and all(before)
+        if which == "all memories":
+            request("DELETE", "/v1/memories/all?confirm=delete-all-memories")
+            gone = [None, None]
+        else:
+            request("DELETE", f"/v1/memories/{before[0]}")
+            gone = [None, before[1]]
+        assert memories() == gone
+        again = service.processed("handbook.docx", handbook, who=token)
+        assert (again["id"], again["status"]) == (first["id"], "completed")
+        after = memories()
+        assert len(after) == 2 and all(after) and not set(after) & set(before)
+        service.settle()
+        found = request("POST", "/v1/search", {"query": "when does the harbour office open"})
+        assert found["results"][0]["id"] == after[0]
+        assert request("GET", "/v1/memories")["total_count"] == 2
+        answer = service.upload("handbook.docx", handbook, who=token)
+        assert answer.status_code == 200 and memories() == after
+
+
 def test_the_file_of_a_failed_document_is_removed_and_comes_back(tmp_path: Path) -> None:
     page = corpus.picture("AT NINE")
     with endpoint() as models:
