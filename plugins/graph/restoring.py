@@ -19,8 +19,16 @@ from plugins.graph import statistics as graph_stats
 from plugins.graph.limits import ALIASES_MAX, ENDS_PER_CLAIM_ITEMS_MAX
 from plugins.graph.models import GRAPH_WRITE, Kind, Name
 from plugins.graph.queries import GRAPH_CHANGED
-from plugins.graph.rows import ENTITIES, GRAPH_IDS, End, EntityRow
-from plugins.graph.store import Claim, assert_claim, ensure_entity, put_claim
+from plugins.graph.rows import ENTITIES, GRAPH_IDS, RELATIONSHIPS, End, EntityRow
+from plugins.graph.store import (
+    Claim,
+    Sight,
+    assert_claim,
+    delete_entity,
+    delete_relationship,
+    ensure_entity,
+    put_claim,
+)
 from plugins.memories import Metadata
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
@@ -87,8 +95,11 @@ def restore_entities(ctx: WriteContext, records: Sequence[ExportedEntity], origi
 
 def _restore_entity(ctx: WriteContext, record: ExportedEntity, origin: Origin) -> bool:
     entity_id, collection_id = origin.renamed(record.id), record.collection_id
-    if ctx[GRAPH_IDS].has(entity_id):
-        return False
+    if (raw := ctx[GRAPH_IDS].get(entity_id)) is not None:
+        known = ctx[ENTITIES].row(int.from_bytes(raw, "big"))
+        if Sight.of(ctx).sees(known):
+            return False
+        delete_entity(ctx, known)  # its collection was dropped a moment ago
     row, is_new = ensure_entity(
         ctx,
         record.name,
@@ -116,8 +127,11 @@ def restore_relationships(
 
 def _restore_relationship(ctx: WriteContext, record: ExportedRelationship, origin: Origin) -> bool:
     relationship_id = origin.renamed(record.id)
-    if ctx[GRAPH_IDS].has(relationship_id):
-        return False
+    if (raw := ctx[GRAPH_IDS].get(relationship_id)) is not None:
+        known = ctx[RELATIONSHIPS].row(int.from_bytes(raw, "big"))
+        if Sight.of(ctx).sees_claim(known):
+            return False
+        delete_relationship(ctx, known)
     claim = Claim(
         _entity(ctx, record.source, origin),
         record.type,

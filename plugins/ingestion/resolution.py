@@ -55,7 +55,6 @@ from plugins.ingestion.classification import (
 )
 from plugins.ingestion.duplicates import DATED
 from plugins.ingestion.facts import ALL, ANY, PREDICATES, Fact, Said
-from plugins.ingestion.sentences import sentences
 from plugins.ingestion.statements import ResolutionOutcome, Statement, Target
 from plugins.ingestion.store import (
     FACT,
@@ -68,7 +67,7 @@ from plugins.ingestion.store import (
     TURN,
     EvidenceRange,
     FactRow,
-    facts_of_turn,
+    is_over,
 )
 from plugins.memories import (
     Draft,
@@ -491,8 +490,7 @@ def _supersede_turn(ctx: WriteContext, fact: MemoryRow, memory: MemoryRow) -> No
     turn = None if fact.rests_on is None else find_row(ctx, fact.rests_on)
     if turn is None or turn.superseded:
         return
-    over = {row.content for row in facts_of_turn(ctx, turn) if row.superseded}
-    if all(turn.content[start:end] in over for start, end in sentences(turn.content)):
+    if is_over(ctx, turn):
         supersede(ctx, turn, memory.id, reason="nothing that it says holds any more")
         ctx[SUCCESSORS].put((memory.id, turn.id), REPLACED)
 

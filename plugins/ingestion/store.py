@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
+from plugins.ingestion.sentences import sentences
 from plugins.memories import MEMORY_FIELDS, MemoryRow, find_rows_at, unreadable
 from runtime.api.context import ReadContext
 from storage.store import Table
@@ -73,6 +74,12 @@ def facts_of_turn(ctx: ReadContext, turn: MemoryRow) -> list[MemoryRow]:
     fields = ctx.index(MEMORY_FIELDS)
     found = fields.of("source_reference", turn.id) & fields.of("source_type", FACT)
     return find_rows_at(ctx, found - unreadable(ctx))
+
+
+def is_over(ctx: ReadContext, turn: MemoryRow) -> bool:
+    """Whether each sentence of a turn is a fact that is superseded."""
+    over = {row.content for row in facts_of_turn(ctx, turn) if row.superseded}
+    return all(turn.content[start:end] in over for start, end in sentences(turn.content))
 
 
 def facts_of(ctx: ReadContext, memory_id: str) -> list[FactRow]:

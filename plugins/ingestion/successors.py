@@ -13,7 +13,15 @@ from plugins.graph import (
 from plugins.graph import forget_memory as forget_claims
 from plugins.ingestion import duplicates as merging
 from plugins.ingestion.classification import began
-from plugins.ingestion.store import FACTS, REPLACED, SUCCESSORS, TELLING
+from plugins.ingestion.store import (
+    FACTS,
+    REPLACED,
+    SUCCESSORS,
+    TELLING,
+    TURN,
+    facts_of_turn,
+    is_over,
+)
 from plugins.memories import MemoryRow, find_row, restore, supersede
 from runtime.api.context import WriteContext
 
@@ -30,11 +38,14 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:
     """Forget the claims of a memory that is gone, and give back what it had superseded; -> the jobs
     whose results tell of it.
     """
-    for _, older in list(ctx[SUCCESSORS].keys(memory_id)):
-        ctx[SUCCESSORS].delete(memory_id, older)
-        row = find_row(ctx, older)
-        if row is not None and row.superseded_by_id == memory_id:
-            _restore(ctx, row)
+    older = [name for _, name in ctx[SUCCESSORS].keys(memory_id)]
+    for name in older:
+        ctx[SUCCESSORS].delete(memory_id, name)
+    rows = [row for name in older if (row := find_row(ctx, name)) is not None]
+    for row in sorted(rows, key=lambda row: row.source_type == TURN):  # facts before their turns
+        now = find_row(ctx, row.id)
+        if now is not None and now.superseded_by_id == memory_id:
+            _restore(ctx, now)
     job_ids = {row.job_id for _, row in ctx[FACTS].scan(memory_id) if row.job_id}
     job_ids.update(job_id for _, job_id in ctx[TELLING].keys(memory_id))
     ctx[FACTS].delete_prefix(memory_id)
@@ -44,9 +55,9 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> list[str]:
 
 def _restore(ctx: WriteContext, row: MemoryRow) -> None:
     """What had superseded a memory is gone: it stands again, or is superseded by what has been said
-    since.
+    since; a turn all of whose sentences are over as well.
     """
-    successor = _successor(ctx, row)
+    successor = _successor(ctx, row) or _successor_of_turn(ctx, row)
     if successor is None:
         restore(ctx, row, reason="what had superseded it was deleted")
         turn = None if row.rests_on is None else find_row(ctx, row.rests_on)
@@ -61,6 +72,15 @@ def _restore(ctx: WriteContext, row: MemoryRow) -> None:
             reason="what had superseded it was deleted, and this was said later",
         )
         ctx[SUCCESSORS].put((successor.id, row.id), REPLACED)
+
+
+def _successor_of_turn(ctx: WriteContext, turn: MemoryRow) -> MemoryRow | None:
+    """The memory that superseded the last of a turn's facts, where all it says is over."""
+    if turn.source_type != TURN or not is_over(ctx, turn):
+        return None
+    names = {fact.superseded_by_id for fact in facts_of_turn(ctx, turn)} - {None}
+    found = [row for name in names if name and (row := find_row(ctx, name)) is not None]
+    return max(found, key=lambda row: row.ordinal, default=None)
 
 
 def _successor(ctx: WriteContext, row: MemoryRow) -> MemoryRow | None:

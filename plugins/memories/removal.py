@@ -13,7 +13,7 @@ memory.deleted, in one transaction. The tables are those of plugins/memories/row
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyroaring import BitMap
@@ -50,13 +50,36 @@ def delete_memories(ctx: WriteContext, rows: Sequence[MemoryRow]) -> None:
     """Delete memories that can be read now, with everything derived from them, the memories that
     rest on them among it.
     """
+    rows = [*rows, *_resting_on(ctx, rows)]
+    _count_out_of_collections(ctx, rows)
+    _remove(ctx, [(row, ctx.now) for row in rows])
+
+
+def _resting_on(ctx: WriteContext, rows: Sequence[MemoryRow]) -> list[MemoryRow]:
+    """The further memories that can be read now and rest on these."""
     given = {row.ordinal for row in rows}
     resting = (fact for row in rows for fact in facts_resting_on(ctx, row))
-    further = {fact.ordinal: fact for fact in resting if fact.ordinal not in given}
-    rows = [*rows, *further.values()]
+    return list({fact.ordinal: fact for fact in resting if fact.ordinal not in given}.values())
+
+
+def _count_out_of_collections(ctx: WriteContext, rows: Iterable[MemoryRow]) -> None:
     for collection_id, count in Counter(row.collection_id for row in rows).items():
         adjust_count(ctx, collection_id, memories=-count)
-    _remove(ctx, [(row, ctx.now) for row in rows])
+
+
+def remove_unreadable(ctx: WriteContext, rows: Sequence[MemoryRow]) -> None:
+    """Remove memories at once that are hidden or have expired, and wait for a job: their ids are
+    free from now on.
+    """
+    wanted = BitMap(row.ordinal for row in rows)
+    at: dict[int, int] = {}
+    for (cause, number), hidden in list(ctx[MEMORIES_HIDDEN].scan()):
+        ordinals = BitMap.deserialize(hidden.ordinals)
+        if mine := ordinals & wanted:
+            at |= dict.fromkeys(mine, hidden.at)
+            _put_hidden(ctx, cause, number, ordinals - mine, hidden.at)
+    _count_out_of_collections(ctx, [row for row in rows if row.ordinal not in at])
+    _remove(ctx, [(row, at.get(row.ordinal, row.expires_at or ctx.now)) for row in rows])
 
 
 def hide(ctx: WriteContext, cause: str, number: int, ordinals: BitMap) -> None:
@@ -78,14 +101,20 @@ def sweep(ctx: WriteContext, cause: str, number: int, rows_max: int) -> int:
         return 0
     ordinals = BitMap.deserialize(hidden.ordinals)
     portion = ordinals[:rows_max]
-    rows = ctx[MEMORIES].get_many([(ordinal,) for ordinal in portion])
-    _remove(ctx, [(row, hidden.at) for row in rows if row is not None])
-    left = ordinals - portion
+    found = ctx[MEMORIES].get_many([(ordinal,) for ordinal in portion])
+    rows = [row for row in found if row is not None]
+    further = _resting_on(ctx, rows)
+    _count_out_of_collections(ctx, further)
+    _remove(ctx, [(row, hidden.at) for row in (*rows, *further)])
+    _put_hidden(ctx, cause, number, ordinals - portion, hidden.at)
+    return len(portion)
+
+
+def _put_hidden(ctx: WriteContext, cause: str, number: int, left: BitMap, at: int) -> None:
     if left:
-        ctx[MEMORIES_HIDDEN].put((cause, number), HiddenRow(left.serialize(), hidden.at))
+        ctx[MEMORIES_HIDDEN].put((cause, number), HiddenRow(left.serialize(), at))
     else:
         ctx[MEMORIES_HIDDEN].delete(cause, number)
-    return len(portion)
 
 
 def hide_collections(
@@ -151,11 +180,10 @@ def sweep_expired(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
     hidden = {row.ordinal for row in rows} & {
         o for _, row in ctx[MEMORIES_HIDDEN].scan() for o in BitMap.deserialize(row.ordinals)
     }
-    for collection_id, count in Counter(
-        row.collection_id for row in rows if row.ordinal not in hidden
-    ).items():
-        adjust_count(ctx, collection_id, memories=-count)
-    _remove(ctx, [(row, row.expires_at) for row in rows if row.expires_at is not None])
+    further = _resting_on(ctx, rows)
+    _count_out_of_collections(ctx, [*(row for row in rows if row.ordinal not in hidden), *further])
+    over = [(row, row.expires_at) for row in rows if row.expires_at is not None]
+    _remove(ctx, [*over, *((row, ctx.now) for row in further)])
     if len(due) == MEMORIES_SWEPT_PER_STEP:
         return Again(payload)
     ctx[MEMORY_ALARM].delete()
@@ -167,11 +195,12 @@ def sweep_expired(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | dict
 
 def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
     """Remove the row, id, history, features, bitmaps, postings and vector of each memory, then emit
-    its event. With each comes when it ceased to be readable.
+    their events, so that whoever hears of one finds none of them. With each comes when it ceased to
+    be readable.
     """
     ctx.index(MEMORY_TEXT).remove_many([row.ordinal for row, _ in doomed if row.searchable])
     fields = ctx.index(MEMORY_FIELDS)
-    for row, at in doomed:
+    for row, _ in doomed:
         if row.searchable:
             forget_vectors(ctx, row)
         for name, value in entries_of(ctx, row):
@@ -183,6 +212,7 @@ def _remove(ctx: WriteContext, doomed: Sequence[tuple[MemoryRow, int]]) -> None:
         unlink(ctx, row.ordinal)
         ctx[MEMORY_IDS].delete(row.id)
         ctx[MEMORIES].delete(row.ordinal)
+    for row, at in doomed:
         data = {
             "id": row.id,
             "version": row.version + 1,

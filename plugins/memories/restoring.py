@@ -25,9 +25,10 @@ from pydantic import Field
 from plugins.collections import default_collection, find_collection
 from plugins.memories.limits import IMPORT_VERSIONS_MAX
 from plugins.memories.models import Content, Importance, Metadata, RawMemory, Tier
+from plugins.memories.removal import remove_unreadable
 from plugins.memories.room import check_bytes, put_version, version_bytes
-from plugins.memories.rows import MEMORY_IDS, Draft, VersionRow
-from plugins.memories.store import store_memories
+from plugins.memories.rows import MEMORIES, MEMORY_IDS, Draft, VersionRow
+from plugins.memories.store import find_row, store_memories
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
 from runtime.api.restoring import Origin, Restore
@@ -37,6 +38,7 @@ from runtime.timestamps import Timestamp
 # Ids become keys, which are not sealed: nothing but an id may stand there.
 CollectionId = Annotated[str, Field(pattern=r"^col_[0-9a-hjkmnp-tv-z]{32}$")]
 MemoryId = Annotated[str, Field(pattern=r"^mem_[0-9a-hjkmnp-tv-z]{32}$")]
+_MEMORY = "mem_"
 IMPORTED = "imported:"
 _COPIED = (
     "importance", "metadata", "title", "tags", "source", "source_type", "source_reference",
@@ -81,10 +83,15 @@ def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], origi
     PermissionDenied where the tier has no room for them.
     """
     new = {
-        origin.renamed(record.id): record
+        memory_id: record
         for record in records
-        if not ctx[MEMORY_IDS].has(origin.renamed(record.id))
+        if find_row(ctx, memory_id := origin.renamed(record.id)) is None
     }
+    # What was deleted a moment ago may be there yet, though nobody can read it.
+    ordinals = [int.from_bytes(raw, "big") for each in new if (raw := ctx[MEMORY_IDS].get(each))]
+    waiting = [row for ordinal in ordinals if (row := ctx[MEMORIES].get(ordinal)) is not None]
+    if waiting:
+        remove_unreadable(ctx, waiting)
     rows = store_memories(
         ctx, [_draft(ctx, memory_id, record, origin) for memory_id, record in new.items()]
     ).rows
@@ -108,6 +115,8 @@ def _draft(ctx: WriteContext, memory_id: str, record: ExportedMemory, origin: Or
         "superseded": record.conflict_status == "superseded",
         "content_version": _content_version(record),
     }
+    if (reference := record.source_reference) and reference.startswith(_MEMORY):
+        fields["source_reference"] = origin.renamed(reference)
     fields["superseded_by_id"] = None if by_id is None else origin.renamed(by_id)
     fields["actor"] = _actor("" if current is None else current.actor, origin)
     if current is not None:

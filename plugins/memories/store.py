@@ -185,8 +185,10 @@ def session_hash(ctx: ReadContext, row: MemoryRow) -> int:
 def facts_resting_on(ctx: ReadContext, row: MemoryRow) -> list[MemoryRow]:
     """The memories that were derived from this one and can be read now, by ordinal."""
     fields = ctx.index(MEMORY_FIELDS)
-    found = fields.of("source_reference", row.id) & fields.of("source_type", DERIVED)
-    return find_rows_at(ctx, found - unreadable(ctx))
+    found = fields.of("source_reference", row.id)
+    if found:
+        found = (found & fields.of("source_type", DERIVED)) - unreadable(ctx)
+    return find_rows_at(ctx, found)
 
 
 def memory_view(row: MemoryRow) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""What rests on a turn goes with it, however the turn goes; and what memories tell of each other
+when several go at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins.memories import store
+from runtime.api.outbox import OUTBOX
+from runtime.shard import verification
+from runtime.timestamps import iso
+from tests.support.in_process import in_process
+from tests.support.ingestion_harness import JUNE, MARCH, IngestionHarness
+
+SEPTEMBER = "2023-09-10T10:00:00Z"
+TOLD = "I live in Lisbon and I work at Farfetch. We chose it for the schools."
+NDJSON = {"Content_Type": "application/x-ndjson"}
+
+
+@pytest.fixture
+def ingestion(tmp_path: Path) -> Iterator[IngestionHarness]:
+    harness = IngestionHarness(tmp_path)
+    yield harness
+    harness.harness.close()
+
+
+def turn_of(ingestion: IngestionHarness) -> dict[str, Any]:
+    (turn,) = (
+        each for each in ingestion("memories.list")["items"] if each["source_type"] == "message"
+    )
+    return turn
+
+
+def findings(ingestion: IngestionHarness) -> list[str]:
+    """What verification has to say of the store."""
+    shard, found = ingestion.harness.shard, list[str]()
+    with shard.store.snapshot() as snapshot:
+        for account in verification.accounts(snapshot):
+            given = snapshot, shard.environment, account, ingestion.harness.now_ms
+            found += map(str, verification.examine(*given))
+    return found
+
+
+def test_facts_of_a_turn_that_expires_go_with_it(
+    ingestion: IngestionHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "EXPIRY_DELAY_MS", 0)
+    ingestion.hear(TOLD)
+    assert len(ingestion.contents()) > 1
+    harness = ingestion.harness
+    harness.now_ms = int(time.time() * 1000)
+    soon = {"expires_at": iso(harness.now_ms + 50)}
+    ingestion("memories.update", soon, id=turn_of(ingestion)["id"])
+    harness.settle()
+    harness.now_ms = int(time.time() * 1000)
+    assert ingestion.contents() == [] and findings(ingestion) == []
+
+
+def test_facts_of_a_turn_that_is_deleted_by_what_it_has_go_with_it(
+    ingestion: IngestionHarness,
+) -> None:
+    ingestion.hear(TOLD)
+    ingestion("memories.update", {"tags": ["secret"]}, id=turn_of(ingestion)["id"])
+    ingestion("memories.delete_matching", {"filters": {"tags": "secret"}})
+    ingestion.harness.settle()
+    assert ingestion.contents() == [] and findings(ingestion) == []
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_a_memory_that_goes_with_what_it_superseded_does_not_bring_it_back_before(
+    ingestion: IngestionHarness, newest_first: bool
+) -> None:
+    ingestion.hear("I live in Lisbon.")
+    ingestion.hear("I moved to Oslo.", at=JUNE)
+    listed = ingestion("memories.list", query={"include_superseded": True})["items"]
+    ids = [each["id"] for each in listed]
+    harness = ingestion.harness
+    harness.now_ms += 2 * 3_600_000
+    since = harness.now_ms
+    ingestion("memories.bulk_delete", {"ids": ids if newest_first else ids[::-1]})
+    scope = harness.scope_of(ingestion.me)
+    with harness.shard.store.snapshot() as snapshot:
+        told = [row.kind for _, row in snapshot.bind(OUTBOX, scope).scan() if row.at >= since]
+    assert [kind for kind in told if kind.startswith("memory.")] == ["memory.deleted"] * 2
+    harness.settle()
+    assert findings(ingestion) == []
+
+
+def test_a_turn_none_of_whose_sentences_holds_is_not_brought_back(
+    ingestion: IngestionHarness,
+) -> None:
+    ingestion.hear("I live in Lisbon. I work at Farfetch.", at=MARCH)
+    between = ingestion.hear("I moved to Oslo. I work at Google now.", at=JUNE)
+    ingestion.hear("I moved to Rome. I work at Apple now.", at=SEPTEMBER)
+    before = ingestion.contents()
+    ingestion("memories.jobs.undo", job_id=between["job_id"])
+    ingestion.harness.settle()
+    assert ingestion.contents() == before
+    assert findings(ingestion) == []
+
+
+def test_facts_that_were_brought_from_elsewhere_rest_on_their_turns(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        ada, bob = (service.register(f"{name}@example.com") for name in ("ada", "bob"))
+
+        def listed(who: str) -> list[dict[str, Any]]:
+            return service.request("GET", "/v1/memories", who=who).json()["items"]
+
+        said = {"messages": [{"role": "user", "name": "Ada", "content": TOLD}]}
+        service.request("POST", "/v1/memories/process", said, who=ada)
+        service.settle()
+        exported = service.request("GET", "/v1/account/export", who=ada).content
+        service.request("POST", "/v1/account/import", exported, who=bob, **NDJSON)
+        service.settle()
+        assert len(listed(bob)) == len(listed(ada)) > 1
+        ids = {each["id"] for each in listed(bob)}
+        references = {each["source_reference"] for each in listed(bob)} - {None}
+        assert references and references < ids
+        (turn,) = (each for each in listed(bob) if each["source_type"] == "message")
+        service.request("DELETE", f"/v1/memories/{turn['id']}", who=bob)
+        assert listed(bob) == []
