@@ -1,8 +1,8 @@
 """Documents: files that are uploaded, read, cut into chunks and found again.
 
 The operations are in operations.py. What a document is and how it changes is in store.py, from a
-file to searchable chunks in processing.py, the reading of files in parsing/; what nobody needs any
-more goes in sweeping.py.
+file to searchable chunks in processing.py, what became of those in chunk_memories.py, the reading of
+files in parsing/; what nobody needs any more goes in sweeping.py.
 
 An upload answers 202 when the file is durable and a job will read it; the document's own URL says
 how far that is. Uploading the same content into the same collection again makes no second document:

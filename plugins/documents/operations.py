@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from plugins.collections import adjust_count, require_collection
+from plugins.documents.chunk_memories import chunk_view, hide_memories, is_whole
 from plugins.documents.extras import extra_of
 from plugins.documents.limits import DOCUMENT_RESERVED_SECONDS_MAX
 from plugins.documents.models import (
@@ -38,21 +39,17 @@ from plugins.documents.store import (
     beside,
     blob_of,
     bring_file,
-    chunk_view,
     concurrency_group_of,
     document_view,
     file_gone_at,
     find_twin,
     get_row,
-    hide_memories,
-    is_whole,
     matching,
     remove,
     remove_file,
     text_of,
 )
 from plugins.documents.sweeping import look_for_orphans
-from plugins.memories import readable
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Idempotency, Read, Reply, StoredFile, Upload, Write
@@ -185,8 +182,7 @@ def list_chunks(ctx: ReadContext, body: None) -> dict[str, Any]:
         )
     ]
     page = found[: ctx.query.limit]
-    present = readable(ctx, include_superseded=True)
-    items = [chunk_view(ctx, row, index, chunk, present) for index, chunk in page]
+    items = [chunk_view(ctx, row, index, chunk) for index, chunk in page]
     return envelope(ctx, items, (page[-1][0],) if len(found) > len(page) else None, row.chunk_count)
 
 

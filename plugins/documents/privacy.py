@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from plugins.collections import member_totals
+from plugins.documents.chunk_memories import chunk_view
 from plugins.documents.models import DocumentQuery
 from plugins.documents.operations import queued
 from plugins.documents.store import (
@@ -20,7 +21,6 @@ from plugins.documents.store import (
     TABLES,
     UNFINISHED,
     DocumentRow,
-    chunk_view,
     content_key,
     document_view,
     marks,
@@ -30,7 +30,6 @@ from plugins.documents.store import (
     text_of,
     true_bytes,
 )
-from plugins.memories import readable
 from runtime.api import metering
 from runtime.api.checks import Counter, Derived, Finding, IndexEntries, Pursued, last_ordinal
 from runtime.api.context import ReadContext, WriteContext
@@ -55,14 +54,13 @@ def export(ctx: ReadContext) -> Iterator[tuple[str, dict[str, Any], int]]:
     An import takes in the memories of its chunks, with the name of the document they came from, and
     not the document: its file is no part of an export.
     """
-    shown, memories = matching(ctx, DocumentQuery()), readable(ctx, include_superseded=True)
+    shown = matching(ctx, DocumentQuery())
     if ctx.after is not None:
         shown.remove_range(0, ctx.after + 1)
     for ordinal in shown:
         row = ctx[DOCUMENTS].row(ordinal)
         chunks = [
-            chunk_view(ctx, row, key[1], chunk, memories)
-            for key, chunk in ctx[DOCUMENT_CHUNKS].scan(ordinal)
+            chunk_view(ctx, row, key[1], chunk) for key, chunk in ctx[DOCUMENT_CHUNKS].scan(ordinal)
         ]
         yield (
             "document",

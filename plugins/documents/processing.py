@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plugins.collections import is_dropped, require_collection
+from plugins.documents.chunk_memories import hide_memories
 from plugins.documents.chunking import TextChunk, chunked
 from plugins.documents.extras import extra_of
 from plugins.documents.limits import (
@@ -64,7 +65,6 @@ from plugins.documents.store import (
     blob_of,
     changed,
     file_gone_at,
-    hide_memories,
     put,
     put_text,
     slice_of,
@@ -203,6 +203,10 @@ def finish(ctx: WriteContext, payload: Payload) -> Again | GiveUp | dict[str, An
     if row is None:
         return {"document_id": None}
     if isinstance(prepared, ParseFailed):
+        if prepared.reason == "transcription_unavailable" and _have_subtitles_come(
+            ctx, row, payload
+        ):
+            return Again({"ordinal": row.ordinal, "phase": "parse", "looked": True})
         return fail(ctx, row, prepared.reason, prepared.message)
     if isinstance(prepared, Busy):
         waits = payload.get("waits", 0)
@@ -212,6 +216,14 @@ def finish(ctx: WriteContext, payload: Payload) -> Again | GiveUp | dict[str, An
     return _FINISH[payload["phase"]](
         ctx, row, {name: value for name, value in payload.items() if name != "waits"}
     )
+
+
+def _have_subtitles_come(ctx: ReadContext, row: DocumentRow, payload: Payload) -> bool:
+    """Whether there are subtitles beside a recording now, which are looked for as it begins to be
+    read; asked once.
+    """
+    subtitles = None if "looked" in payload else beside(ctx, row, formats.SUBTITLES)
+    return subtitles is not None and file_gone_at(ctx, subtitles) is None
 
 
 def given_up(ctx: WriteContext, payload: Payload, reason: str) -> None:

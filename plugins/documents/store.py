@@ -59,7 +59,6 @@ from plugins.documents.limits import (
 )
 from plugins.documents.models import DocumentChanged
 from plugins.documents.parsing import formats
-from plugins.memories import hide_all, readable
 from runtime import ids
 from runtime.api import metering
 from runtime.api.context import ReadContext, WriteContext
@@ -73,6 +72,7 @@ from storage.store import Table
 
 PENDING, PROCESSING, COMPLETED, FAILED = "pending", "processing", "completed", "failed"
 UNFINISHED = (PENDING, PROCESSING)
+
 FRESH = {
     "reason": "",
     "message": "",
@@ -363,32 +363,6 @@ def document_view(ctx: ReadContext, row: DocumentRow) -> dict[str, Any]:
     }
 
 
-def chunk_view(
-    ctx: ReadContext, row: DocumentRow, index: int, chunk: ChunkRow, present: BitMap
-) -> dict[str, Any]:
-    """Turn a chunk's row into the API's Chunk. present: the ordinals of the account's memories."""
-    return {
-        "id": chunk_id(ctx, row, index),
-        "document_id": row.id,
-        "index": index,
-        "content": slice_of(ctx, row, chunk.start, chunk.end),
-        "start": chunk.start,
-        "end": chunk.end,
-        "page": chunk.page,
-        "heading": chunk.heading,
-        "start_seconds": chunk.begins,
-        "end_seconds": chunk.ends,
-        "memory_id": (chunk.memory or None) if chunk.memory_ordinal in present else None,
-    }
-
-
-def is_whole(ctx: ReadContext, row: DocumentRow) -> bool:
-    """Whether every chunk that became a memory is one still."""
-    chunks = ctx[DOCUMENT_CHUNKS].scan(row.ordinal, limit=row.indexed) if row.indexed else ()
-    made = BitMap(chunk.memory_ordinal for _, chunk in chunks)
-    return made <= readable(ctx, include_superseded=True)
-
-
 # --- changing -------------------------------------------------------------------------------------
 
 
@@ -414,10 +388,12 @@ def add(ctx: WriteContext, row: DocumentRow, blob: Blob) -> str | None:
 def put(ctx: WriteContext, row: DocumentRow, **changes: Any) -> DocumentRow:
     """Change fields of a document that are not shown as a new version."""
     after = msgspec.structs.replace(row, **changes)
-    if after.status != row.status:
-        fields = ctx.index(DOCUMENT_FIELDS)
-        fields.remove(row.ordinal, "status", row.status)
-        fields.add(row.ordinal, "status", after.status)
+    before, now = set(marks(row)), set(marks(after))
+    fields = ctx.index(DOCUMENT_FIELDS)
+    for name, value in before - now:
+        fields.remove(row.ordinal, name, value)
+    for name, value in now - before:
+        fields.add(row.ordinal, name, value)
     ctx[DOCUMENTS].put((row.ordinal,), after)
     return after
 
@@ -457,18 +433,6 @@ def _count_text(ctx: WriteContext, row: DocumentRow, size: int) -> None:
         ctx[DOCUMENT_TEXT_BYTES].put((row.ordinal,), size.to_bytes(8, "big"))
     else:
         ctx[DOCUMENT_TEXT_BYTES].delete(row.ordinal)
-
-
-def hide_memories(ctx: WriteContext, row: DocumentRow) -> None:
-    """Take the memories of a document's chunks out of every read; what they leave behind is swept
-    by memories' own job.
-    """
-    chunks = ctx[DOCUMENT_CHUNKS].scan(row.ordinal, limit=row.indexed) if row.indexed else ()
-    doomed = BitMap(chunk.memory_ordinal for _, chunk in chunks if chunk.memory) & readable(
-        ctx, include_superseded=True
-    )
-    if doomed:
-        hide_all(ctx, doomed)
 
 
 def remove(ctx: WriteContext, row: DocumentRow) -> None:

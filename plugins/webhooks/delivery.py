@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -83,6 +83,13 @@ class Attempt:
     seconds: float
 
 
+class Answered(NamedTuple):
+    """What came of a request, and where it was sent."""
+
+    url: str
+    answer: OutboundAnswer
+
+
 # --- hearing of events ----------------------------------------------------------------------------
 
 
@@ -121,13 +128,12 @@ def load(ctx: ReadContext, payload: Mapping[str, Any]) -> Attempt | None:
 
 async def attempt(
     steps: JobSteps, loaded: Attempt | None, payload: Mapping[str, Any], models: Models
-) -> OutboundAnswer | None:
+) -> Answered | None:
     """Make the request; -> what came of it."""
-    return (
-        None
-        if loaded is None
-        else await loaded.outbound.post(loaded.url, loaded.headers, loaded.body, loaded.seconds)
-    )
+    if loaded is None:
+        return None
+    sent = loaded.url, loaded.headers, loaded.body, loaded.seconds
+    return Answered(loaded.url, await loaded.outbound.post(*sent))
 
 
 def settle(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | None:
@@ -135,11 +141,13 @@ def settle(ctx: WriteContext, payload: Mapping[str, Any]) -> Again | None:
     row, webhook = _delivery_and_webhook(ctx, payload)
     if row is None or webhook is None or row.status not in UNDER_WAY:
         return None
-    answer: OutboundAnswer | None = ctx.prepared
-    if answer is None and webhook.status == ACTIVE:
+    answered: Answered | None = ctx.prepared
+    if answered is None and webhook.status == ACTIVE:
         return Again(payload)  # it was enabled while this looked away
     state = state_of(ctx, webhook.ordinal)
-    again = _skipped(ctx, row) if answer is None else _attempted(ctx, row, webhook, state, answer)
+    again = (
+        _skipped(ctx, row) if answered is None else _attempted(ctx, row, webhook, state, answered)
+    )
     if again is None:
         state.pending -= 1
     ctx[STATES].put((webhook.ordinal,), state)
@@ -194,8 +202,9 @@ def _attempted(
     row: DeliveryRow,
     webhook: WebhookRow,
     state: StateRow,
-    answer: OutboundAnswer,
+    answered: Answered,
 ) -> Again | None:
+    url, answer = answered
     error = (
         answer.error
         if answer.status is None or answer.kind == "2xx"
@@ -208,11 +217,13 @@ def _attempted(
         state.failures, state.failing_since, state.last_delivery_at = 0, None, ctx.now
         finish(ctx, row, DELIVERED)
         return None
-    state.failures += 1
-    since = ctx.now if state.failing_since is None else state.failing_since
-    state.failing_since = since
-    _disable_if_hopeless(ctx, webhook, since, answer, error)
-    if answer.status == GONE or row.tries >= WEBHOOK_ATTEMPTS_MAX:
+    is_its_own = url == webhook.url  # what another receiver said tells nothing of this one
+    if is_its_own:
+        state.failures += 1
+        since = ctx.now if state.failing_since is None else state.failing_since
+        state.failing_since = since
+        _disable_if_hopeless(ctx, webhook, since, answer, error)
+    if (is_its_own and answer.status == GONE) or row.tries >= WEBHOOK_ATTEMPTS_MAX:
         finish(ctx, row, FAILED)
         return None
     chance = int.from_bytes(ctx.random(4), "big") / 2**32

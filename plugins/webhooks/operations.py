@@ -114,7 +114,8 @@ def replace(ctx: WriteContext, body: WebhookReplacement) -> dict[str, Any]:
         disabled_reason=None if body.status == ACTIVE else before.disabled_reason or OWNERS_REASON,
         updated_at=ctx.now,
     )
-    if before.status == DISABLED and after.status == ACTIVE:
+    is_enabled = before.status == DISABLED and after.status == ACTIVE
+    if is_enabled or after.url != before.url:  # nothing is known of this receiver yet
         state = state_of(ctx, before.ordinal)
         ctx[STATES].put(
             (before.ordinal,), StateRow(state.pending, last_delivery_at=state.last_delivery_at)

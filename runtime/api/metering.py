@@ -301,8 +301,8 @@ def close(ctx: WriteContext, period: int) -> PeriodRow:
 def reserve(
     ctx: WriteContext, operation: str, credits: int, seconds_max: int = RESERVATION_SECONDS_MAX
 ) -> bytes:
-    """Set credits aside under the call's operation id; -> the id, to settle or release it under.
-    Nothing is stored for 0.
+    """Set credits aside under the call's operation id, or under another one what a call sets aside
+    besides; -> the id, to settle or release it under. Nothing is stored for 0.
 
     The call must not be charged as well: a handler that reserves what its operation declares sets
     `ctx.credits` to 0.
@@ -310,6 +310,8 @@ def reserve(
     charge_id = operation_id(ctx.call)
     if credits == 0:
         return charge_id
+    if ctx[USAGE_RESERVATIONS].has(charge_id):
+        charge_id = charge_id[:6] + ctx.random(OPERATION_ID_BYTES - 6)
     period = _open_period(ctx, period_of(ctx.now))
     expires_at = ctx.now + seconds_max * 1000
     ctx[USAGE_RESERVATIONS].put(

@@ -281,7 +281,7 @@ class Chunk(TypedDict):
     end_seconds: float | None
     """When it ends."""
     memory_id: str | None
-    """The memory that holds it; null until it is indexed."""
+    """The memory that holds it; null until it is indexed, and once that was deleted."""
 
 
 class Citation(TypedDict):

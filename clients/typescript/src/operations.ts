@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: fdd05acc29d196f8653bcdc7927054d1796e05966dcb8c9cf82c574917cc2f14
+// SHA-256 of the document: 6499fab12760f12e236ff92d76763edf5a628ffa823a7e712ff1ee60e80b36df
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -1269,9 +1269,9 @@ export class Documents {
    * Upload a document
    *
    * PDF, DOCX, PPTX, XLSX, TXT, MD, HTML, CSV, JSON, EML, SRT, VTT, MP3, WAV, M4A, FLAC, OGG,
-   * MP4, WebM, MOV, PNG, JPEG, WebP, by content. 202: it is stored and will be read. 200: the
-   * collection has it already. Needs the scope `write`. A repeated Idempotency-Key repeats the
-   * answer for 24 hours.
+   * MP4, WebM, MOV, PNG, JPEG, WebP, by content. 202: it is stored and will be read, or once more
+   * where it had failed or memories of its chunks were deleted. 200: the collection has it
+   * already. Needs the scope `write`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly upload = (
     file: FileContent,

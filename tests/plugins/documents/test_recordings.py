@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from runtime.shard import verification
 from tests.support import corpus, sounds
 from tests.support.document_harness import SPOKEN, DocumentHarness
+from tests.support.in_process import in_process
 
 pytestmark = pytest.mark.usefixtures("without_delay")
 
@@ -100,6 +104,42 @@ def test_subtitles_that_come_later_help_a_recording_that_failed(
         lambda: alone("GET", f"/v1/documents/{document['id']}")["status"] == "completed"
     )
     assert alone("GET", f"/v1/documents/{document['id']}")["result"]["kind"] == "transcript"
+
+
+def test_subtitles_that_come_while_a_recording_is_read_are_its_transcript(
+    alone: DocumentHarness, spoken: np.ndarray
+) -> None:
+    service, here = alone.service, alone.collection("meanwhile")
+    asked = {"who": alone.token, "collection_id": here}
+    sound = service.upload("speech.flac", corpus.recording(spoken, "flac"), **asked).json()
+    service.until(lambda: alone("GET", sound["status_url"])["status"] != "pending")
+    service.upload("speech.vtt", corpus.VTT.encode(), **asked)
+    service.until(lambda: alone("GET", sound["status_url"])["status"] in ("completed", "failed"))
+    alone.idle()
+    assert alone("GET", sound["status_url"])["status"] == "completed"
+
+
+def test_a_recording_that_comes_again_under_another_name_has_that_names_subtitles(
+    tmp_path: Path, spoken: np.ndarray
+) -> None:
+    with in_process(tmp_path) as service:
+        alone = DocumentHarness(service, service.register("ada@example.com"), None)
+        sound = corpus.recording(spoken, "wav")
+        assert alone.processed("draft.wav", sound)["status"] == "failed"
+        again = service.upload("talk.wav", sound, who=alone.token).json()["status_url"]
+        alone.idle()
+        other = corpus.VTT.replace("\n\n", "\n\nNOTE another\n\n", 1).encode()
+        alone.processed("draft.vtt", other)
+        alone.idle()
+        assert alone("GET", again)["status"] == "failed"
+        alone.processed("talk.vtt", corpus.VTT.encode())
+        service.until(lambda: alone("GET", again)["status"] == "completed")
+        alone.idle()
+        shard = service.shard
+        with shard.store.snapshot() as snapshot:
+            for account in verification.accounts(snapshot):
+                given = snapshot, shard.environment, account, shard.parts.now_ms()
+                assert list(verification.examine(*given)) == [], "credits and fields agree"
 
 
 def test_subtitles_that_cannot_be_read_are_passed_over(

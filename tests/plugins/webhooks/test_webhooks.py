@@ -383,6 +383,22 @@ def test_a_receiver_that_hangs_delays_no_other(at: ShardHarness) -> None:
 # --- disabled -------------------------------------------------------------------------------------
 
 
+def test_what_the_receiver_before_says_disables_nothing(at: ShardHarness) -> None:
+    with receiver(410, hangs=True) as before, receiver() as now:
+        me = at.register()
+        webhook = hook(at, me, before, "memory.created")
+        at("memories.create", {"content": "first"}, who=me)
+        until(at, lambda: before.received)
+        moved = {"url": now.url, "events": ["memory.created"]}
+        at("webhooks.update", moved, who=me, id=webhook["id"])
+        before.let_go.set()
+        until(at, lambda: now.received)
+        at.settle()
+        shown = at("webhooks.get", who=me, id=webhook["id"]).body
+        assert (shown["url"], shown["status"]) == (now.url, "active")
+        assert [row["status"] for row in deliveries(at, me, webhook)] == ["delivered"]
+
+
 def test_gone_disables_at_once_and_what_was_skipped_can_be_replayed(at: ShardHarness) -> None:
     with receiver(410) as there:
         me = at.register()
