@@ -1,7 +1,7 @@
 """Documents: files that are uploaded, read, cut into chunks and found again.
 
 The operations are in operations.py. What a document is and how it changes is in store.py, from a
-file to searchable chunks in processing.py, what became of those in chunk_memories.py, the reading of
+file to searchable chunks in processing.py, what these become in chunk_memories.py, the reading of
 files in parsing/; what nobody needs any more goes in sweeping.py.
 
 An upload answers 202 when the file is durable and a job will read it; the document's own URL says
