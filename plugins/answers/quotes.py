@@ -20,7 +20,8 @@ from plugins.answers.kinds import Kind, can_answer, kind_of, shows
 from storage.text import analyze, query_terms
 
 QUOTES_MAX = 3
-SENTENCES_MAX = 200  # of one memory; what follows is not looked at
+SENTENCES_MAX = 200  # of one memory, that are looked at closely
+BEGINNING_CHARS = 4  # of a word, by which sentences of a long memory are chosen for that
 SENTENCE_CHARS_MAX = 600
 VERIFIED_CHARS_MAX = 2_000
 
@@ -70,14 +71,31 @@ def best_quotes(
         if memory["normalized_score"] < floor or len(found) == quotes_max:
             break
         content = memory["content"]
+        spans = _worth_a_look(content, terms)
         start, end = max(
-            (span for span in _sentences(content) if can_answer(wanted, content[slice(*span)])),
+            (span for span in spans if can_answer(wanted, content[slice(*span)])),
             key=lambda span, of=content: _fitness(of[span[0] : span[1]], terms, wanted),
             default=(0, 0),
         )
         if end > start:
             found.append(Quote(place, start, end, content[start:end]))
     return found
+
+
+def _worth_a_look(content: str, terms: frozenset[str]) -> list[tuple[int, int]]:
+    """The sentences of a memory; of a long one those that have a word that begins as a term does.
+    At most SENTENCES_MAX.
+    """
+    spans = list(_sentences(content))
+    if len(spans) > SENTENCES_MAX:
+        text, beginnings = content.casefold(), {term[:BEGINNING_CHARS] for term in terms}
+        if len(text) == len(content):  # else the spans are not those of the folded text
+            spans = [
+                span
+                for span in spans
+                if any(each in text[span[0] : span[1]] for each in beginnings)
+            ] or spans
+    return spans[:SENTENCES_MAX]
 
 
 def verify(quote: str, content: str, place: int) -> Quote | None:
@@ -136,9 +154,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Spans of code points. A long sentence is cut at white space, so that no quote grows without
     end.
     """
-    for count, match in enumerate(_SENTENCE.finditer(text)):
-        if count == SENTENCES_MAX:
-            return
+    for match in _SENTENCE.finditer(text):
         start, end = match.start(), match.end()
         while end - start > SENTENCE_CHARS_MAX:
             cut = text.rfind(" ", start + 1, start + SENTENCE_CHARS_MAX)

@@ -226,7 +226,10 @@ def _indexed(
         words = None
         if word_vectors:
             words = np.concatenate(word_vectors)
-            words = words[words.any(axis=1)][:WORD_VECTORS_PER_MEMORY_MAX]
+            words = words[words.any(axis=1)]
+            if len(words) > WORD_VECTORS_PER_MEMORY_MAX:  # of a long text some from everywhere
+                kept = np.linspace(0, len(words) - 1, WORD_VECTORS_PER_MEMORY_MAX)
+                words = words[kept.astype(int)]
         chunks = [one.vector for one in further]
         found.append(Indexed(each.terms, each.features, space, first.vector, words, chunks))
     return found

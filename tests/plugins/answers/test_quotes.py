@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from plugins.answers.quotes import sentences, verify
+from plugins.answers.quotes import best_quotes, sentences, verify
 
 # What both meant before they were made to take time in proportion to the text.
 ONCE = re.compile(r"[^\s].*?(?:[.!?…。！？]+[\"'”’)\]]*(?=\s|$)|(?=\n)|$)", re.DOTALL)
@@ -48,3 +48,15 @@ def test_a_quotation_is_found_where_it_always_was(content: str, data: some.DataO
     found = verify(quote, content, 0)
     assert (found and (found.start, found.end)) == found_once(quote, content)
     assert found is None or found.quote == content[found.start : found.end]
+
+
+def test_what_stands_at_the_end_of_a_long_memory_is_quoted() -> None:
+    filler = "In the evening we played cards on the terrace. The map of the city was new. "
+    told = "The treasure map was buried under the lighthouse stairs."
+    content = filler * 1_000 + told
+    (quote,) = best_quotes(
+        "where is the treasure map", [{"content": content, "normalized_score": 0.5}]
+    )
+    assert quote.quote == told == content[quote.start : quote.end]
+    (other,) = best_quotes("tell me something", [{"content": content, "normalized_score": 0.5}])
+    assert other.quote in filler, "where no word is shared, something of its beginning"
