@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plugins.answers.kinds import Kind, can_answer, kind_of, shows
 from storage.text import analyze, query_terms
 
@@ -83,18 +85,15 @@ def best_quotes(
 
 
 def _worth_a_look(content: str, terms: frozenset[str]) -> list[tuple[int, int]]:
-    """The sentences of a memory; of a long one those that have a word that begins as a term does.
-    At most SENTENCES_MAX.
+    """The sentences of a memory; of a long one the SENTENCES_MAX in which most terms have a word
+    that begins as they do.
     """
     spans = list(_sentences(content))
-    if len(spans) > SENTENCES_MAX:
-        text, beginnings = content.casefold(), {term[:BEGINNING_CHARS] for term in terms}
-        if len(text) == len(content):  # else the spans are not those of the folded text
-            spans = [
-                span
-                for span in spans
-                if any(each in text[span[0] : span[1]] for each in beginnings)
-            ] or spans
+    text, beginnings = content.casefold(), {term[:BEGINNING_CHARS] for term in terms}
+    # Else the spans are not those of the folded text.
+    if len(spans) > SENTENCES_MAX and len(text) == len(content):
+        shared = [-sum(each in text[start:end] for each in beginnings) for start, end in spans]
+        spans = [spans[place] for place in np.argsort(shared, kind="stable").tolist()]
     return spans[:SENTENCES_MAX]
 
 
