@@ -205,6 +205,14 @@ def nearness(stretches: Sequence[Stretch], occurred_at: np.ndarray) -> np.ndarra
     return best
 
 
+def within(stretches: Sequence[Stretch]) -> float:
+    """How near what happened within one of the stretches is: of years less, where they are all that
+    is named.
+    """
+    lengths = [(stretch.last - stretch.first).days + 1 for stretch in stretches]
+    return YEAR if lengths and min(lengths) >= LONG_DAYS else 1.0
+
+
 def _near(after: np.ndarray, length: int) -> np.ndarray:
     """(n,) 0 to 1, how near each is. after: days since the first day of a stretch of `length`."""
     if length >= LONG_DAYS:

@@ -116,10 +116,14 @@ def _confidence(ctx: ReadContext, ranked: Ranked, best: int, conflict: float) ->
     return min(sure, max(by_words, 0.5))
 
 
-def relevant(ctx: ReadContext, found: ranking.Features, *, out_of_vocabulary: bool) -> np.ndarray:
+def relevant(
+    ctx: ReadContext, found: ranking.Features, *, out_of_vocabulary: bool, date_min: float
+) -> np.ndarray:
     """(n,) bool: which candidates are near enough to the query by themselves: by a word in common,
-    here or beside it in the session, by meaning as a whole, or by the meaning of single words.
+    here or beside it in the session, by meaning as a whole, by the meaning of single words, or by
+    when they happened.
 
+    date_min  how near is then
     out_of_vocabulary  whether the embedder never met any of the query's words. It gives random
                        letters a meaning too: what is relevant then has to come much nearer
     """
@@ -129,6 +133,7 @@ def relevant(ctx: ReadContext, found: ranking.Features, *, out_of_vocabulary: bo
         near=settings.oov_cosine_min if out_of_vocabulary else settings.cosine_min,
         words_min=settings.words_min,
         clear_words_min=None if out_of_vocabulary else settings.clear_words_min,
+        date_min=date_min,
     )
 
 

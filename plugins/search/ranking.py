@@ -283,21 +283,28 @@ def sure_of_words(met: float) -> float:
 
 
 def near_enough(
-    found: Features, *, near: float, words_min: float, clear_words_min: float | None
+    found: Features,
+    *,
+    near: float,
+    words_min: float,
+    clear_words_min: float | None,
+    date_min: float = 1.0,
 ) -> np.ndarray:
     """(n,) bool: which candidates have a word of the query, themselves or beside them in the
-    session, or a cosine of `near`, or words that come as near to the query's as words_min; besides,
+    session, or a cosine of `near`, or words that come as near to the query's as words_min, or
+    happened as near as date_min to a time that it names; besides,
     where a number is given, the one whose words come nearest, if that near and by WORDS_LEAD more
     than all others'.
     """
     is_near = np.empty(found.matrix.shape[1], np.bool_)
     leads = clear_words_min is not None
-    _near_enough(found.matrix, near, words_min, leads, clear_words_min or 0.0, is_near)
+    least = near, words_min, np.float32(date_min)
+    _near_enough(found.matrix, *least, leads, clear_words_min or 0.0, is_near)
     return is_near
 
 
-@kernel(in_array(FLOAT32, 2), FLOAT32, FLOAT32, BOOL, FLOAT32, out_array(BOOL), brief=True)
-def _near_enough(found, near, words_min, leads, clear_words_min, is_near):
+@kernel(in_array(FLOAT32, 2), FLOAT32, FLOAT32, FLOAT32, BOOL, FLOAT32, out_array(BOOL), brief=True)
+def _near_enough(found, near, words_min, date_min, leads, clear_words_min, is_near):
     words = found[_WORDS]
     best = 0
     for memory in range(is_near.shape[0]):
@@ -305,6 +312,7 @@ def _near_enough(found, near, words_min, leads, clear_words_min, is_near):
             found[_LEXICAL, memory] > 0
             or found[_EXACT, memory] >= near
             or words[memory] >= words_min
+            or found[_DATE, memory] >= date_min
         )
         if words[memory] > words[best]:
             best = memory

@@ -52,3 +52,33 @@ def test_of_a_day_up_to_the_twelfth_the_first_number_is_the_month() -> None:
     assert {frozenset(["30.9.2026"]), frozenset(["30", "sept", "2026"])} <= set(
         spellings(date(2026, 9, 30))
     )
+
+
+HAPPENED = {
+    "Met Lucia at the Prado.": "2025-11-03T09:00:00Z",
+    "Paid the plumber.": "2025-11-20T09:00:00Z",
+    "Signed for the flat in Ghent.": "2019-05-10T09:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("who was seen on 3 November?", "Met Lucia at the Prado."),
+        ("2025-11-03", "Met Lucia at the Prado."),
+        ("what was done on November 20, 2025?", "Paid the plumber."),
+        ("what was done in May 2019?", "Signed for the flat in Ghent."),
+        ("what was done in 2019?", "Signed for the flat in Ghent."),
+        ("what was done on 24 December 2025?", None),
+        ("what was done in 2021?", None),
+    ],
+)
+def test_what_happened_then_is_found_whatever_its_words(
+    tmp_path: Path, asked: str, found: str | None
+) -> None:
+    harness = SearchHarness(tmp_path)
+    for told, at in HAPPENED.items():
+        harness.add(told, occurred_at=at)
+    results = [hit["content"] for hit in harness.find(asked)["results"]]
+    assert results[:1] == ([] if found is None else [found])
+    harness.close()
