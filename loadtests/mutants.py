@@ -472,6 +472,68 @@ MUTANTS = (
         "test_a_file_has_what_was_committed_after_its_state_left_memory",
     ),
     Mutant(
+        "what is deleted while vectors are read comes back",
+        "storage/indexes/vectors/tenant.py",
+        "gone[change.ordinal] = change.sequence",
+        "gone.clear()",
+        "tests/storage/indexes/vectors/test_loading.py::"
+        "test_what_is_deleted_while_the_file_is_read_is_gone_for_good",
+    ),
+    Mutant(
+        "a slot's tokens are copied after its vectors",
+        "storage/indexes/change_tokens.py",
+        "leads=True,",
+        "leads=False,",
+        "tests/storage/indexes/vectors/test_loading.py::"
+        "test_a_file_that_was_built_while_a_slot_arrived_tells_no_more_than_it_has",
+    ),
+    Mutant(
+        "a file tells of tokens that it may be newer than",
+        "storage/indexes/kept.py",
+        "for number, token in tokens.items() if later.get(number) == token}",
+        "for number, token in tokens.items()}",
+        "tests/storage/indexes/vectors/test_loading.py::"
+        "test_a_copy_of_before_a_commit_does_not_believe_a_file_that_has_it",
+    ),
+    Mutant(
+        "a replay is answered before searches find the first",
+        "runtime/shard/writer.py",
+        "if self._fed < sequence:",
+        "if self._fed > sequence:",
+        "tests/runtime/shard/test_replay_while_committing.py::"
+        "test_whoever_repeats_a_write_is_answered_once_searches_find_it",
+    ),
+    Mutant(
+        "a slot that comes back is answered from old memory",
+        "runtime/shard/slot_moves.py",
+        "self._forget(known, files=False)",
+        "known.clear()",
+        "tests/runtime/shard/test_slot_moves_memory.py::"
+        "test_what_was_in_memory_of_an_earlier_stay_answers_nothing",
+    ),
+    Mutant(
+        "a key that was shredded meanwhile is kept",
+        "storage/store/keyring.py",
+        'was shredded.")\n            if self._places.get(scope) == number:\n',
+        'was shredded.") if False else None\n            if True:\n',
+        "tests/storage/store/test_keyring.py::"
+        "test_a_key_that_is_shredded_while_it_is_unwrapped_is_not_kept",
+    ),
+    Mutant(
+        "what holds at times ends what holds at others",
+        "plugins/ingestion/classification.py",
+        "    if fact.beside:\n        return verdict\n",
+        "",
+        "tests/plugins/ingestion/test_endings.py::test_clauses_end_nothing_else",
+    ),
+    Mutant(
+        "what rests on an expired turn stays",
+        "plugins/memories/removal.py",
+        "    _remove(ctx, [*over, *((row, ctx.now) for row in further)])",
+        "    _remove(ctx, over)",
+        "tests/plugins/ingestion/test_derived.py::test_facts_of_a_turn_that_expires_go_with_it",
+    ),
+    Mutant(
         "a file of records is written of a state that misses commits",
         "storage/indexes/columns.py",
         "not self._applied.is_through(store) or not is_fed():",

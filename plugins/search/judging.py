@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 
 from plugins.search import ranking
+from plugins.search.dates import Stretch, within
 from plugins.search.models import SearchBody
 from plugins.search.settings import SearchSettings, ranking_profile
 from runtime.api.context import ReadContext
@@ -117,23 +118,23 @@ def _confidence(ctx: ReadContext, ranked: Ranked, best: int, conflict: float) ->
 
 
 def relevant(
-    ctx: ReadContext, found: ranking.Features, *, out_of_vocabulary: bool, date_min: float
+    ctx: ReadContext, found: ranking.Features, dates: Sequence[Stretch], *, unmet: bool
 ) -> np.ndarray:
     """(n,) bool: which candidates are near enough to the query by themselves: by a word in common,
     here or beside it in the session, by meaning as a whole, by the meaning of single words, or by
     when they happened.
 
-    date_min  how near is then
-    out_of_vocabulary  whether the embedder never met any of the query's words. It gives random
-                       letters a meaning too: what is relevant then has to come much nearer
+    dates  that the query names
+    unmet  whether the embedder never met any of the query's words. It gives random letters a
+           meaning too: what is relevant then has to come much nearer
     """
     settings = SearchSettings.of(ctx.settings)
     return ranking.near_enough(
         found,
-        near=settings.oov_cosine_min if out_of_vocabulary else settings.cosine_min,
+        near=settings.oov_cosine_min if unmet else settings.cosine_min,
         words_min=settings.words_min,
-        clear_words_min=None if out_of_vocabulary else settings.clear_words_min,
-        date_min=date_min,
+        clear_words_min=None if unmet else settings.clear_words_min,
+        date_min=within(dates),
     )
 
 

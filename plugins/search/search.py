@@ -30,7 +30,7 @@ from plugins.memories import (
     rows_at,
 )
 from plugins.search import ranking
-from plugins.search.dates import nearness, within
+from plugins.search.dates import nearness
 from plugins.search.days import as_asked
 from plugins.search.events import completed
 from plugins.search.folding import evidence, folded
@@ -318,12 +318,7 @@ def rank(
         _archived_penalty(ctx, candidates, question.archived, weights),
     )
     scores = ranking.score(found, weights) + learned + penalty
-    is_relevant = relevant(
-        ctx,
-        found,
-        out_of_vocabulary=prepared.out_of_vocabulary,
-        date_min=within(question.dates),
-    )
+    is_relevant = relevant(ctx, found, question.dates, unmet=prepared.out_of_vocabulary)
     given = retrieved.contributions(candidates)
     for values in given.values():
         scores, is_relevant = scores + values, is_relevant | (values > 0)

@@ -568,7 +568,13 @@ def test_an_export_goes_on_where_it_was_interrupted(
                 "id"
             ]
             here.request("DELETE", f"/v1/memories/{extra}", who=me)
-    assert records == lines(export(here, me).content)[:-1]
+    whole = lines(export(here, me).content)[:-1]
+    assert without_counts(records) == without_counts(whole)
+
+
+def without_counts(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What does not change because somebody exports, a second later."""
+    return [record for record in records if not record["kind"].startswith("usage_")]
 
 
 def broken_exports(whole: bytes) -> dict[str, tuple[bytes, str]]:

@@ -48,10 +48,12 @@ def test_whoever_repeats_a_write_is_answered_once_searches_find_it(
             first = asyncio.create_task(remember())
             await asyncio.to_thread(began.wait, WAIT_SECONDS_MAX)
             again = asyncio.create_task(remember())
-            # Its key is on disk, and nothing else keeps it from its answer.
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(again), 0.3)
-            may_go_on.set()
+            try:
+                # Its key is on disk, and nothing else keeps it from its answer.
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(again), 0.3)
+            finally:
+                may_go_on.set()
             for status, found in (await first, await again):
                 assert status == 201 and "zebra crossing" in found
 

@@ -76,3 +76,34 @@ def test_a_slot_that_comes_back_is_answered_from_what_came(
             assert (await by_meaning(service, token, "zebra crossing"))[0] == changed["content"]
 
     asyncio.run(work())
+
+
+def test_what_was_in_memory_of_an_earlier_stay_answers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where it was not forgotten when the slot left."""
+
+    def none_where_it_leaves(store: Store, of: int, *, files: bool) -> set[Scope]:
+        return set() if files else tenants_known(store, of, files=files)
+
+    async def work() -> None:
+        async with sharded(tmp_path) as service:
+            (email,) = emails(0, 2, 1)
+            slot = slot_of_email(email)
+            token = await service.register(email)
+            for number in range(FACTS):
+                await service.remember(token, f"fact number {number} of {number * 7}")
+            listed = await service.call("GET", "/v1/memories?limit=100", who=token)
+            await by_meaning(service, token, "fact number 3")
+            monkeypatch.setattr(slot_moves, "tenants_known", none_where_it_leaves)
+            await service.operate("POST", "/moves", {"slots": [slot], "shard": 1})
+            await service.moved()
+            assert service.opened[0].store.residents.bytes_of(Scope(slot, 1)) > 0
+            path = f"/v1/memories/{listed.json()['items'][5]['id']}"
+            changed = {"content": "zebra crossing at noon"}
+            await service.call("PATCH", path, changed, who=token)
+            await service.operate("POST", "/moves", {"slots": [slot], "shard": 0})
+            await service.moved()
+            assert (await by_meaning(service, token, "zebra crossing"))[0] == changed["content"]
+
+    asyncio.run(work())
