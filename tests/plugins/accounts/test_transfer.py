@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,12 @@ from typing import Any
 import httpx
 import pytest
 
-import serve_app
 from plugins.accounts import limits, transfer
 from runtime.api.operation import Call
 from runtime.errors import ValidationFailed
-from runtime.inference import Models
 from runtime.limits import ITEMS_PER_LOOP_STEP
-from tests.support.embedding import WordEmbedder
 from tests.support.in_process import InProcess, in_process
 from tests.support.loops import turns_of_others
-from tests.support.shard_harness import ShardHarness
 
 ID = re.compile(r"\b([a-z]{3})_[0-9a-hjkmnp-tv-z]{32}\b")
 NDJSON = {"Content_Type": "application/x-ndjson"}
@@ -419,35 +414,6 @@ def test_importing_twice_adds_nothing(here: InProcess, there: InProcess, me: str
         return [each for each in records if each["kind"] not in ("usage_day", "usage_month")]
 
     assert stored(export(there, mine).content) == stored(before)
-
-
-def test_what_was_deleted_a_moment_ago_can_be_brought_again(tmp_path: Path) -> None:
-    """Both in one commit, so that no job has removed what is only hidden."""
-    harness = ShardHarness(tmp_path, serve_app.PLUGINS, Models(WordEmbedder()))
-    me = harness.register()
-    work = harness("collections.create", {"name": "work"}, who=me).body["id"]
-    for number in range(3):
-        body = {"content": f"Fact {number}", "collection_id": work}
-        harness("memories.create", body, who=me)
-    named = {"name": "Zorblatt", "type": "person", "collection_id": work}
-    harness("graph.entities.create", named, who=me)
-    harness.settle()
-    harness.now_ms = int(time.time() * 1000)
-    records = harness("account.export_part", who=me).body["records"]
-    deleted, brought = harness.together(
-        [
-            harness.form("collections.delete", who=me, id=work),
-            harness.form("account.import_part", {"records": records}, who=me),
-        ]
-    )
-    assert (deleted.status, brought.status) == (200, 200)
-    for _ in range(2):  # and once the jobs have been over it
-        assert harness("memories.list", who=me).body["total_count"] == 3
-        assert harness("collections.get", who=me, id=work).body["memory_count"] == 3
-        assert harness("graph.entities.get", who=me, entity_name="Zorblatt").status == 200
-        harness.settle()
-        harness.now_ms = int(time.time() * 1000)
-    harness.close()
 
 
 def used(service: InProcess, who: str) -> int:
