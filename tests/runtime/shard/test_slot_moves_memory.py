@@ -26,6 +26,20 @@ async def by_meaning(service: Sharded, token: str, query: str) -> list[str]:
     return [each["content"] for each in answer.json()["results"]]
 
 
+async def in_memory(service: Sharded) -> tuple[int, str, str]:
+    """An account of shard 0 whose vectors are in memory: its slot, its token, and the path of one
+    of its memories.
+    """
+    (email,) = emails(0, 2, 1)
+    token = await service.register(email)
+    for number in range(FACTS):
+        answer = await service.remember(token, f"fact number {number} of {number * 7}")
+        assert answer.status_code == 201, answer.text
+    listed = await service.call("GET", "/v1/memories?limit=100", who=token)
+    await by_meaning(service, token, "fact number 3")
+    return slot_of_email(email), token, f"/v1/memories/{listed.json()['items'][5]['id']}"
+
+
 def test_a_slot_that_comes_back_is_answered_from_what_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,14 +55,7 @@ def test_a_slot_that_comes_back_is_answered_from_what_came(
 
     async def work() -> None:
         async with sharded(tmp_path) as service:
-            (email,) = emails(0, 2, 1)
-            slot = slot_of_email(email)
-            token = await service.register(email)
-            for number in range(FACTS):
-                answer = await service.remember(token, f"fact number {number} of {number * 7}")
-                assert answer.status_code == 201, answer.text
-            listed = await service.call("GET", "/v1/memories?limit=100", who=token)
-            await by_meaning(service, token, "fact number 3")
+            slot, token, path = await in_memory(service)
             source = service.opened[0]
             monkeypatch.setattr(Keyring, "shred", refused_once)
             await service.operate("POST", "/moves", {"slots": [slot], "shard": 1})
@@ -57,7 +64,6 @@ def test_a_slot_that_comes_back_is_answered_from_what_came(
             assert source.store.residents.bytes_of(Scope(slot, 1)) == 0
             assert not list((source.directory / DIRECTORY).glob("*"))
 
-            path = f"/v1/memories/{listed.json()['items'][5]['id']}"
             changed = {"content": "zebra crossing at noon"}
             assert (await service.call("PATCH", path, changed, who=token)).status_code == 200
             looked = list[str]()
@@ -88,18 +94,11 @@ def test_what_was_in_memory_of_an_earlier_stay_answers_nothing(
 
     async def work() -> None:
         async with sharded(tmp_path) as service:
-            (email,) = emails(0, 2, 1)
-            slot = slot_of_email(email)
-            token = await service.register(email)
-            for number in range(FACTS):
-                await service.remember(token, f"fact number {number} of {number * 7}")
-            listed = await service.call("GET", "/v1/memories?limit=100", who=token)
-            await by_meaning(service, token, "fact number 3")
+            slot, token, path = await in_memory(service)
             monkeypatch.setattr(slot_moves, "tenants_known", none_where_it_leaves)
             await service.operate("POST", "/moves", {"slots": [slot], "shard": 1})
             await service.moved()
             assert service.opened[0].store.residents.bytes_of(Scope(slot, 1)) > 0
-            path = f"/v1/memories/{listed.json()['items'][5]['id']}"
             changed = {"content": "zebra crossing at noon"}
             await service.call("PATCH", path, changed, who=token)
             await service.operate("POST", "/moves", {"slots": [slot], "shard": 0})
