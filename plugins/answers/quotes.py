@@ -89,9 +89,10 @@ def _worth_a_look(content: str, terms: frozenset[str]) -> list[tuple[int, int]]:
     that begins as they do.
     """
     spans = list(_sentences(content))
+    if len(spans) <= SENTENCES_MAX:
+        return spans
     text, beginnings = content.casefold(), {term[:BEGINNING_CHARS] for term in terms}
-    # Else the spans are not those of the folded text.
-    if len(spans) > SENTENCES_MAX and len(text) == len(content):
+    if len(text) == len(content):  # else the spans are not those of the folded text
         shared = [-sum(each in text[start:end] for each in beginnings) for start, end in spans]
         spans = [spans[place] for place in np.argsort(shared, kind="stable").tolist()]
     return spans[:SENTENCES_MAX]

@@ -72,7 +72,6 @@ from storage.store import Table
 
 PENDING, PROCESSING, COMPLETED, FAILED = "pending", "processing", "completed", "failed"
 UNFINISHED = (PENDING, PROCESSING)
-
 FRESH = {
     "reason": "",
     "message": "",

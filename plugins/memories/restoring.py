@@ -27,8 +27,8 @@ from plugins.memories.limits import IMPORT_VERSIONS_MAX
 from plugins.memories.models import Content, Importance, Metadata, RawMemory, Tier
 from plugins.memories.removal import remove_unreadable
 from plugins.memories.room import check_bytes, put_version, version_bytes
-from plugins.memories.rows import MEMORIES, MEMORY_IDS, Draft, VersionRow
-from plugins.memories.store import find_row, store_memories
+from plugins.memories.rows import MEMORIES, Draft, MemoryRow, VersionRow
+from plugins.memories.store import find_ordinal, is_readable, store_memories
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
 from runtime.api.restoring import Origin, Restore
@@ -82,16 +82,18 @@ def restore_memories(ctx: WriteContext, records: Sequence[ExportedMemory], origi
     """Store the memories that are not here yet, with their past versions; -> how many. Raises
     PermissionDenied where the tier has no room for them.
     """
-    new = {
-        memory_id: record
-        for record in records
-        if find_row(ctx, memory_id := origin.renamed(record.id)) is None
-    }
-    # What was deleted a moment ago may be there yet, though nobody can read it.
-    ordinals = [int.from_bytes(raw, "big") for each in new if (raw := ctx[MEMORY_IDS].get(each))]
-    waiting = [row for ordinal in ordinals if (row := ctx[MEMORIES].get(ordinal)) is not None]
-    if waiting:
-        remove_unreadable(ctx, waiting)
+    new, unreadable = dict[str, ExportedMemory](), list[MemoryRow]()
+    for record in records:
+        memory_id = origin.renamed(record.id)
+        ordinal = find_ordinal(ctx, memory_id)
+        known = None if ordinal is None else ctx[MEMORIES].get(ordinal)
+        if known is not None:
+            if is_readable(ctx, known):
+                continue
+            unreadable.append(known)  # it was deleted a moment ago
+        new[memory_id] = record
+    if unreadable:
+        remove_unreadable(ctx, unreadable)
     rows = store_memories(
         ctx, [_draft(ctx, memory_id, record, origin) for memory_id, record in new.items()]
     ).rows

@@ -288,17 +288,16 @@ def near_enough(
     near: float,
     words_min: float,
     clear_words_min: float | None,
-    date_min: float = 1.0,
+    date_min: float,
 ) -> np.ndarray:
     """(n,) bool: which candidates have a word of the query, themselves or beside them in the
     session, or a cosine of `near`, or words that come as near to the query's as words_min, or
-    happened as near as date_min to a time that it names; besides,
-    where a number is given, the one whose words come nearest, if that near and by WORDS_LEAD more
-    than all others'.
+    happened as near as date_min to a time that it names; besides, where a number is given, the one
+    whose words come nearest, if that near and by WORDS_LEAD more than all others'.
     """
     is_near = np.empty(found.matrix.shape[1], np.bool_)
     leads = clear_words_min is not None
-    least = near, words_min, np.float32(date_min)
+    least = near, words_min, date_min
     _near_enough(found.matrix, *least, leads, clear_words_min or 0.0, is_near)
     return is_near
 

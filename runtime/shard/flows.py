@@ -40,11 +40,7 @@ class Flows:
         with self._parts.store.snapshot() as snapshot:
             entered = self._head.enter(snapshot, operation, call, owner=call.seed)
         if entered.replayed is not None:
-            scope = entered.ctx.scope
-            await self._parts.writer.until_fed(
-                entered.replayed.sequence, (scope.slot, scope.tenant)
-            )
-            return entered.replayed
+            return await self._head.replay(entered)
         entered.reservation.account = entered.ctx.principal, entered.ctx.scope
         self._parts.admission.suspend(call.seed, entered.reservation)
         return Reply(BEGUN, orjson.dumps(entered.ctx.prepared))

@@ -214,6 +214,16 @@ class Head:
 
         return ended
 
+    async def replay(self, entered: Entered) -> Reply:
+        """What the first request with the call's key was answered, once searches find what it did:
+        its commit may still be on its way.
+        """
+        assert entered.replayed is not None
+        scope = entered.ctx.scope
+        account = scope.slot, scope.tenant
+        await self._parts.writer.until_fed(entered.replayed.sequence, account)
+        return entered.replayed
+
     def _replayed(
         self,
         ctx: OperatorReadContext,

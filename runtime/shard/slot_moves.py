@@ -344,7 +344,7 @@ class SlotMoves:
         for slot in slots:
             # Whoever takes this up again finds no rows that tell of whom something is in memory.
             scopes = self._erasing.setdefault(slot, set())
-            scopes |= await asyncio.to_thread(tenants_known, self._store, slot, files=True)
+            scopes |= await asyncio.to_thread(tenants_known, self._store, [slot], files=True)
             while await self._erase_some(attempt, slot):
                 pass
             await self._shred(attempt, slot)
@@ -501,8 +501,8 @@ class SlotMoves:
             coming = self._gate.gained(placement)
             if self._durability is not None and coming:
                 await self._durability.placed()
-            for slot in coming:  # before anybody may ask: what is known of an earlier stay is old
-                known = await asyncio.to_thread(tenants_known, self._store, slot, files=False)
+            if coming:  # before anybody may ask: what is known of an earlier stay is old
+                known = await asyncio.to_thread(tenants_known, self._store, coming, files=False)
                 self._forget(known, files=False)
             over = [
                 arriving

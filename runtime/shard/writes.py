@@ -71,9 +71,7 @@ class Writes:
             entered = self._head.enter(snapshot, operation, call)
         if entered.replayed is not None:
             entered.reservation.release()
-            scope = entered.ctx.scope
-            await parts.writer.until_fed(entered.replayed.sequence, (scope.slot, scope.tenant))
-            return entered.replayed
+            return await self._head.replay(entered)
         reservation, prepared = entered.reservation, entered.ctx.prepared
         try:
             if operation.prepare is not None:

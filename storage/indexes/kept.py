@@ -295,8 +295,8 @@ def sweep(store_directory: Path, index: str, is_alive: Callable[[KeptPlace], boo
             _delete(path)
     heads = {path.stem for path in directory.glob(f"{index}-*.head")}
     for path in directory.glob(f"{index}-*"):
-        # Also of releases that kept graphs.
-        if path.suffix != ".head" and not any(path.name.startswith(head) for head in heads):
+        # What belongs to a head has its name, and a number behind that; also of earlier releases.
+        if path.stem not in heads and path.stem.rpartition("-")[0] not in heads:
             path.unlink()
 
 

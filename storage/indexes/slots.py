@@ -8,7 +8,7 @@ knew of a slot that left, or came back, must not answer any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from storage.indexes.index import Index
 from storage.indexes.kept import tenants_with_files
@@ -22,18 +22,20 @@ def build_for_slot(store: Store, indexes: Iterable[Index], slot: int) -> int:
     return sum(index.build(store, scope) for index in indexes for scope in scopes)
 
 
-def tenants_known(store: Store, slot: int, *, files: bool) -> set[Scope]:
-    """The slot's tenants that have rows, or of whom something is in memory; `files`: or beside the
-    store.
+def tenants_known(store: Store, slots: Collection[int], *, files: bool) -> set[Scope]:
+    """The tenants of slots that have rows, or of whom something is in memory; `files`: or beside
+    the store.
     """
     with store.snapshot() as snapshot:
-        stored = set(snapshot.scopes(slot))
-    resident = {
+        known = {scope for slot in slots for scope in snapshot.scopes(slot)}
+    known |= {
         scope
         for scope in store.residents.scopes()
-        if isinstance(scope, Scope) and scope.slot == slot
+        if isinstance(scope, Scope) and scope.slot in slots
     }
-    return stored | resident | (tenants_with_files(store.directory, slot) if files else set())
+    if files:
+        known.update(*(tenants_with_files(store.directory, slot) for slot in slots))
+    return known
 
 
 def forget_tenants(

@@ -12,10 +12,9 @@ from plugins.ingestion.clauses.people import (
     RELATIVES,
     Subject,
     Talk,
-    is_one_of,
+    note_relative,
     owner_of,
     thing_of,
-    told_apart,
 )
 from plugins.ingestion.clauses.phrases import NOMINAL, Claim, happened, listed, polarity_of
 from plugins.ingestion.clauses.predicates import (
@@ -59,11 +58,8 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
         elif tree.tokens[head].tag == "PROPN" and (relation := RELATIVES.get(lemma)):
             name = tree.name(head)
             talk.note(Subject(name), GENDERS.get(relation), head)
-            if not is_one_of(tree, subject, relation):
-                return
-            if not told_apart(tree, subject):
-                talk.relatives[(owner, relation)] = name
-            yield about, Claim(relation, head, name, polarity)
+            if note_relative(tree, subject, owner, name, talk):
+                yield about, Claim(relation, head, name, polarity)
         elif lemma == "name" and (whose := tree.first(subject, "nmod:poss")) is not None and (
             tree.tokens[whose].tag == "NOUN"
         ):  # fmt: skip
@@ -77,8 +73,8 @@ def owned(tree: Tree, clause: Clause, speaker: str, talk: Talk) -> Iterator[tupl
         if owner is None:
             return
         if relation is not None:
-            talk.relatives[(owner, relation)] = name
-            yield Subject(owner), Claim(relation, subject, name, polarity)
+            if note_relative(tree, head, owner, name, talk):
+                yield Subject(owner), Claim(relation, subject, name, polarity)
         elif any(tree.tokens[each].lemma in FAVOURITE
                  for each in tree.of(head, "amod", "compound")):  # fmt: skip
             kind = tree.tokens[head].lemma
@@ -93,8 +89,8 @@ def name_of(
     if owner is None:
         return
     if relation := RELATIVES.get(lemma):
-        talk.relatives[(owner, relation)] = name
-        yield Subject(owner), Claim(relation, place, name)
+        if note_relative(tree, whose, owner, name, talk):
+            yield Subject(owner), Claim(relation, place, name)
     elif lemma in ANIMALS:
         yield Subject(owner), Claim("has_pet", place, name, detail=lemma)
     else:

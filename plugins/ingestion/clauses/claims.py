@@ -30,7 +30,7 @@ _NO_THINGS = word_set(
     bit time way here so"""
 )
 _DATED = ("did", "plans", WHEN)
-_MORE = ("too", "also", "as well", "additionally")
+_MORE = word_set("too also additionally")
 # "in the mornings", "on weekdays", "for breakfast": what holds then need not hold at other times.
 _AT_TIMES = re.compile(
     r"\b(?:(?:in|during|on|over|at) (?:the )?"
@@ -91,8 +91,8 @@ def _facts(
     if clause.verb != clause.head:
         arcs.append(clause.verb)
     since = "since" in told.casefold().split()
-    more = f" {told.casefold()} "
-    is_one_more = any(f" {word} " in more for word in _MORE)
+    words = {tree.tokens[each].lemma.casefold() for each in phrase}
+    is_one_more = not words.isdisjoint(_MORE) or "as well" in told.casefold()
     at_times = not (clause.past or clause.planned or clause.begins) and _AT_TIMES.search(told)
     for about, claim in _claims(tree, clause, subject, speaker, talk):
         thing = claim.thing.strip(" ,.;:!-–—'\"")

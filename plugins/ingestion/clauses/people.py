@@ -40,6 +40,7 @@ VAGUE = word_set(
 
 
 _IN_LAW = re.compile(r"(?:-| )in(?:-| )law\b", re.IGNORECASE)
+_TELLING = ("amod", "compound", "advmod")
 _FORMER = word_set("former ex previous late last first")
 _SEVERAL = word_set(  # of each of whom somebody may have more than one
     """sister brother daughter son friend colleague neighbor grandmother grandfather aunt uncle
@@ -159,13 +160,7 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
             own = f"{owner}'s {thing_of(tree, place, frozenset({'nmod:poss'}))}"
             thing = own if named is None else tree.name(named, without=place)
             return Subject(thing, kind=tree.kind(place) or "")
-        which = told_apart(tree, place)
-        if which:
-            return Subject(f"{owner}'s {which}")
-        named = talk.relatives.get((owner, relation))
-        if named is not None:
-            return Subject(named)
-        return Subject(f"{owner}'s {relation_name(relation)}", relation, owner)
+        return relative_of(tree, place, owner, talk)
     if tree.of(place, "nmod:poss"):
         return None
     pointing = {tree.tokens[each].lemma for each in tree.of(place, "det")} & _POINTING
@@ -174,33 +169,40 @@ def meant(tree: Tree, place: int, speaker: str, talk: Talk) -> Subject | None:
     return Subject(thing_of(tree, place), kind=tree.kind(place) or "")
 
 
-def told_apart(tree: Tree, place: int) -> str:
+def relative_of(tree: Tree, place: int, owner: str, talk: Talk) -> Subject:
+    """The relative of somebody that a noun of RELATIVES names: by name, where that was said."""
+    relation, which = RELATIVES[tree.tokens[place].lemma], _told_apart(tree, place)
+    named = talk.relatives.get((owner, which or relation))
+    if named is not None:
+        return Subject(named)
+    if which:
+        return Subject(f"{owner}'s {which}")
+    return Subject(f"{owner}'s {relation_name(relation)}", relation, owner)
+
+
+def note_relative(tree: Tree, place: int, owner: str, name: str, talk: Talk) -> bool:
+    """Note the name of whom a noun of RELATIVES names; -> whether that says who is that relation
+    now: not of "my former boss", "my mother-in-law", nor of "my eye doctor", who is not the doctor.
+    """
+    relation, which = RELATIVES[tree.tokens[place].lemma], _told_apart(tree, place)
+    talk.relatives[(owner, which or relation)] = name
+    words = {tree.tokens[each].lemma.casefold().rstrip("-") for each in tree.of(place, *_TELLING)}
+    if words & _FORMER or _IN_LAW.match(tree.text, tree.tokens[place].end):
+        return False
+    return relation in _SEVERAL or not which
+
+
+def _told_apart(tree: Tree, place: int) -> str:
     """A relative with what tells it from others of its kind, as "other sister", "mother-in-law";
     "" where nothing does.
     """
-    token = tree.tokens[place]
-    law = _IN_LAW.match(tree.text, token.end)
-    first = min(
-        (each for each in tree.of(place, "amod", "compound")
-         if each < place and tree.word(each).casefold() not in _NO_OTHER),
-        default=place,
-    )  # fmt: skip
-    if law is None and first == place:
+    law = _IN_LAW.match(tree.text, tree.tokens[place].end)
+    telling = [each for each in tree.of(place, *_TELLING) if each < place]
+    telling = [each for each in telling if tree.word(each).casefold() not in _NO_OTHER]
+    if law is None and not telling:
         return ""
-    return " ".join(tree.text[tree.tokens[first].start : law.end() if law else token.end].split())
-
-
-def is_one_of(tree: Tree, place: int, relation: str) -> bool:
-    """Whether whom a noun names is that to somebody now: not "my former boss", "my mother-in-law",
-    nor "my eye doctor", who is not the doctor.
-    """
-    words = {
-        tree.tokens[each].lemma.casefold().rstrip("-")
-        for each in tree.of(place, "amod", "compound", "advmod")
-    }
-    if words & _FORMER or _IN_LAW.match(tree.text, tree.tokens[place].end):
-        return False
-    return relation in _SEVERAL or not told_apart(tree, place)
+    start = tree.tokens[min(telling, default=place)].start
+    return " ".join(tree.text[start : law.end() if law else tree.tokens[place].end].split())
 
 
 def is_named_animal(tree: Tree, place: int) -> bool:
@@ -229,9 +231,9 @@ def owner_of(tree: Tree, place: int, speaker: str, talk: Talk) -> str | None:
         if token.tag == "PROPN":
             return tree.name(each)
         if token.tag == "NOUN" and (owner := owner_of(tree, each, speaker, talk)) is not None:
-            relation = RELATIVES.get(token.lemma)
-            known = talk.relatives.get((owner, relation or ""))
-            return known or f"{owner}'s {relation_name(relation) if relation else token.lemma}"
+            is_relative = token.lemma in RELATIVES
+            thing = f"{owner}'s {token.lemma}"
+            return relative_of(tree, each, owner, talk).name if is_relative else thing
     relation = RELATIVES.get(tree.tokens[place].lemma)
     if relation in _PARENTS and not tree.of(place, "det", "nmod:poss", "amod"):
         return speaker  # "Dad was a bus driver"
@@ -260,18 +262,10 @@ def note_people(tree: Tree, speaker: str, talk: Talk) -> list[tuple[int, str, st
         if named is not None:
             name = tree.name(named, without=place)
             talk.note(Subject(name), gender, place)
-            if not is_one_of(tree, place, relation):
-                continue
-            if not told_apart(tree, place):
-                talk.relatives[(owner, relation)] = name
-            found.append((named, owner, relation, name))
-        elif which := told_apart(tree, place):
-            talk.note(Subject(f"{owner}'s {which}"), gender, place)
-        elif (owner, relation) in talk.relatives:
-            talk.note(Subject(talk.relatives[(owner, relation)]), gender, place)
+            if note_relative(tree, place, owner, name, talk):
+                found.append((named, owner, relation, name))
         else:
-            about = Subject(f"{owner}'s {relation_name(relation)}", relation, owner)
-            talk.note(about, gender, place)
+            talk.note(relative_of(tree, place, owner, talk), gender, place)
     for span in tree.sentence.spans:
         if span.kind == "person" and tree.tokens[span.first].tag == "PROPN":
             name = tree.name(span.first)

@@ -145,6 +145,7 @@ def test_clauses_end_what_they_say_is_over(
         ("My brother works at Acme.", "My younger brother works at Globex."),
         ("My mother lives in Oslo.", "My mother-in-law lives in Bergen."),
         ("My boss is Dana.", "My former boss is Kim."),
+        ("My boss is Dana.", "Kim is my former boss."),
         ("My doctor is Dr. Okafor.", "My eye doctor is Dr. Lund."),
         ("I work as a nurse.", "I work as a volunteer firefighter too."),
         ("I live in Oslo during the summer.", "I live in Malaga during the winter."),

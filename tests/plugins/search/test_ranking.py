@@ -169,7 +169,8 @@ def test_the_clear_best_is_one_that_leads() -> None:
     def near(*words: float, least: float | None = 0.45) -> list[bool]:
         found = ranking.Features(len(words))
         found["words"][:] = words
-        return ranking.near_enough(found, near=0.2, words_min=0.6, clear_words_min=least).tolist()
+        near = {"near": 0.2, "words_min": 0.6, "clear_words_min": least, "date_min": 1.0}
+        return ranking.near_enough(found, **near).tolist()
 
     assert near(0.3, 0.5, 0.1) == [False, True, False]
     assert near(0.46, 0.5) == [False, False]
@@ -182,7 +183,7 @@ def test_a_word_or_a_near_meaning_stands_by_itself() -> None:
     found = ranking.Features(4)
     found["lexical"][:] = [0.01, 0, 0, 0]
     found["exact"][:] = [0, 0.2, 0.19, 0]
-    stands = ranking.near_enough(found, near=0.2, words_min=0.6, clear_words_min=None)
+    stands = ranking.near_enough(found, near=0.2, words_min=0.6, clear_words_min=None, date_min=1.0)
     assert stands.tolist() == [True, True, False, False]
 
 
