@@ -198,3 +198,20 @@ def test_a_file_that_was_built_while_a_slot_arrived_tells_no_more_than_it_has(
     finally:
         hold.release()
         target.close()
+
+
+@pytest.mark.parametrize("by", ["checkpoint", "erasure"])
+def test_what_a_crash_left_before_its_head_was_written_goes(
+    store: Store, vectors: np.ndarray, by: str
+) -> None:
+    folder = store.directory / DIRECTORY
+    whole = set(folder.glob("*"))
+    of_alice = f"celled-{ALICE.slot:04x}-{ALICE.tenant:08x}-{'0' * 16}"
+    for name in (f"{of_alice}-{'1' * 16}.rows", f"{of_alice}.partial"):
+        (folder / name).write_bytes(b"sealed")
+    if by == "checkpoint":
+        CELLED.checkpoint(store)
+        assert set(folder.glob("*")) == whole
+    else:
+        CELLED.forget(store, ALICE, files=True)
+        assert not list(folder.glob("*"))
