@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from plugins.answers.limits import ANSWER_MEMORY_TOKENS_MAX
 from plugins.answers.operations import OPERATIONS
-from plugins.answers.prompt import RECALLED, Block, fenced
+from plugins.answers.prompt import RECALLED, Block, fenced, with_successors
 from plugins.answers.quotes import best_quotes
 from plugins.answers.settings import AnswersSettings
 from plugins.answers.tools import TOOLS
@@ -36,6 +36,7 @@ __all__ = [
     "best_quotes",
     "fenced",
     "plugin",
+    "with_successors",
 ]
 
 plugin = Plugin(

@@ -14,7 +14,7 @@ from plugins.answers.limits import (
     ANSWER_TOKENS_DEFAULT,
     ANSWER_TOKENS_MAX,
 )
-from plugins.answers.prompt import fenced
+from plugins.answers.prompt import fenced, with_successors
 from plugins.answers.quotes import Quote, best_quotes, is_supported, sentences, verify
 from plugins.answers.settings import AnswersSettings
 from plugins.search import SAFETY_CONTRACT, SEARCH_ITEMS_MAX, Grounding, SearchBody
@@ -141,7 +141,7 @@ class Found:
     """
 
     envelope: dict[str, Any]
-    hits: list[dict[str, Any]]
+    hits: Sequence[Mapping[str, Any]]
     steps: list[dict[str, Any]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     degraded: list[str] = field(default_factory=list)
@@ -218,10 +218,10 @@ def _keywords(query: str) -> str:
     )
 
 
-def merged(rounds: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+def merged(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """Hits of several searches by reciprocal rank, the first search's counting twice."""
     scores: dict[str, float] = {}
-    hits: dict[str, dict[str, Any]] = {}
+    hits: dict[str, Mapping[str, Any]] = {}
     for number, results in enumerate(rounds):
         for place, hit in enumerate(results):
             hits.setdefault(hit["id"], hit)
@@ -248,6 +248,7 @@ async def reason(call: Call, steps: Steps, models: Models) -> dict[str, Any]:
     """Answer a question: search, answer with the model if there is one, extract otherwise."""
     model = models.language_model
     found = await search(call, steps, model)
+    found.hits = with_successors(found.hits)
     answer = None
     if model is not None and found.hits:
         steps.outcome = "asked"  # which costs as much where the client leaves before the answer

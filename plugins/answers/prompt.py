@@ -9,7 +9,7 @@ memories say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,12 +80,32 @@ def fenced(
     return Block("\n".join([NOTICE, opening, *lines, closing]), ids, used)
 
 
+def with_successors(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Results of a search, and behind each what has superseded a part of it, as well ranked, where
+    that is no result itself.
+    """
+    told = {hit["id"] for hit in hits}
+    found: list[Mapping[str, Any]] = []
+    for hit in hits:
+        found.append(hit)
+        for each in hit.get("outdated") or ():
+            newer = each["superseded_by"]
+            if newer is not None and newer["id"] not in told:
+                told.add(newer["id"])
+                scores = {name: hit[name] for name in ("score", "normalized_score")}
+                found.append({**newer, **scores})
+    return found
+
+
 def to_prompt(memory: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model is told of a memory: when, who, what."""
+    """What a model is told of a memory: when, who, what, and what of that is over."""
+    content = memory["content"]
+    over = [content[each["start"] : each["end"]] for each in memory.get("outdated") or ()]
     fields = {
         "date": memory["occurred_at"][:10],
         "speaker": memory.get("speaker"),
-        "text": memory["content"][:SHORTENED_CHARS_MAX],
+        "text": content[:SHORTENED_CHARS_MAX],
+        "no_longer_true": over or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -61,7 +61,7 @@ def best_quotes(
     question: str, hits: Sequence[Mapping[str, Any]], quotes_max: int = QUOTES_MAX
 ) -> list[Quote]:
     """The best sentence of each of the best memories, best first; none of a memory far behind the
-    first, nor of one without a sentence that shows what is asked for.
+    first, nor of one without a sentence that shows what is asked for, or whose best is superseded.
     """
     if not hits:
         return []
@@ -79,9 +79,14 @@ def best_quotes(
             key=lambda span, of=content: _fitness(of[span[0] : span[1]], terms, wanted),
             default=(0, 0),
         )
-        if end > start:
+        if end > start and not is_outdated(memory, start, end):
             found.append(Quote(place, start, end, content[start:end]))
     return found
+
+
+def is_outdated(memory: Mapping[str, Any], start: int, end: int) -> bool:
+    """Whether something between these code points of a result has been superseded."""
+    return any(each["start"] < end and start < each["end"] for each in memory.get("outdated") or ())
 
 
 def _worth_a_look(content: str, terms: frozenset[str]) -> list[tuple[int, int]]:

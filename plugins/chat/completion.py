@@ -11,7 +11,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import ConfigDict, Field, PrivateAttr, StrictBool, field_validator, model_validator
 
-from plugins.answers import RECALLED, Block, fenced
+from plugins.answers import RECALLED, Block, fenced, with_successors
 from plugins.chat import bounds
 from plugins.chat.bounds import OUR_MODEL
 from plugins.chat.settings import ChatSettings
@@ -230,7 +230,8 @@ class Recall:
         )
         hits = []
         if found is not None:
-            hits, self.abstain_recommended = found["results"], found["abstain_recommended"]
+            hits = with_successors(found["results"])
+            self.abstain_recommended = found["abstain_recommended"]
         notes = [*_profile_notes(profile), *_correction_notes(corrections)]
         self.block = fenced(hits, call.seed, CHAT_MEMORY_TOKENS_MAX, notes=notes)
 

@@ -45,6 +45,7 @@ from storage.store import Table
 
 SCOPES = ("user_id", "agent_id", "run_id", "app_id", "session_id")
 DERIVED = "inferred"  # the source_type of a memory that rests on another one
+TURN = "message"  # and of one that others may rest on
 PROCESSING, COMPLETED, FAILED = "processing", "completed", "failed"
 UNINDEXED: dict[str, Any] = {"status": PROCESSING, "space": "", "chunks": 0}
 
@@ -111,6 +112,11 @@ class MemoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
     def rests_on(self) -> str | None:
         """The id of the memory that this one was derived from: a fact's turn."""
         return self.source_reference if self.source_type == DERIVED else None
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is what was said in a conversation, on which facts may rest."""
+        return self.source_type == TURN
 
     @property
     def pending(self) -> bool:

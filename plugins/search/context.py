@@ -10,7 +10,7 @@ time.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from plugins.memories import MemoryRow, note_accesses, rows_at
 from plugins.search import search
 from plugins.search.dates import reference_day
 from plugins.search.events import completed
+from plugins.search.folding import outdated
 from plugins.search.judging import above_threshold, judged
 from plugins.search.layout import (
     NOTICE,
@@ -219,7 +220,8 @@ def choose(
             continue
         section = (row.number, row.session_id)
         room = left - LINE_TOKENS - SECTION_TOKENS * (section not in told)
-        each = Chosen(row, terms, excerpt(row.content, rarity, min(LONG_TOKENS, room)))
+        spans = excerpt(row.content, rarity, min(LONG_TOKENS, room))
+        each = Chosen(row, terms, standing(row.content, spans, outdated(ctx, row) or ()))
         tokens = count_tokens(each.text)
         if each.spans and tokens <= room:
             chosen.append(each)
@@ -253,6 +255,21 @@ def excerpt(content: str, rarity: Mapping[str, float], tokens_max: int) -> list[
         for term in analyze(content[best[0] : best[1]]):
             missing.pop(term, None)
     return sorted(shown)
+
+
+def standing(
+    content: str, spans: list[tuple[int, int]], over: Iterable[Mapping[str, Any]]
+) -> list[tuple[int, int]]:
+    """The spans without what has been superseded."""
+    for each in sorted(over, key=lambda each: each["start"]):
+        first, last = each["start"], each["end"]
+        spans = [
+            part
+            for start, end in spans
+            for part in ((start, min(end, first)), (max(start, last), end))
+            if content[slice(*part)].strip()
+        ]
+    return spans
 
 
 def _asked_in(text: str, rarity: Mapping[str, float]) -> float:

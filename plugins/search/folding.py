@@ -11,12 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from plugins.memories import MEMORY_FEATURES, MemoryRow, rows_at
+from plugins.memories import (
+    MEMORY_FEATURES,
+    MEMORY_FIELDS,
+    MemoryRow,
+    find_row,
+    find_rows_at,
+    rows_at,
+    unreadable,
+)
 from plugins.search.neighbours import turns_of_facts
 from runtime.api.context import ReadContext
+from runtime.timestamps import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +81,39 @@ def evidence(
         end = len(row.content) if start < 0 else start + len(fact.content)
         found.append({"memory_id": row.id, "start": max(start, 0), "end": end, "fact_id": fact.id})
     return found
+
+
+def outdated(ctx: ReadContext, row: MemoryRow) -> list[dict[str, Any]] | None:
+    """Where a memory says what has been superseded since while the rest of it stands, by code
+    points, and what was said since: what a fact that rested on it was read in. None where there is
+    no such place.
+    """
+    if not row.is_turn:
+        return None
+    fields = ctx.index(MEMORY_FIELDS)
+    resting = fields.of("source_reference", row.id)
+    over = resting & fields.of("superseded", 1)
+    if not over:
+        return None
+    standing = find_rows_at(ctx, resting - over - unreadable(ctx))
+    found = []
+    for fact in find_rows_at(ctx, over - unreadable(ctx)):
+        start = row.content.find(fact.content)
+        if start >= 0 and not any(other.content in fact.content for other in standing):
+            end = start + len(fact.content)
+            since = None if fact.superseded_by_id is None else _readable(ctx, fact.superseded_by_id)
+            found.append({"start": start, "end": end, "fact_id": fact.id, "superseded_by": since})
+    return found or None
+
+
+def _readable(ctx: ReadContext, memory_id: str) -> dict[str, Any] | None:
+    """What a memory says, who said it and when; None where it cannot be read now."""
+    row = find_row(ctx, memory_id)
+    if row is None or row.ordinal in unreadable(ctx):
+        return None
+    return {
+        "id": row.id,
+        "content": row.content,
+        "speaker": row.speaker,
+        "occurred_at": iso(row.occurred_at),
+    }

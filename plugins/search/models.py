@@ -220,6 +220,20 @@ class HitEvidence(View):
     fact_id: str = Field(description="The memory of the fact.")
 
 
+class Newer(View):
+    id: str
+    content: str
+    speaker: str | None
+    occurred_at: str
+
+
+class Outdated(View):
+    start: int = Field(description="First code point of what has been superseded.")
+    end: int = Field(description="The code point after its last.")
+    fact_id: str = Field(description="The memory of the fact that was read in it.")
+    superseded_by: Newer | None = Field(description="The memory of what was said since.")
+
+
 class Hit(View):
     id: str = Field(description="The memory's id.")
     memory_id: str = Field(description="The same id.")
@@ -252,6 +266,10 @@ class Hit(View):
     evidence: list[HitEvidence] | None = Field(
         default=None,
         description="Facts that are no results of their own beside the turn that they rest on.",
+    )
+    outdated: list[Outdated] | None = Field(
+        default=None,
+        description="Where the content says what has been superseded since; the rest of it stands.",
     )
 
 
@@ -312,10 +330,11 @@ def hit(
     explanation: dict[str, float] | None,
     compact: bool,
     evidence: list[dict[str, int | str]] | None,
+    outdated: list[dict[str, Any]] | None,
 ) -> dict[str, Any]:
     """One result; a compact one has no metadata, tags, highlights or explanation. occurrences: as
     `highlights` has it. evidence: where the facts that it is shown for stand in it, if there are
-    any.
+    any; outdated: where it says what has been superseded, if anywhere.
     """
     created_at = iso(row.created_at)
     view = {
@@ -340,6 +359,8 @@ def hit(
     }
     if evidence is not None:
         view["evidence"] = evidence
+    if outdated is not None:
+        view["outdated"] = outdated
     if not compact:
         view |= {
             "metadata": row.metadata,

@@ -1293,6 +1293,8 @@ class Hit(TypedDict):
     """Contribution of each feature, with `explain`."""
     evidence: NotRequired[list[HitEvidence] | None]
     """Facts that are no results of their own beside the turn that they rest on."""
+    outdated: NotRequired[list[Outdated] | None]
+    """Where the content says what has been superseded since; the rest of it stands."""
 
 
 class HitEvidence(TypedDict):
@@ -1967,6 +1969,13 @@ class NewFact(TypedDict):
     """What is so."""
 
 
+class Newer(TypedDict):
+    id: str
+    content: str
+    speaker: str | None
+    occurred_at: str
+
+
 class Observation(TypedDict):
     metric_key: str
     """Name of a metric."""
@@ -2037,6 +2046,17 @@ class OutcomeRecorded(TypedDict):
     evidence_revision: int
     """The policy's version after this report."""
     replayed: bool
+
+
+class Outdated(TypedDict):
+    start: int
+    """First code point of what has been superseded."""
+    end: int
+    """The code point after its last."""
+    fact_id: str
+    """The memory of the fact that was read in it."""
+    superseded_by: Newer | None
+    """The memory of what was said since."""
 
 
 class Part(TypedDict):

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 6499fab12760f12e236ff92d76763edf5a628ffa823a7e712ff1ee60e80b36df
+// SHA-256 of the document: 5d852fa91ba27ce835261c9c3fa034af6ad02af423119ffde151c1b882dae369
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 6499fab12760f12e236ff92d76763edf5a628ffa823a7e712ff1ee60e80b36df
+// SHA-256 of the document: 5d852fa91ba27ce835261c9c3fa034af6ad02af423119ffde151c1b882dae369
 
 export interface paths {
     "/docs": {
@@ -4407,6 +4407,8 @@ export interface components {
             } | null;
             /** @description Facts that are no results of their own beside the turn that they rest on. */
             evidence?: components["schemas"]["HitEvidence"][] | null;
+            /** @description Where the content says what has been superseded since; the rest of it stands. */
+            outdated?: components["schemas"]["Outdated"][] | null;
         };
         HitEvidence: {
             /** @description The turn, which is the result. */
@@ -5503,6 +5505,12 @@ export interface components {
             description?: string | null;
             signing_secret?: string | null;
         };
+        Newer: {
+            id: string;
+            content: string;
+            speaker: string | null;
+            occurred_at: string;
+        };
         Observation: {
             /** @description Name of a metric. */
             metric_key: string;
@@ -5573,6 +5581,16 @@ export interface components {
             /** @description The policy's version after this report. */
             evidence_revision: number;
             replayed: boolean;
+        };
+        Outdated: {
+            /** @description First code point of what has been superseded. */
+            start: number;
+            /** @description The code point after its last. */
+            end: number;
+            /** @description The memory of the fact that was read in it. */
+            fact_id: string;
+            /** @description The memory of what was said since. */
+            superseded_by: components["schemas"]["Newer"] | null;
         };
         Page_Chunk_: {
             /** @description One page of resources. */
