@@ -252,7 +252,7 @@ def _credits(used: int, limit: int | None) -> Credits:
         used=used,
         limit=limit,
         remaining=max(0, limit - used),
-        percentage=min(100.0, round(100 * used / limit, 2)),
+        percentage=min(100.0, round(100 * used / limit, 2)) if limit else 100.0,
     )
 
 

@@ -29,8 +29,9 @@ def load_demand(ctx: ReadContext, payload: dict[str, Any]) -> billing_stripe.Dem
         invoice_id=row.id,
         number=row.number,
         currency=row.currency,
-        lines=tuple(
-            (line.description, line.amount_cents) for line in row.lines if line.amount_cents
+        lines=(
+            *((line.description, line.amount_cents) for line in row.lines if line.amount_cents),
+            *((("Taken back", -state.credited_cents),) if state.credited_cents else ()),
         ),
         tenant_id=ctx.principal.tenant_id,
         name=row.name,

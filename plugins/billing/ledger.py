@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hmac
 import itertools
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -42,6 +43,8 @@ from runtime.api.operation import View
 from runtime.errors import Conflict, NotFound
 from runtime.timestamps import DAY_MS, iso
 from storage.store import Table
+
+log = logging.getLogger("mneme.billing")
 
 INVOICE, CREDIT_NOTE = "invoice", "credit_note"
 OPEN, PAID, VOID, ISSUED = "open", "paid", "void", "issued"
@@ -191,7 +194,7 @@ def issue(
     made = _make_id(ctx, at, about)
     ordinal, row = _store(ctx, made, INVOICE, lines, total, period_start, period_end, None)
     ctx[INVOICE_STATES].put(
-        (ordinal,), InvoiceState(OPEN) if total else InvoiceState(PAID, paid_at=ctx.now)
+        (ordinal,), InvoiceState(OPEN) if total > 0 else InvoiceState(PAID, paid_at=ctx.now)
     )
     revenue: Counter[str] = Counter()
     for line in lines:
@@ -266,6 +269,17 @@ def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
     state.status, state.paid_at, state.reference = PAID, ctx.now, reference
     ctx[INVOICE_STATES].put((ordinal,), state)
     _post(ctx, invoice, {f"cash:{method}": due, RECEIVABLE: -due})
+
+
+def owe_back(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
+    """Record once that a void invoice was paid all the same: what came is the customer's."""
+    invoice, state = ctx[INVOICES].row(ordinal), ctx[INVOICE_STATES].row(ordinal)
+    if state.paid_at is not None:
+        return
+    state.paid_at, state.reference = ctx.now, reference
+    ctx[INVOICE_STATES].put((ordinal,), state)
+    _post(ctx, invoice, {f"cash:{method}": invoice.total_cents, REFUNDS: -invoice.total_cents})
+    log.warning("%s was paid after it had been taken back: refund it", invoice.number)
 
 
 def _make_id(ctx: ReadContext, at: int, about: str) -> str:

@@ -118,9 +118,10 @@ def mark_paid(ctx: OperatorWriteContext, body: Payment) -> dict[str, Any]:
 
 def credit_note(ctx: OperatorWriteContext, body: NewCreditNote) -> dict[str, Any]:
     theirs = ctx.within(*_account(ctx, body.email))
-    ordinal, _ = ledger.credit(
-        theirs, ledger.find_by_number(theirs, body.invoice), body.amount_cents, body.reason
-    )
+    credited = ledger.find_by_number(theirs, body.invoice)
+    ordinal, _ = ledger.credit(theirs, credited, body.amount_cents, body.reason)
+    if theirs[INVOICE_STATES].row(credited).status == ledger.VOID:
+        upgrades.take(theirs, credited)  # nobody will pay for it any more
     arrears.review(theirs)
     return ledger.view(theirs, ordinal)
 
@@ -171,7 +172,8 @@ def receive_notice(ctx: SlotWriteContext, body: Signed) -> Received:
     notice: billing_stripe.Notice = ctx.prepared
     if notice.kind == billing_stripe.PAID_EVENT and notice.invoice_id:
         theirs = ctx.within(*_account(ctx, notice.email))
-        periods.pay(theirs, ledger.find(theirs, notice.invoice_id), "stripe", notice.provider_id)
+        ordinal = ledger.find(theirs, notice.invoice_id)
+        periods.receive(theirs, ordinal, "stripe", notice.provider_id)
     return Received(received=True)
 
 
@@ -309,7 +311,8 @@ FOR_CUSTOMERS = (
         scope="admin",
         idempotency=Idempotency.CACHED,
         summary="Downgrade the plan",
-        description="When the month ends; until then nothing changes.",
+        description="When the month ends; until then nothing changes. The present tier cancels a "
+        "downgrade that is pending.",
         example={"tier": "starter"},
         example_reply={
             **_SUBSCRIPTION,

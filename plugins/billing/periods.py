@@ -133,7 +133,8 @@ def upgrade(ctx: WriteContext, tier: str) -> int:
         )
     period, left = metering.period_of(ctx.now), days_left(ctx.now)
     end = metering.period_end(period)
-    days, more = days_of(period, end), new["price_cents"] - fee(ctx, row, current)
+    # What was agreed on may be dearer: nothing is given back of a month that has begun.
+    days, more = days_of(period, end), max(0, new["price_cents"] - fee(ctx, row, current))
     line = LineRow(
         description=(
             f"{new['display_name']} instead of {old['display_name']}, {left} of {days} days of "
@@ -158,9 +159,14 @@ def upgrade(ctx: WriteContext, tier: str) -> int:
 
 
 def downgrade(ctx: WriteContext, tier: str) -> None:
-    """Change to a lower tier when the period ends. Raises BadRequest."""
+    """Change to a lower tier when the period ends; to the present one where a downgrade is pending,
+    which is cancelled. Raises BadRequest.
+    """
     close_over(ctx)
     row, current = subscription(ctx), tier_of(ctx)
+    if tier == current and row.pending_tier is not None:
+        row.pending_tier = None
+        return _store(ctx, row)
     if RANK[tier] >= RANK[current]:
         new, old = (ctx.settings.tiers.terms(name)["display_name"] for name in (tier, current))
         raise BadRequest(f"{new} is no downgrade: this account has {old}.", param="tier")
@@ -176,6 +182,16 @@ def pay(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
     if tier is not None:
         _take_up(ctx, subscription(ctx), tier)
     arrears.review(ctx)
+
+
+def receive(ctx: WriteContext, ordinal: int, method: str, reference: str) -> None:
+    """Record that a provider has collected an invoice: as `pay`, and of one that was taken back
+    meanwhile that its amount is owed to the customer.
+    """
+    if ctx[ledger.INVOICE_STATES].row(ordinal).status == ledger.VOID:
+        ledger.owe_back(ctx, ordinal, method, reference)
+    else:
+        pay(ctx, ordinal, method, reference)
 
 
 def set_tier(ctx: WriteContext, tier: str, price_cents: int | None) -> None:

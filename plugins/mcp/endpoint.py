@@ -21,6 +21,7 @@ ASKING = (
 )  # messages whose answer comes from the API, which then judges the credential
 # in a request's scope: the API's answer to a credential that it does not know
 REFUSED = "mneme.mcp.refused"
+ASKED = "mneme.mcp.asked"  # that the API was asked, which knows the credential then
 _PASSED_ON = ("content-type", "www-authenticate", "retry-after", "x-ratelimit-limit")
 
 
@@ -35,13 +36,12 @@ class Endpoint:
         headers = dict(scope["headers"])
         _check_origin(headers, self._origins)
         body = await self._client.body(scope, receive)
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
         if scope["method"] != "POST" or _method(body) not in ASKING or MCP.is_missing:
-            authorization = headers.get(b"authorization", b"").decode("latin-1")
-            answer = await self._client.call(
-                "GET", "/v1/auth/me", within=scope, authorization=authorization
-            )
+            answer = await self._whoami(scope, authorization)
             if answer.status >= 400:
                 return await _pass_on(answer, send)
+            scope[ASKED] = True
         if scope["method"] != "POST":
             raise MethodNotAllowed(["POST"])
         MCP.require()
@@ -53,17 +53,27 @@ class Endpoint:
             said.append(message)
 
         await self._server(scope, _read_again(body), keep)
+        if (
+            ASKED not in scope
+            and (answer := await self._whoami(scope, authorization)).status >= 400
+        ):
+            return await _pass_on(answer, send)
         if REFUSED in scope:
             return await _pass_on(scope[REFUSED], send)
         for message in said:
             await send(message)
+
+    async def _whoami(self, scope: Scope, authorization: str) -> Answer:
+        return await self._client.call(
+            "GET", "/v1/auth/me", within=scope, authorization=authorization
+        )
 
 
 def _load(client: InProcessClient) -> Application:
     """The protocol; importing it takes the better part of a second."""
     from plugins.mcp import server as mcp_server
 
-    return mcp_server.application(client, REFUSED)
+    return mcp_server.application(client, REFUSED, ASKED)
 
 
 def _check_origin(headers: Mapping[bytes, bytes], origins: frozenset[str]) -> None:

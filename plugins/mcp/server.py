@@ -38,14 +38,15 @@ _JSON = "application/json"
 Context = ServerRequestContext[Any, Any]
 
 
-def application(client: InProcessClient, refused: str) -> Application:
+def application(client: InProcessClient, refused: str, asked: str) -> Application:
     """The server as an ASGI application.
 
     refused  under this name an answer of 401 is put into the request's scope, for it is none to an
              agent but to its host
+    asked    and under this one, that the API was asked, which has judged the credential then
     """
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every message otherwise
-    server = _server(client, refused)
+    server = _server(Handlers(client, refused, asked))
 
     async def serve(scope: Any, receive: Any, send: Any) -> None:
         # One of these serves one request, so there is nothing to start with the gateway and to stop
@@ -62,8 +63,11 @@ def application(client: InProcessClient, refused: str) -> Application:
 class Handlers:
     """What the server answers to each message, by calls of the public API."""
 
-    def __init__(self, client: InProcessClient, refused: str):
-        self._client, self._refused = client, refused
+    def __init__(self, client: InProcessClient, refused: str, asked: str):
+        """refused, asked: where a request's scope keeps the API's refusal of its credential, and
+        that the API was asked.
+        """
+        self._client, self._refused, self._asked = client, refused, asked
         self._tools = {tool.name: BoundTool(tool, operation) for tool, operation in client.tools}
         self.schemas = {name: tool.input_schema() for name, tool in self._tools.items()}
 
@@ -74,9 +78,15 @@ class Handlers:
         scope = context.request.scope
         authorization = context.request.headers.get("authorization", "")
         sent = {"query": request.query, "json": request.json, "headers": request.headers}
-        answer = await self._client.call(
-            request.method, request.path, within=scope, authorization=authorization, **sent
-        )
+        try:
+            answer = await self._client.call(
+                request.method, request.path, within=scope, authorization=authorization, **sent
+            )
+        except orjson.JSONEncodeError:
+            raise MCPError(
+                types.INVALID_PARAMS, "An argument has a number that is too large."
+            ) from None
+        scope[self._asked] = True
         if answer.status == 401:
             scope[self._refused] = answer
         return answer
@@ -146,8 +156,7 @@ class Handlers:
         return types.ReadResourceResult(contents=[text])
 
 
-def _server(client: InProcessClient, refused: str) -> Server[Any]:
-    handlers = Handlers(client, refused)
+def _server(handlers: Handlers) -> Server[Any]:
     return Server(
         "mneme",
         version=metadata.version("mneme"),

@@ -155,6 +155,33 @@ def test_an_upgrade_cancels_a_pending_downgrade(ada: MeteredHarness) -> None:
     assert (tier(ada), closed["total_cents"]) == ("pro", 9_900)
 
 
+def test_a_downgrade_to_the_present_tier_cancels_one_that_is_pending(ada: MeteredHarness) -> None:
+    ada("billing.upgrade", {"tier": "pro"})
+    ada("billing.downgrade", {"tier": "free"})
+    assert ada("billing.downgrade", {"tier": "pro"}).body["pending_change"] is None
+    assert ada("billing.downgrade", {"tier": "pro"}).status == 400, "nothing is pending any more"
+    ada.move_to("2026-06-01T00:00:00Z")
+    ada.operate("billing.close")
+    assert tier(ada) == "pro"
+
+
+def test_an_upgrade_from_a_dearer_agreement_charges_nothing(tmp_path: Path) -> None:
+    with metered(tmp_path, billing__default_tier="free", billing__grace_days=0) as account:
+        account.operate("billing.set_tier", tier="pro", price_cents=50_000)
+        invoice = account("billing.upgrade", {"tier": "scale"}).body["invoice"]
+        assert (invoice["total_cents"], invoice["status"]) == (0, "paid")
+        account.move_to("2026-05-31T23:00:00Z")
+        account.operate("billing.close")
+        assert account("billing.subscription").body["status"] == "active"
+        account.audited()
+
+
+def test_a_tier_without_credits_has_a_usage(tmp_path: Path) -> None:
+    with metered(tmp_path, billing__default_tier="free", tiers__free_credits=0) as account:
+        credits = account("usage.get").body["credits"]
+        assert (credits["limit"], credits["remaining"], credits["percentage"]) == (0, 0, 100.0)
+
+
 @pytest.mark.parametrize(
     ("operation", "wanted"),
     [
@@ -548,6 +575,41 @@ def test_an_upgrade_that_is_not_paid_for_is_forgone_and_owes_nothing(
     assert customer("billing.invoices.get", id=pro["id"]).body["credited_cents"] == 6_387
     assert sum(within(customer, balances).values()) == 0
     customer.audited()
+
+
+def test_what_is_paid_for_an_upgrade_that_was_forgone_is_owed_back(
+    customer: MeteredHarness,
+) -> None:
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    customer("billing.upgrade", {"tier": "scale"})
+    body = report("invoice.paid", EMAIL, invoice["id"])
+    for _ in range(2):
+        assert told(customer, body, signature(body, SECRET)) == 200
+    booked = within(customer, balances)
+    assert (booked["cash:stripe"], booked["refunds_payable"]) == (6_387, -6_387)
+    shown = customer("billing.invoices.get", id=invoice["id"]).body
+    assert (shown["status"], shown["paid_at"] is not None, tier(customer)) == ("void", True, "free")
+    customer.audited()
+
+
+def test_an_upgrade_whose_invoice_is_taken_back_waits_no_more(customer: MeteredHarness) -> None:
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    customer.operate("billing.credit_note", invoice=invoice["number"], reason="a mistake")
+    assert customer("billing.subscription").body["pending_change"] is None
+    customer.audited()
+
+
+def test_stripe_is_asked_for_no_more_than_is_left(
+    customer: MeteredHarness, stripe: StripeEndpoint
+) -> None:
+    stripe.failures = 1_000
+    invoice = customer("billing.upgrade", {"tier": "pro"}).body["invoice"]
+    taken = {"invoice": invoice["number"], "amount_cents": 5_000, "reason": "a mistake"}
+    customer.operate("billing.credit_note", **taken)
+    stripe.failures = 0
+    customer.harness.settle()
+    asked = [sent.fields["amount"] for sent in stripe.sent if sent.path == "/v1/invoiceitems"]
+    assert asked == ["6387", "-5000"]
 
 
 def test_an_upgrade_that_waits_is_never_overdue(tmp_path: Path, stripe: StripeEndpoint) -> None:

@@ -342,8 +342,11 @@ HELLO = message(
 ASKED = {
     "initialize": HELLO, "tools/list": message("tools/list"),
     "tools/call": message("tools/call", name="list_memories", arguments={}),
+    "no such tool": message("tools/call", name="nothing", arguments={}),
+    "what no tool takes": message("tools/call", name="list_memories", arguments={"limit": 10**33}),
     "resources/list": message("resources/list"),
     "resources/read": message("resources/read", uri="mneme://profile"), "ping": message("ping"),
+    "no such resource": message("resources/read", uri="mneme://nothing"),
     "a notification": {"jsonrpc": "2.0", "method": "notifications/initialized"},
     "nonsense": message("x/y"), "no message": [],
 }  # fmt: skip
@@ -366,6 +369,16 @@ def test_without_a_good_credential_nothing_is_answered(
         answer = post(service, content, who, **typed)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, code)
         assert answer.headers["WWW-Authenticate"] == "Bearer" and answer.headers["X-Request-ID"]
+
+
+def test_a_number_that_no_request_holds_is_refused(
+    service: InProcess, token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fact = {"content": "The key is under the pot.", "importance": 10**33}
+    asked = message("tools/call", name="add_memory", arguments=fact)
+    answer = post(service, json.dumps(asked).encode(), token, Content_Type="application/json")
+    assert "too large" in answer.json()["error"]["message"]
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_the_operator_is_no_tenant(service: InProcess) -> None:
