@@ -37,7 +37,7 @@ OURS = frozenset(
 )
 CREDITS_MIN = 10
 LEADING_ROLES = ("system", "developer")
-CORRECTIONS_MAX = 5
+CORRECTIONS_MAX, CORRECTIONS_READ_MAX = 5, 100
 CORRECTIONS_QUERY_CHARS_MAX = 2_048  # it stands in an address, which is shorter than a body
 
 # --- the wire -------------------------------------------------------------------------------------
@@ -137,9 +137,11 @@ class ChatBody(Body):
         )
         if isinstance(said, list):
             said = " ".join(
-                part.get("text") or ""
+                part["text"]
                 for part in said
-                if isinstance(part, dict) and part.get("type") == "text"
+                if isinstance(part, dict)
+                and part.get("type") == "text"
+                and isinstance(part.get("text"), str)
             )
         return said.strip() if isinstance(said, str) else ""
 
@@ -277,7 +279,17 @@ class Recall:
         if name is None or not body.features.learning or not query:
             return None
         task = query[:CORRECTIONS_QUERY_CHARS_MAX].strip()
-        return await steps.run(name, query={"query": task, "limit": CORRECTIONS_MAX})
+        asked = {"query": task, "limit": CORRECTIONS_READ_MAX, "collection_id": body.collection_id}
+        found = await steps.run(
+            name, query={name: value for name, value in asked.items() if value is not None}
+        )
+        # Those of nobody in particular hold for everybody; those of others are theirs.
+        own = [
+            item
+            for item in found["items"]
+            if body.user is None or item["user_id"] in (None, body.user)
+        ]
+        return {"items": own[:CORRECTIONS_MAX]}
 
 
 def _profile_notes(profile: Mapping[str, Any] | None) -> list[dict[str, Any]]:
@@ -363,7 +375,7 @@ async def complete(call: Call, steps: Steps, models: Models) -> Reply:
     except CompletionFailed as failed:
         steps.outcome = None  # no answer, no price
         raise failed.answer from failed
-    message = answer["choices"][0].get("message") or {}
+    message = answer["choices"][0]["message"]
     steps.outcome = Usage.of(answer).total_tokens or asked + bounds.answered_tokens(message)
     await keeper.keep(message.get("content"))
     return Reply(200, {**answer, "memory": recall.view}, outcome=steps.outcome)

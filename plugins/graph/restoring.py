@@ -106,7 +106,7 @@ def _restore_entity(ctx: WriteContext, record: ExportedEntity, origin: Origin) -
         record.type,
         aliases=record.aliases,
         attributes=record.attributes,
-        collection=collection_id and find_collection(ctx, origin.renamed(collection_id)),
+        collection=find_collection(ctx, origin.renamed(collection_id)) if collection_id else None,
         entity_id=entity_id,
     )
     if is_new:

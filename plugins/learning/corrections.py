@@ -75,6 +75,12 @@ from storage.text import query_terms
 
 SOURCE_TYPE = "correction"
 REASON = "corrected"
+_KEPT = (
+    "app_id",
+    "run_id",
+    "session_id",
+    "tags",
+)  # of what is corrected, which a request cannot name
 Type = Literal["preference", "factual", "procedural"]
 
 # --- requests and responses -----------------------------------------------------------------------
@@ -344,6 +350,8 @@ def create(ctx: WriteContext, body: NewCorrection) -> Reply:
         value = getattr(body, name) or (None if wrong is None else getattr(wrong, name))
         if value is not None:
             fields[name] = value
+    if wrong is not None:
+        fields |= {name: value for name in _KEPT if (value := getattr(wrong, name))}
     collection = require_collection(
         ctx, body.collection_id or (None if wrong is None else wrong.collection_id)
     )
@@ -413,7 +421,8 @@ def _corrected(ctx: ReadContext, body: NewCorrection) -> MemoryRow | None:
     row = get_row(ctx, body.memory_id)
     if row.superseded:
         raise Conflict(
-            "This memory has been superseded already. Correct the memory that took its place.",
+            "This memory has been superseded already. Correct the memory that took its place, or "
+            f"bring this one back first: POST /v1/memories/{wrong.id}/restore.",
             param="memory_id",
         )
     return row

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from pyroaring import BitMap
 
 from plugins.memories import create, importing
@@ -156,11 +157,19 @@ def patch(ctx: WriteContext, body: MemoryPatch) -> Reply:
     check_match(ctx, row)
     sent = {name: getattr(body, name) for name in body.model_fields_set - {"wait_for_index"}}
     wanted = {name: CLEARED.get(name) if value is None else value for name, value in sent.items()}
-    changes = {name: value for name, value in wanted.items() if value != getattr(row, name)}
+    changes = {name: value for name, value in wanted.items() if _differ(value, getattr(row, name))}
     if not changes:
         return Reply(200, memory_view(row), {"ETag": etag(row)})
     indexed = ctx.prepared[0] if "content" in changes and ctx.prepared else None
     return memory_reply(update_memory(ctx, row, changes, indexed).rows[0], 200)
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two values are written differently: as values, 1 and true would be the same."""
+    if one != other:
+        return True
+    written, before = (msgspec.json.encode(each, order="deterministic") for each in (one, other))
+    return written != before
 
 
 # --- deleting -------------------------------------------------------------------------------------

@@ -220,6 +220,11 @@ class OpenAiLanguageModel:
             or not answer["choices"]
         ):
             raise CompletionFailed("its answer has no choices")
+        if not all(
+            isinstance(choice, dict) and isinstance(choice.get("message"), dict)
+            for choice in answer["choices"]
+        ):
+            raise CompletionFailed("its answer has a choice without a message")
         return answer
 
     async def _body(self, request: Mapping[str, Any], retries: int) -> bytes:

@@ -654,8 +654,9 @@ class AsyncBilling:
     ) -> models.Subscription:
         """Downgrade the plan.
 
-        When the month ends; until then nothing changes. Needs the scope `admin`. A repeated
-        Idempotency-Key repeats the answer for 24 hours.
+        When the month ends; until then nothing changes. The present tier cancels a
+        downgrade that is pending. Needs the scope `admin`. A repeated Idempotency-Key
+        repeats the answer for 24 hours.
 
         tier  The tier to change to.
         """

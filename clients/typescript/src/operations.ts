@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 5d852fa91ba27ce835261c9c3fa034af6ad02af423119ffde151c1b882dae369
+// SHA-256 of the document: 857d4ba536f09cdab0abf3164ac37924b6039b53d5425e88afb0b637a93bfba2
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";
@@ -652,8 +652,8 @@ export class Billing {
   /**
    * Downgrade the plan
    *
-   * When the month ends; until then nothing changes. Needs the scope `admin`. A repeated
-   * Idempotency-Key repeats the answer for 24 hours.
+   * When the month ends; until then nothing changes. The present tier cancels a downgrade that is
+   * pending. Needs the scope `admin`. A repeated Idempotency-Key repeats the answer for 24 hours.
    */
   readonly downgrade = (
     body: Schemas["Change"],

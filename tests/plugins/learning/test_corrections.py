@@ -211,3 +211,15 @@ def test_another_account_can_neither_see_nor_take_it_back(archive: CorrectionHar
     assert archive("corrections.get", who=stranger, id=made["id"]).status == 403
     assert archive("corrections.delete", who=stranger, id=made["id"]).status == 403
     assert archive("corrections.relevant", who=stranger, query={"query": PORTO}).body["items"] == []
+
+
+def test_what_takes_the_place_of_a_memory_is_found_where_that_was(
+    archive: CorrectionHarness,
+) -> None:
+    scopes = {"user_id": "u", "agent_id": "g", "app_id": "a", "run_id": "r", "session_id": "s"}
+    wrong = archive.add(LISBON, tags=["home"], **scopes)
+    archive.correct(PORTO, memory_id=wrong)
+    query = {"app_id": "a", "run_id": "r", "session_id": "s"}
+    (listed,) = archive("memories.list", who=archive.me, query=query).body["items"]
+    assert listed["content"] == PORTO and listed["tags"] == ["home"]
+    assert {name: listed[name] for name in scopes} == scopes

@@ -98,6 +98,19 @@ def test_a_patch_that_changes_nothing_makes_no_version(harness: ShardHarness, ad
     )
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.0), ([0], [False])])
+def test_a_patch_tells_numbers_from_booleans(
+    harness: ShardHarness, ada: str, before: Any, after: Any
+) -> None:
+    fields = {"content": "The light is on.", "metadata": {"on": before, "of": 2}}
+    made = harness("memories.create", fields, who=ada).body
+    sent = {"metadata": {"of": 2, "on": after}}
+    changed = harness("memories.update", sent, who=ada, id=made["id"]).body
+    assert repr(changed["metadata"]["on"]) == repr(after) and changed["version"] == 2
+    again = {"metadata": {"on": after, "of": 2}}
+    assert harness("memories.update", again, who=ada, id=made["id"]).body["version"] == 2
+
+
 def test_new_content_that_is_not_indexed_yet_hides_the_old(
     harness: ShardHarness, ada: str, embedder: WordEmbedder
 ) -> None:
