@@ -422,7 +422,7 @@ def _corrected(ctx: ReadContext, body: NewCorrection) -> MemoryRow | None:
     if row.superseded:
         raise Conflict(
             "This memory has been superseded already. Correct the memory that took its place, or "
-            f"bring this one back first: POST /v1/memories/{wrong.id}/restore.",
+            f"bring this one back first: POST /v1/memories/{row.id}/restore.",
             param="memory_id",
         )
     return row

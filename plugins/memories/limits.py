@@ -28,7 +28,7 @@ INDEX_ATTEMPTS_MAX = 2_000
 
 # --- erasing, export, import ----------------------------------------------------------------------
 IMPORT_VERSIONS_MAX = 10_000
-VERSION_NUMBER_MAX = 1_000_000_000
+VERSIONS_PER_MEMORY_MAX = 1_000_000_000
 
 # --- filters --------------------------------------------------------------------------------------
 FILTER_NODES_MAX = 256

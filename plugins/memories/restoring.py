@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from plugins.collections import default_collection, find_collection
-from plugins.memories.limits import IMPORT_VERSIONS_MAX, VERSION_NUMBER_MAX
+from plugins.memories.limits import IMPORT_VERSIONS_MAX, VERSIONS_PER_MEMORY_MAX
 from plugins.memories.models import Content, Importance, Metadata, RawMemory, Tier
 from plugins.memories.removal import remove_unreadable
 from plugins.memories.room import check_bytes, put_version, version_bytes
@@ -51,7 +51,7 @@ _COPIED = (
 class ExportedVersion(Body):
     """A version of an exported memory."""
 
-    version: int = Field(ge=1, le=VERSION_NUMBER_MAX)
+    version: int = Field(ge=1, le=VERSIONS_PER_MEMORY_MAX)
     event: Literal["ADD", "UPDATE", "SUPERSEDE", "DELETE"]
     content: Content
     importance: Importance
@@ -70,7 +70,7 @@ class ExportedMemory(RawMemory):
     tier: Tier = "short_term"
     created_at: Timestamp
     updated_at: Timestamp
-    version: int = Field(default=1, ge=1, le=VERSION_NUMBER_MAX)
+    version: int = Field(default=1, ge=1, le=VERSIONS_PER_MEMORY_MAX)
     access_count: int = Field(default=0, ge=0)
     last_accessed_at: Timestamp | None = None
     conflict_status: Literal["none", "superseded"] = "none"
