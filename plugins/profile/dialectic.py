@@ -22,7 +22,7 @@ from typing import Any, Literal
 import msgspec
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
-from plugins.answers import ANSWER_MEMORY_TOKENS_MAX, best_quotes, fenced
+from plugins.answers import ANSWER_MEMORY_TOKENS_MAX, best_quotes, fenced, with_successors
 from plugins.memories import ScopeName, find_row
 from plugins.profile.limits import (
     DIALOGUE_HYPOTHESES_MAX,
@@ -172,6 +172,7 @@ async def converse(call: Call, steps: Steps, models: Models) -> Reply:
         "view": "compact",
     }
     found = await steps.run("search.search", search)
+    found["results"] = with_successors(found["results"])
     said, degraded = None, bool(found["degraded"])
     if models.language_model is not None:
         steps.outcome = {}  # the turn is paid for, also where the client leaves before it is there

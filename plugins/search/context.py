@@ -167,7 +167,7 @@ def context(ctx: ReadContext, body: ContextBody) -> dict[str, Any]:
     places = above_threshold(ctx, ranked, asked)
     found = ranked.ordinals[places[:MEMORIES_READ_MAX]]
     rarity = dict(zip(question.terms, question.measure.idf.tolist(), strict=True))
-    chosen = choose(ctx, found, rarity, body.token_budget)
+    chosen = choose(ctx, found, rarity, body.token_budget, is_now=asked.as_of is None)
     block = fitting(chosen, body.style, body.token_budget)
     note_accesses(ctx, [each.row.ordinal for each in chosen])
     envelope = reply_of(
@@ -204,10 +204,17 @@ def context(ctx: ReadContext, body: ContextBody) -> dict[str, Any]:
 
 
 def choose(
-    ctx: ReadContext, found: np.ndarray, rarity: Mapping[str, float], token_budget: int
+    ctx: ReadContext,
+    found: np.ndarray,
+    rarity: Mapping[str, float],
+    token_budget: int,
+    *,
+    is_now: bool,
 ) -> list[Chosen]:
     """What the budget holds of the memories found (ordinals, best first); one that does not fit is
     passed over. A search finds what stands beside a turn that says little by itself, too.
+
+    is_now  whether what was superseded is left out of them
     """
     chosen: list[Chosen] = []
     told: set[tuple[int, str | None]] = set()
@@ -221,7 +228,8 @@ def choose(
         section = (row.number, row.session_id)
         room = left - LINE_TOKENS - SECTION_TOKENS * (section not in told)
         spans = excerpt(row.content, rarity, min(LONG_TOKENS, room))
-        each = Chosen(row, terms, standing(row.content, spans, outdated(ctx, row) or ()))
+        over = (outdated(ctx, row) or ()) if is_now else ()
+        each = Chosen(row, terms, standing(row.content, spans, over))
         tokens = count_tokens(each.text)
         if each.spans and tokens <= room:
             chosen.append(each)

@@ -24,6 +24,7 @@ from plugins.memories import (
     rows_at,
     unreadable,
 )
+from plugins.search.limits import SUCCESSORS_FOLLOWED_MAX
 from plugins.search.neighbours import turns_of_facts
 from runtime.api.context import ReadContext
 from runtime.timestamps import iso
@@ -101,15 +102,23 @@ def outdated(ctx: ReadContext, row: MemoryRow) -> list[dict[str, Any]] | None:
         start = row.content.find(fact.content)
         if start >= 0 and not any(other.content in fact.content for other in standing):
             end = start + len(fact.content)
-            since = None if fact.superseded_by_id is None else _readable(ctx, fact.superseded_by_id)
+            since = _standing_now(ctx, fact)
             found.append({"start": start, "end": end, "fact_id": fact.id, "superseded_by": since})
     return found or None
 
 
-def _readable(ctx: ReadContext, memory_id: str) -> dict[str, Any] | None:
-    """What a memory says, who said it and when; None where it cannot be read now."""
-    row = find_row(ctx, memory_id)
-    if row is None or row.ordinal in unreadable(ctx):
+def _standing_now(ctx: ReadContext, row: MemoryRow) -> dict[str, Any] | None:
+    """What has been said last in the place of a memory, who said it and when; None where that
+    cannot be read now.
+    """
+    for _ in range(SUCCESSORS_FOLLOWED_MAX):
+        if not row.superseded:
+            break
+        newer = None if row.superseded_by_id is None else find_row(ctx, row.superseded_by_id)
+        if newer is None:
+            return None
+        row = newer
+    if row.superseded or row.ordinal in unreadable(ctx):
         return None
     return {
         "id": row.id,

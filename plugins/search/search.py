@@ -485,7 +485,8 @@ def hydrate(
                 explanation=explanation,
                 compact=compact,
                 evidence=evidence(ctx, row, ranked.facts) if ranked.facts else None,
-                outdated=outdated(ctx, row),
+                # What was known at an instant knows nothing of what was said since.
+                outdated=outdated(ctx, row) if body.as_of is None else None,
             )
         )
     return hits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -25,13 +26,17 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OverHttp]:
 def me(service: OverHttp, request: pytest.FixtureRequest) -> str:
     """Who said where they live, with something else, and then that they moved."""
     me = service.register(f"{abs(hash(request.node.nodeid))}@example.com")
-    for said, at in ((TOLD, "2023-03-01T10:00:00Z"), ("I moved to Siena.", "2023-06-10T10:00:00Z")):
-        message = {"role": "user", "name": "Ada", "content": said}
-        body = {"messages": [message], "occurred_at": at}
-        answer = service.post("/v1/memories/process", body, me, Prefer="wait=20")
-        assert answer.json()["status"] == "completed", answer.text
-    service.settle()
+    say(service, me, TOLD, "2023-03-01T10:00:00Z")
+    say(service, me, "I moved to Siena.", "2023-06-10T10:00:00Z")
     return me
+
+
+def say(service: OverHttp, me: str, said: str, at: str) -> None:
+    message = {"role": "user", "name": "Ada", "content": said}
+    body = {"messages": [message], "occurred_at": at}
+    answer = service.post("/v1/memories/process", body, me, Prefer="wait=20")
+    assert answer.json()["status"] == "completed", answer.text
+    service.settle()
 
 
 def found(service: OverHttp, me: str, **given: Any) -> list[dict[str, Any]]:
@@ -55,6 +60,18 @@ def test_a_search_tells_what_of_a_turn_is_over(service: OverHttp, me: str, view:
     assert newer["occurred_at"].startswith("2023-06-10")
     others = [each for each in found(service, me, view=view) if "outdated" in each]
     assert [each["content"] for each in others] == [TOLD]
+
+
+def test_what_was_said_last_is_told(service: OverHttp, me: str) -> None:
+    say(service, me, "I moved to Rome.", "2023-09-10T10:00:00Z")
+    (over,) = first_turn(service, me)["outdated"]
+    assert over["superseded_by"]["content"] == "I moved to Rome."
+
+
+def test_what_was_known_before_knows_nothing_of_it(service: OverHttp, me: str) -> None:
+    now = service.get("/v1/memories?include_superseded=true", me).json()["items"][0]["created_at"]
+    later = (datetime.fromisoformat(now) + timedelta(minutes=1)).isoformat()
+    assert "outdated" not in first_turn(service, me, as_of=later)
 
 
 def test_what_is_over_is_not_quoted(service: OverHttp, me: str) -> None:
