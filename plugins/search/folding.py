@@ -24,7 +24,7 @@ from plugins.memories import (
     rows_at,
     unreadable,
 )
-from plugins.search.limits import SUCCESSORS_FOLLOWED_MAX
+from plugins.search.limits import FOLLOWED_MEMORIES_MAX
 from plugins.search.neighbours import turns_of_facts
 from runtime.api.context import ReadContext
 from runtime.timestamps import iso
@@ -111,7 +111,7 @@ def _standing_now(ctx: ReadContext, row: MemoryRow) -> dict[str, Any] | None:
     """What has been said last in the place of a memory, who said it and when; None where that
     cannot be read now.
     """
-    for _ in range(SUCCESSORS_FOLLOWED_MAX):
+    for _ in range(FOLLOWED_MEMORIES_MAX):
         if not row.superseded:
             break
         newer = None if row.superseded_by_id is None else find_row(ctx, row.superseded_by_id)
