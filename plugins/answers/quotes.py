@@ -79,12 +79,12 @@ def best_quotes(
             key=lambda span, of=content: _fitness(of[span[0] : span[1]], terms, wanted),
             default=(0, 0),
         )
-        if end > start and not is_outdated(memory, start, end):
+        if end > start and not _is_outdated(memory, start, end):
             found.append(Quote(place, start, end, content[start:end]))
     return found
 
 
-def is_outdated(memory: Mapping[str, Any], start: int, end: int) -> bool:
+def _is_outdated(memory: Mapping[str, Any], start: int, end: int) -> bool:
     """Whether something between these code points of a result has been superseded."""
     return any(each["start"] < end and start < each["end"] for each in memory.get("outdated") or ())
 

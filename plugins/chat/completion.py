@@ -37,7 +37,7 @@ OURS = frozenset(
 )
 CREDITS_MIN = 10
 LEADING_ROLES = ("system", "developer")
-CORRECTIONS_MAX, CORRECTIONS_READ_MAX = 5, 100
+CORRECTIONS_MAX, CORRECTIONS_READ_MAX = 5, 20
 CORRECTIONS_QUERY_CHARS_MAX = 2_048  # it stands in an address, which is shorter than a body
 
 # --- the wire -------------------------------------------------------------------------------------

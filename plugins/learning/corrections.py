@@ -75,12 +75,8 @@ from storage.text import query_terms
 
 SOURCE_TYPE = "correction"
 REASON = "corrected"
-_KEPT = (
-    "app_id",
-    "run_id",
-    "session_id",
-    "tags",
-)  # of what is corrected, which a request cannot name
+# of what is corrected, since a request cannot name them
+_KEPT = ("app_id", "run_id", "session_id", "tags")
 Type = Literal["preference", "factual", "procedural"]
 
 # --- requests and responses -----------------------------------------------------------------------

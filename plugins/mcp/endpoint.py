@@ -19,9 +19,8 @@ ASKING = (
     "resources/list",
     "resources/read",
 )  # messages whose answer comes from the API, which then judges the credential
-# in a request's scope: the API's answer to a credential that it does not know
-REFUSED = "mneme.mcp.refused"
-ASKED = "mneme.mcp.asked"  # that the API was asked, which knows the credential then
+# in a request's scope: what the API answered, which has judged the credential then
+ANSWERED = "mneme.mcp.answered"
 _PASSED_ON = ("content-type", "www-authenticate", "retry-after", "x-ratelimit-limit")
 
 
@@ -41,7 +40,7 @@ class Endpoint:
             answer = await self._whoami(scope, authorization)
             if answer.status >= 400:
                 return await _pass_on(answer, send)
-            scope[ASKED] = True
+            scope[ANSWERED] = answer
         if scope["method"] != "POST":
             raise MethodNotAllowed(["POST"])
         MCP.require()
@@ -53,13 +52,9 @@ class Endpoint:
             said.append(message)
 
         await self._server(scope, _read_again(body), keep)
-        if (
-            ASKED not in scope
-            and (answer := await self._whoami(scope, authorization)).status >= 400
-        ):
+        answer = scope.get(ANSWERED) or await self._whoami(scope, authorization)
+        if answer.status == 401 or (ANSWERED not in scope and answer.status >= 400):
             return await _pass_on(answer, send)
-        if REFUSED in scope:
-            return await _pass_on(scope[REFUSED], send)
         for message in said:
             await send(message)
 
@@ -73,7 +68,7 @@ def _load(client: InProcessClient) -> Application:
     """The protocol; importing it takes the better part of a second."""
     from plugins.mcp import server as mcp_server
 
-    return mcp_server.application(client, REFUSED, ASKED)
+    return mcp_server.application(client, ANSWERED)
 
 
 def _check_origin(headers: Mapping[bytes, bytes], origins: frozenset[str]) -> None:

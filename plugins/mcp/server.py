@@ -38,15 +38,14 @@ _JSON = "application/json"
 Context = ServerRequestContext[Any, Any]
 
 
-def application(client: InProcessClient, refused: str, asked: str) -> Application:
+def application(client: InProcessClient, answered: str) -> Application:
     """The server as an ASGI application.
 
-    refused  under this name an answer of 401 is put into the request's scope, for it is none to an
-             agent but to its host
-    asked    and under this one, that the API was asked, which has judged the credential then
+    answered  under this name the API's last answer is put into the request's scope: one of 401 is
+              none to an agent but to its host
     """
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every message otherwise
-    server = _server(Handlers(client, refused, asked))
+    server = _server(Handlers(client, answered))
 
     async def serve(scope: Any, receive: Any, send: Any) -> None:
         # One of these serves one request, so there is nothing to start with the gateway and to stop
@@ -63,11 +62,8 @@ def application(client: InProcessClient, refused: str, asked: str) -> Applicatio
 class Handlers:
     """What the server answers to each message, by calls of the public API."""
 
-    def __init__(self, client: InProcessClient, refused: str, asked: str):
-        """refused, asked: where a request's scope keeps the API's refusal of its credential, and
-        that the API was asked.
-        """
-        self._client, self._refused, self._asked = client, refused, asked
+    def __init__(self, client: InProcessClient, answered: str):
+        self._client, self._answered = client, answered
         self._tools = {tool.name: BoundTool(tool, operation) for tool, operation in client.tools}
         self.schemas = {name: tool.input_schema() for name, tool in self._tools.items()}
 
@@ -86,9 +82,7 @@ class Handlers:
             raise MCPError(
                 types.INVALID_PARAMS, "An argument has a number that is too large."
             ) from None
-        scope[self._asked] = True
-        if answer.status == 401:
-            scope[self._refused] = answer
+        scope[self._answered] = answer
         return answer
 
     async def _read(self, context: Context, request: ToolRequest) -> Any:

@@ -219,7 +219,9 @@ def choose(
     chosen: list[Chosen] = []
     told: set[tuple[int, str | None]] = set()
     left = token_budget - count_tokens(NOTICE)
-    for row in rows_at(ctx, found):
+    rows = rows_at(ctx, found)
+    over = outdated(ctx, rows) if is_now else {}
+    for row in rows:
         terms = frozenset(analyze(row.content))
         twin = next((other for other in chosen if other.says(row, terms)), None)
         if twin is not None:
@@ -228,8 +230,7 @@ def choose(
         section = (row.number, row.session_id)
         room = left - LINE_TOKENS - SECTION_TOKENS * (section not in told)
         spans = excerpt(row.content, rarity, min(LONG_TOKENS, room))
-        over = (outdated(ctx, row) or ()) if is_now else ()
-        each = Chosen(row, terms, standing(row.content, spans, over))
+        each = Chosen(row, terms, standing(row.content, spans, over.get(row.ordinal, ())))
         tokens = count_tokens(each.text)
         if each.spans and tokens <= room:
             chosen.append(each)

@@ -84,27 +84,31 @@ def evidence(
     return found
 
 
-def outdated(ctx: ReadContext, row: MemoryRow) -> list[dict[str, Any]] | None:
-    """Where a memory says what has been superseded since while the rest of it stands, by code
-    points, and what was said since: what a fact that rested on it was read in. None where there is
-    no such place.
+def outdated(ctx: ReadContext, rows: Sequence[MemoryRow]) -> dict[int, list[dict[str, Any]]]:
+    """Ordinal of a memory -> where it says what has been superseded since while the rest of it
+    stands, by code points, and what was said since: what a fact that rested on it was read in.
+    Without those that have no such place.
     """
-    if not row.is_turn:
-        return None
+    turns = [row for row in rows if row.is_turn]
+    if not turns:
+        return {}
     fields = ctx.index(MEMORY_FIELDS)
-    resting = fields.of("source_reference", row.id)
-    over = resting & fields.of("superseded", 1)
-    if not over:
-        return None
-    standing = find_rows_at(ctx, resting - over - unreadable(ctx))
-    found = []
-    for fact in find_rows_at(ctx, over - unreadable(ctx)):
-        start = row.content.find(fact.content)
-        if start >= 0 and not any(other.content in fact.content for other in standing):
-            end = start + len(fact.content)
-            since = _standing_now(ctx, fact)
-            found.append({"start": start, "end": end, "fact_id": fact.id, "superseded_by": since})
-    return found or None
+    superseded, gone = fields.of("superseded", 1), unreadable(ctx)
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row, resting in zip(
+        turns, fields.of_each("source_reference", [row.id for row in turns]), strict=True
+    ):
+        over = resting & superseded
+        if not over:
+            continue
+        standing = find_rows_at(ctx, resting - over - gone)
+        for fact in find_rows_at(ctx, over - gone):
+            start = row.content.find(fact.content)
+            if start >= 0 and not any(other.content in fact.content for other in standing):
+                place = {"start": start, "end": start + len(fact.content), "fact_id": fact.id}
+                place["superseded_by"] = _standing_now(ctx, fact)
+                found.setdefault(row.ordinal, []).append(place)
+    return found
 
 
 def _standing_now(ctx: ReadContext, row: MemoryRow) -> dict[str, Any] | None:

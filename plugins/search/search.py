@@ -464,6 +464,8 @@ def hydrate(
         Matcher(frozenset(terms)),
         [None] * len(rows) if compact else occurrences(ctx, terms, rows),
     )
+    # What was known at an instant knows nothing of what was said since.
+    over = outdated(ctx, rows) if body.as_of is None else {}
     hits = []
     for rank_number, (place, row, found) in enumerate(
         zip(page, rows, counted, strict=True), body.offset + 1
@@ -485,8 +487,7 @@ def hydrate(
                 explanation=explanation,
                 compact=compact,
                 evidence=evidence(ctx, row, ranked.facts) if ranked.facts else None,
-                # What was known at an instant knows nothing of what was said since.
-                outdated=outdated(ctx, row) if body.as_of is None else None,
+                outdated=over.get(row.ordinal),
             )
         )
     return hits

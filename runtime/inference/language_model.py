@@ -171,7 +171,7 @@ class Events:
         if not isinstance(choices, list | tuple) or self._count > limits.STREAM_EVENTS_MAX:
             raise CompletionFailed("its stream makes no sense")
         for choice in choices:
-            if not isinstance(choice, dict) or not isinstance(choice.get("index", 0), int):
+            if not isinstance(choice, dict) or not isinstance(choice.get("index"), int | None):
                 raise CompletionFailed("its stream makes no sense")
             index = choice.get("index", 0)
             (

@@ -264,9 +264,7 @@ class OpenAiLanguageModel:
 
 def _first_choice(answer: Mapping[str, Any]) -> tuple[str, Usage]:
     """The text of the first choice."""
-    choice = answer["choices"][0]
-    message = choice.get("message") if isinstance(choice, dict) else None
-    text = message.get("content") if isinstance(message, dict) else None
+    text = answer["choices"][0]["message"].get("content")
     if not isinstance(text, str) or not text.strip():
         raise CompletionFailed("its answer is empty")
     return text, Usage.of(answer)
