@@ -29,12 +29,6 @@ CHAT = "/v1/chat/completions"
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[Upstream]:
-    with upstream.upstream() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, endpoint: Upstream) -> Iterator[OverHttp]:
     told = {
         "llm__base_url": endpoint.url,

@@ -46,12 +46,6 @@ TOOL_CALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[Upstream]:
-    with upstream.upstream() as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def _fresh(endpoint: Upstream) -> None:
     endpoint.requests.clear()

@@ -7,18 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.support import upstream
 from tests.support.over_http import OverHttp, over_http
 from tests.support.upstream import Exchange, Upstream, chunk, says
 
 CHAT = "/v1/chat/completions"
 ASK = [{"role": "user", "content": "What is the password for the vault?"}]
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[Upstream]:
-    with upstream.upstream() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
