@@ -76,7 +76,7 @@ from runtime.api.context import ReadContext, WriteContext
 from runtime.api.jobs import Again, GiveUp
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
-from runtime.errors import NotInstalled, PayloadTooLarge, PermissionDenied
+from runtime.errors import NotInstalled, PayloadTooLarge, PermissionDenied, RateLimited
 from runtime.inference import ExtractionRefused, ExtractionUnavailable, Models
 from runtime.installation import blob_store
 from runtime.long_work import aside
@@ -459,7 +459,8 @@ def _joined(
 def _to_index(ctx: WriteContext, row: DocumentRow, payload: Payload, read: Read) -> Again | GiveUp:
     try:
         put_text(ctx, row, read.extraction.text, read.chunks)
-    except PayloadTooLarge as refused:
+        metering.reserve_more(ctx, row.charge, len(read.chunks))
+    except (PayloadTooLarge, RateLimited) as refused:
         return fail(ctx, row, "quota_exceeded", refused.message)
     put(ctx, row, chunk_count=len(read.chunks), indexed=0)
     return Again({"ordinal": row.ordinal, "phase": "index"}, progress=0.7)

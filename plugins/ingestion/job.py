@@ -36,7 +36,7 @@ from plugins.ingestion.store import FACTS, facts_of_turn
 from plugins.ingestion.successors import forget_memory as forget_claims
 from plugins.ingestion.texts import Texts
 from plugins.memories import delete_memories, find_row
-from runtime.api import jobs
+from runtime.api import jobs, metering
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.plugin import Job, RetryStrategy
 from runtime.api.steps import JobSteps
@@ -142,6 +142,7 @@ def settled(ctx: WriteContext, prepared: Prepared, job_id: str) -> dict[str, Any
     if conversation.dry_run:
         return result_of(_rehearsed(ctx, prepared, target), prepared.found, prepared.count)
     outcome = settle(ctx, prepared.statements, conversation.said, target)
+    metering.require_left(ctx, len(outcome.created))
     ctx.credits += len(outcome.created)  # beside those of the call
     return result_of(outcome, prepared.found, prepared.count)
 

@@ -31,6 +31,7 @@ milliseconds.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -43,6 +44,8 @@ from runtime import ids
 from runtime.api import tenants
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Event
+from runtime.api.tiers import credits_limit
+from runtime.errors import RateLimited
 from runtime.limits import (
     EXPIRED_ROWS_SWEPT_PER_WRITE,
     RESERVATION_SECONDS_MAX,
@@ -327,6 +330,25 @@ def reserve(
     return charge_id
 
 
+def reserve_more(ctx: WriteContext, charge_id: bytes, credits: int) -> None:
+    """Set aside so many credits more under an id that some are set aside under, now that it is
+    known what the work comes to. Raises RateLimited when the month has not so many left; nothing is
+    changed then.
+
+    What was given back meanwhile, because the work took so long, is not set aside again.
+    """
+    require_left(ctx, credits)
+    reservation = ctx[USAGE_RESERVATIONS].get(charge_id)
+    if reservation is None:
+        return
+    reservation.credits += credits
+    ctx[USAGE_RESERVATIONS].put((charge_id,), reservation)
+    row = _period(ctx, reservation.period)
+    row.reserved += credits
+    ctx[USAGE_PERIODS].put((reservation.period,), row)
+    ctx.metered += credits
+
+
 def settle(ctx: WriteContext, charge_id: bytes, operation: str, credits: int) -> bool:
     """Charge what reserved work came to, once. -> False when it was charged before.
 
@@ -371,6 +393,34 @@ def reap(ctx: WriteContext, payload: dict[str, Any]) -> dict[str, int]:
     if following is not None:
         ctx.enqueue(REAPER, payload, delay_ms=following - ctx.now)
     return {"reaped": reaped}
+
+
+# --- the month's end of credits -------------------------------------------------------------------
+
+
+def quota_exceeded(needed: int, limit: int, used: int, now_ms: int) -> RateLimited:
+    """The refusal of a call, or of work, that needs more credits than the month has left."""
+    wait = max(1, math.ceil((period_end(period_of(now_ms)) - now_ms) / 1000))
+    return RateLimited(
+        f"This needs {needed} of the {limit} credits of this month, and {max(0, limit - used)} are "
+        f"left. The next month begins in {wait} s.",
+        limit=limit,
+        retry_after_seconds=wait,
+        code="quota_exceeded",
+    )
+
+
+def require_left(ctx: WriteContext, credits: int) -> None:
+    """Raise RateLimited when the month has not so many credits left, beside what the call costs
+    anyhow: for a price that is known only when the work is done.
+    """
+    limit = credits_limit(ctx.settings, ctx.principal.tier)
+    if limit is None or credits <= 0:
+        return
+    row = _period(ctx, period_of(ctx.now))
+    spent = row.credits + row.reserved
+    if ctx.credits + credits > limit - spent:
+        raise quota_exceeded(ctx.credits + credits, limit, spent, ctx.now)
 
 
 # --- what is used, and what is kept ---------------------------------------------------------------

@@ -215,15 +215,7 @@ class Admission:
         left = limit - quota.used - quota.reserved
         if reservation.credits > left:
             reservation.withdraw()
-            wait = max(1, math.ceil((metering.period_end(period) - now_ms) / 1000))
-            raise RateLimited(
-                f"This needs {reservation.credits} of the {limit} credits of this month, and "
-                f"{max(0, left)} are left. "
-                f"The next month begins in {wait} s.",
-                limit=limit,
-                retry_after_seconds=wait,
-                code="quota_exceeded",
-            )
+            raise metering.quota_exceeded(reservation.credits, limit, limit - left, now_ms)
         quota.reserved += reservation.credits
         reservation.quota = quota
 

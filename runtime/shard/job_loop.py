@@ -35,7 +35,7 @@ from runtime.api.call import Due
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Call, Principal
 from runtime.api.slot_context import SlotReadContext, SlotWriteContext
-from runtime.errors import ApiError, Unavailable
+from runtime.errors import ApiError, PermissionDenied, RateLimited, Unavailable
 from runtime.limits import (
     JOB_PREPARE_SECONDS_MAX,
     JOB_PUT_BACK_MS,
@@ -246,6 +246,8 @@ class JobLoop:
             reason = (
                 error.message if isinstance(error, ApiError) else f"{type(error).__name__}: {error}"
             )
+            # What the account's plan has no room for it has none for a second later.
+            is_final = isinstance(error, PermissionDenied | RateLimited)
             log.warning("job %s (%s) attempt %d failed: %s", row.name, job_id, row.attempts, reason)
             self._ending.add(asyncio.current_task())
             await self._background.write(
@@ -253,7 +255,7 @@ class JobLoop:
                 scope,
                 principal,
                 self._call(slot, job_id),
-                lambda ctx: jobs.fail(ctx, job_id, reason, random.random()),
+                lambda ctx: jobs.fail(ctx, job_id, reason, random.random(), final=is_final),
             )
 
     async def _until_durable(self, sequence: int) -> None:

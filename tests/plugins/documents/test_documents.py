@@ -532,7 +532,7 @@ def test_media_need_their_tier_and_count_against_their_cap(tmp_path: Path) -> No
 
 
 def test_an_upload_costs_what_came_of_it(tmp_path: Path) -> None:
-    with in_process(tmp_path, limits__credits_per_month=35) as service:
+    with in_process(tmp_path, limits__credits_per_month=36) as service:
         token = service.register("ada@example.com")
 
         def used() -> tuple[int, int]:
