@@ -25,6 +25,7 @@ from plugins.graph.store import (
     counted,
     delete_entity,
     delete_relationship,
+    note_bound,
     put_claim,
     put_entity,
 )
@@ -35,8 +36,9 @@ from runtime.api.context import WriteContext
 
 def forget_memory(ctx: WriteContext, memory_id: str) -> None:
     """Take away what only this memory supported or mentioned, and the ends of claims that only it
-    knew of. One that is still stored is read again.
+    knew of. One that is still stored is read again, and keeps what the API said of it.
     """
+    still = find_row(ctx, memory_id)
     claims, entities = [], []
     for key, raw in list(ctx[SOURCES].scan(memory_id)):
         (claims if key[1] == RELATIONSHIP else entities).append(
@@ -46,6 +48,9 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
     for ordinal, memory in claims:
         row = ctx[RELATIONSHIPS].get(ordinal)
         if row is None:
+            continue
+        if still is not None and row.is_entered and memory in row.sources:
+            note_bound(ctx, row, still)
             continue
         ends = [end for end in row.ends if end.memory_id != memory_id]
         left = [source for source in row.sources if source != memory]
@@ -68,12 +73,14 @@ def forget_memory(ctx: WriteContext, memory_id: str) -> None:
         row = ctx[ENTITIES].get(ordinal)
         if row is None:
             continue
+        if still is not None and ctx[MENTIONS].get(ordinal, memory) == GIVEN:
+            ctx[SOURCES].put((memory_id, ENTITY, ordinal), memory.to_bytes(4, "big"))
+            continue
         if any(memory in given for given in row.read_aliases.values()):
             _part(ctx, row)
             row = ctx[ENTITIES].get(ordinal)
         if row is not None:
             forget_mention(ctx, row, memory)
-    still = find_row(ctx, memory_id)
     if still is not None:
         read_again(ctx, still.ordinal)
 

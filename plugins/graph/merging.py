@@ -18,6 +18,7 @@ from plugins.graph.limits import (
     ALIAS_SOURCES_MAX,
     ALIASES_MAX,
     CLAIMS_MERGED_MAX,
+    ENDS_PER_CLAIM_ITEMS_MAX,
     MENTIONS_MERGED_MAX,
 )
 from plugins.graph.rows import (
@@ -32,6 +33,7 @@ from plugins.graph.rows import (
     EntityRow,
     RelationshipRow,
     normalized,
+    with_attributes,
 )
 from plugins.graph.store import (
     claim_key,
@@ -102,7 +104,7 @@ def _described(stays: EntityRow, gone: EntityRow) -> EntityRow:
         is_read=stays.is_read if is_typed else gone.is_read,
         aliases=[*stays.aliases, *further.values()][:ALIASES_MAX],
         read_aliases=dict(list(given.items())[:ALIASES_MAX]),
-        attributes={**gone.attributes, **stays.attributes},
+        attributes=with_attributes(gone.attributes, stays.attributes, "into"),
         asked_for=True,  # what somebody said of it is to stay, whatever memories go
         is_value=False,
         first_seen_at=min(stays.first_seen_at, gone.first_seen_at),
@@ -164,13 +166,14 @@ def _join(ctx: WriteContext, row: RelationshipRow, other: RelationshipRow) -> No
         ctx,
         msgspec.structs.replace(
             row,
-            attributes={**other.attributes, **row.attributes},
+            attributes=with_attributes(other.attributes, row.attributes, "into"),
             confidence=max(row.confidence, other.confidence),
             recorded_at=min(row.recorded_at, other.recorded_at),
-            ends=ends,
+            ends=ends[-ENDS_PER_CLAIM_ITEMS_MAX:],
             narrowed=row.narrowed or other.narrowed,
             functional=row.functional or other.functional,
             asked_for=row.asked_for or other.asked_for,
+            is_entered=row.is_entered or other.is_entered,
         ),
     )
 

@@ -90,7 +90,11 @@ class NewRelationship(Body):
     )
     close_previous: StrictBool = Field(
         default=False,
-        description="End earlier claims of a functional predicate where this one begins.",
+        description=(
+            "End earlier claims of this subject and predicate where this one begins, which is now "
+            "when `valid_from` is absent; not where `functional` is false. One that is over "
+            "already, told again without a beginning, begins anew."
+        ),
     )
 
     @model_validator(mode="after")

@@ -52,7 +52,7 @@ def _relationships(
                 {
                     **relationship_view(row, ends_of(ctx, [row])),
                     "ends": [msgspec.to_builtins(end) for end in row.ends],
-                    "asked_for": row.asked_for,
+                    "asked_for": row.asked_for or row.is_entered,
                 },
                 key,
             )

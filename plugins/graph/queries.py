@@ -17,6 +17,7 @@ from plugins.collections import Sweep, require_collection
 from plugins.graph import statistics as graph_stats
 from plugins.graph.forgetting import forget_collection, forget_memory
 from plugins.graph.limits import (
+    ALIASES_MAX,
     CLAIMS_PER_ENTITY_READ_MAX,
     CLAIMS_VISITED_MAX,
     ENTITIES_SWEPT_PER_STEP,
@@ -50,10 +51,8 @@ from plugins.graph.store import (
     Sight,
     assert_claim,
     claims_from,
-    claims_of,
     delete_entity,
     delete_relationship,
-    end_claim,
     ensure_entity,
     find_entity,
     get_entity,
@@ -62,11 +61,12 @@ from plugins.graph.store import (
     overlap,
     revive_claim,
 )
+from plugins.graph.succession import beginning, close_previous
 from plugins.memories import MemoryRow, find_row, find_rows_at, get_row, unreadable
 from runtime.api.context import ReadContext, WriteContext
 from runtime.api.operation import Event, Reply, View
 from runtime.api.pagination import envelope, newest_first, position
-from runtime.errors import BadRequest, NotFound
+from runtime.errors import BadRequest, NotFound, ValidationFailed
 from runtime.ids import id_tag
 from runtime.settings import Settings
 from runtime.timestamps import iso
@@ -174,6 +174,11 @@ def create_entity(ctx: WriteContext, body: NewEntity) -> Reply:
         attributes=body.attributes,
         collection=collection,
     )
+    known = {row.normalized, *map(normalized, row.all_aliases)}
+    if not known.issuperset(map(normalized, body.aliases)):
+        raise ValidationFailed.at(
+            ("body", "aliases"), f"an entity has at most {ALIASES_MAX}, those it has included"
+        )
     return Reply(201 if is_new else 200, {**entity_view(row), **_receipt(ctx, row.id)})
 
 
@@ -265,8 +270,11 @@ def create_relationship(ctx: WriteContext, body: NewRelationship) -> Reply:
         body.functional,
         body.attributes,
     )
-    closed = _close_previous(ctx, claim, memory) if body.close_previous else []
-    row, is_new = assert_claim(ctx, claim, memory)
+    closed = []
+    if body.close_previous and body.functional is not False:
+        closed = close_previous(ctx, claim, memory)
+        claim.valid_from = beginning(ctx, claim, has_closed=bool(closed))
+    row, is_new = assert_claim(ctx, claim, memory, is_entered=memory is not None)
     view = {
         **relationship_view(row, {end.ordinal: end for end in ends}),
         "created_entities": [{"id": made.id, "name": made.name} for made in created],
@@ -286,24 +294,6 @@ def _end(
     if is_new:
         created.append(row)
     return row
-
-
-def _close_previous(ctx: WriteContext, claim: Claim, memory: MemoryRow | None) -> list[str]:
-    """End the open claims of the same subject and predicate that began before this one; -> their
-    ids.
-    """
-    begins = ctx.now if claim.valid_from is None else claim.valid_from
-    closed = []
-    for row in claims_of(ctx, claim.source.ordinal, claim.type):
-        is_open = row.valid_to is None or row.valid_to > begins
-        if (
-            row.target != claim.target.ordinal
-            and is_open
-            and (row.begins is None or row.begins < begins)
-        ):
-            end_claim(ctx, row, begins, "" if memory is None else memory.id)
-            closed.append(row.id)
-    return closed
 
 
 def remove_relationship(ctx: WriteContext, body: RelationshipChoice) -> dict[str, Any]:

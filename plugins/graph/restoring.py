@@ -29,7 +29,7 @@ from plugins.graph.store import (
     ensure_entity,
     put_claim,
 )
-from plugins.memories import Metadata
+from plugins.memories import MemoryRow, Metadata, find_row
 from runtime.api.context import WriteContext
 from runtime.api.operation import Body
 from runtime.api.restoring import Origin, Restore
@@ -84,6 +84,7 @@ class ExportedRelationship(Body):
         default_factory=list, max_length=ENDS_PER_CLAIM_ITEMS_MAX
     )
     asked_for: bool = False
+    source_memory_id: MemoryId | None = None
 
 
 def restore_entities(ctx: WriteContext, records: Sequence[ExportedEntity], origin: Origin) -> int:
@@ -132,10 +133,12 @@ def _restore_relationship(ctx: WriteContext, record: ExportedRelationship, origi
         if Sight.of(ctx).sees_claim(known):
             return False
         delete_relationship(ctx, known)
+    named = record.source_memory_id and origin.renamed(record.source_memory_id)
+    memory = find_row(ctx, named) if named else None
     claim = Claim(
-        _entity(ctx, record.source, origin),
+        _entity(ctx, record.source, origin, memory),
         record.type,
-        _entity(ctx, record.target, origin),
+        _entity(ctx, record.target, origin, memory),
         valid_from=record.valid_from,
         recorded_at=record.recorded_at,
         confidence=record.confidence,
@@ -143,7 +146,7 @@ def _restore_relationship(ctx: WriteContext, record: ExportedRelationship, origi
         attributes=record.attributes,
         id=relationship_id,
     )
-    row, is_new = assert_claim(ctx, claim)
+    row, is_new = assert_claim(ctx, claim, memory, is_entered=memory is not None)
     if not is_new:
         return False
     ends = [End(until, at, memory and origin.renamed(memory)) for until, at, memory in record.ends]
@@ -154,10 +157,16 @@ def _restore_relationship(ctx: WriteContext, record: ExportedRelationship, origi
     return True
 
 
-def _entity(ctx: WriteContext, named: ExportedName, origin: Origin) -> EntityRow:
+def _entity(
+    ctx: WriteContext, named: ExportedName, origin: Origin, memory: MemoryRow | None
+) -> EntityRow:
+    """What stands at an end, which the memory that the relationship was entered from mentions."""
     raw = ctx[GRAPH_IDS].get(origin.renamed(named.id))
     row = None if raw is None else ctx[ENTITIES].get(int.from_bytes(raw, "big"))
-    return ensure_entity(ctx, named.name)[0] if row is None else row
+    if row is not None and memory is None:
+        return row
+    name, kind = (named.name, None) if row is None else (row.name, row.type)
+    return ensure_entity(ctx, name, kind, memory=memory, is_given=memory is not None)[0]
 
 
 def _takes(ctx: WriteContext, record: Any) -> bool:

@@ -33,11 +33,16 @@ own, so that a list of contradictions reads no claims.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import orjson
 
+from plugins.collections import METADATA_BYTES_MAX
 from plugins.graph import statistics as graph_stats
+from plugins.graph.limits import ENDS_PER_CLAIM_ITEMS_MAX
+from runtime.errors import ValidationFailed
 from storage.indexes import BitmapIndex
 from storage.store import Table
 
@@ -129,7 +134,8 @@ class Begin(msgspec.Struct, frozen=True, array_like=True):
 
 class RelationshipRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """source and target are entity ordinals, sources memory ordinals. retracted_by: the memory
-    whose superseding invalidated it.
+    whose superseding invalidated it. is_entered: somebody entered it and named its source, so it
+    goes with that memory, but is not read from its text.
     """
 
     id: str
@@ -149,6 +155,7 @@ class RelationshipRow(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: list[int] = []
     source_memory_id: str | None = None
     retracted_by: str | None = None
+    is_entered: bool = False
 
     @property
     def begins(self) -> int | None:
@@ -200,7 +207,11 @@ NAMES: Table[bytes] = Table(
     doc="digests of normalised names and aliases of entities",
 )
 RELATIONSHIPS: Table[RelationshipRow] = Table(
-    "graph_relationships", key=("ordinal",), row=RelationshipRow, doc="claims, on both clocks"
+    "graph_relationships",
+    key=("ordinal",),
+    row=RelationshipRow,
+    version=2,  # 2: is_entered
+    doc="claims, on both clocks",
 )
 GRAPH_IDS: Table[bytes] = Table(
     "graph_ids",
@@ -258,3 +269,25 @@ INDEXES = (ENTITY_FIELDS, CLAIM_FIELDS)
 def normalized(text: str) -> str:
     """NFKC, case-folded, white space collapsed: what names are compared by."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def with_attributes(
+    present: dict[str, Any], further: Mapping[str, Any] | None, param: str = "attributes"
+) -> dict[str, Any]:
+    """Both together; of one that both have, the further. Raises ValidationFailed, naming the
+    body's field, when they are too many.
+    """
+    if not further:
+        return present
+    merged = {**present, **further}
+    if len(orjson.dumps(merged)) > METADATA_BYTES_MAX:
+        raise ValidationFailed.at(
+            ("body", param),
+            f"the attributes of both would be larger than {METADATA_BYTES_MAX // 1024} KiB",
+        )
+    return merged
+
+
+def with_end(ends: list[End], end: End) -> list[End]:
+    """The ends of a claim and one more; of very many those that were learned last."""
+    return [*ends, end][-ENDS_PER_CLAIM_ITEMS_MAX:]

@@ -38,6 +38,8 @@ from plugins.graph.rows import (
     EntityRow,
     RelationshipRow,
     normalized,
+    with_attributes,
+    with_end,
 )
 from plugins.memories import MemoryRow, find_rows_at, unreadable
 from runtime.api.context import ReadContext, WriteContext
@@ -206,7 +208,7 @@ def ensure_entity(
         type=kind if is_told else row.type,
         is_read=row.is_read and kind is None,
         aliases=[*row.aliases, *further][:ALIASES_MAX],
-        attributes={**row.attributes, **(attributes or {})},
+        attributes=with_attributes(row.attributes, attributes),
         asked_for=row.asked_for or memory is None,
         is_value=row.is_value and memory is not None and not is_given,
         first_seen_at=min(row.first_seen_at, at),
@@ -343,10 +345,11 @@ class Claim:
 
 
 def assert_claim(
-    ctx: WriteContext, claim: Claim, memory: MemoryRow | None = None
+    ctx: WriteContext, claim: Claim, memory: MemoryRow | None = None, *, is_entered: bool = False
 ) -> tuple[RelationshipRow, bool]:
     """Store a claim, or merge it into the one that says the same; -> (row, whether it is new).
-    `memory`: its source, else the API.
+    `memory`: its source, else the API; is_entered: the API says that this is its source. Raises
+    ValidationFailed when the attributes of both are too many.
     """
     key = (
         claim.source.ordinal,
@@ -376,12 +379,14 @@ def assert_claim(
         row = before
     ends = row.ends
     if claim.valid_to is not None and claim.valid_to != row.valid_to:
-        ends = [*ends, End(claim.valid_to, recorded_at, "" if memory is None else memory.id)]
+        end = End(claim.valid_to, recorded_at, "" if memory is None else memory.id)
+        ends = with_end(ends, end)
     row = msgspec.structs.replace(
         row,
         ends=ends,
-        attributes={**row.attributes, **(claim.attributes or {})},
+        attributes=with_attributes(row.attributes, claim.attributes),
         asked_for=row.asked_for or memory is None,
+        is_entered=row.is_entered or is_entered,
         confidence=max(row.confidence, claim.confidence),
     )
     if memory is not None:
@@ -475,8 +480,8 @@ def end_claim(
     ctx: WriteContext, row: RelationshipRow, valid_to: int | None, memory_id: str = ""
 ) -> RelationshipRow:
     """Give a claim an end (None opens it again), learned now."""
-    after = msgspec.structs.replace(row, ends=[*row.ends, End(valid_to, ctx.now, memory_id)])
-    return put_claim(ctx, after)
+    ends = with_end(row.ends, End(valid_to, ctx.now, memory_id))
+    return put_claim(ctx, msgspec.structs.replace(row, ends=ends))
 
 
 def begin_claim(

@@ -1747,8 +1747,10 @@ class AsyncGraphRelationships:
                           predicates.
         attributes        Free JSON object, at most 16 KiB.
         source_memory_id  The memory that says so; the relationship goes when it is deleted.
-        close_previous    End earlier claims of a functional predicate where this one
-                          begins.
+        close_previous    End earlier claims of this subject and predicate where this one
+                          begins, which is now when `valid_from` is absent; not where
+                          `functional` is false. One that is over already, told again
+                          without a beginning, begins anew.
         """
         request = Request(
             "POST",

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 857d4ba536f09cdab0abf3164ac37924b6039b53d5425e88afb0b637a93bfba2
+// SHA-256 of the document: e915d63c8597431381ac06e42320e1780f9b6473c9cd8fc76a83ad250678a78d
 import { Listing } from "./listing.js";
 import type { CompletionChunk, Query, Schemas } from "./shapes.js";
 import { Stream, readEvents, readLines } from "./streams.js";

@@ -1,5 +1,5 @@
 // Written by generate.mjs from the OpenAPI document; change that, not this.
-// SHA-256 of the document: 857d4ba536f09cdab0abf3164ac37924b6039b53d5425e88afb0b637a93bfba2
+// SHA-256 of the document: e915d63c8597431381ac06e42320e1780f9b6473c9cd8fc76a83ad250678a78d
 
 export interface paths {
     "/docs": {
@@ -5492,7 +5492,7 @@ export interface components {
             /** @description The memory that says so; the relationship goes when it is deleted. */
             source_memory_id?: string | null;
             /**
-             * @description End earlier claims of a functional predicate where this one begins.
+             * @description End earlier claims of this subject and predicate where this one begins, which is now when `valid_from` is absent; not where `functional` is false. One that is over already, told again without a beginning, begins anew.
              * @default false
              */
             close_previous?: boolean | null;

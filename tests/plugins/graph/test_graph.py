@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from plugins.graph.limits import ENDS_PER_CLAIM_ITEMS_MAX
+from plugins.graph.rows import RELATIONSHIPS
 from runtime.timestamps import iso
 from tests.support.graph_harness import GraphHarness
 
@@ -194,6 +196,54 @@ def test_a_contradiction_ends_with_one_of_its_sides(world: GraphHarness) -> None
     assert world("graph.contradictions").body["total_count"] == 0
 
 
+def test_what_follows_without_a_beginning_begins_now(world: GraphHarness) -> None:
+    world.relate("Ada", "lives_in", "Lisbon")
+    oslo = world.relate("Ada", "lives_in", "Oslo", close_previous=True)
+    assert oslo["valid_from"] is not None and world("graph.contradictions").body["items"] == []
+    assert world.relate("Ada", "lives_in", "Oslo", close_previous=True)["id"] == oslo["id"]
+    back = world.relate("Ada", "lives_in", "Lisbon", close_previous=True)
+    assert back["closed"] == [oslo["id"]] and world.targets("Ada") == ["Lisbon"]
+    again = world.relate("Ada", "lives_in", "Lisbon", close_previous=True)
+    assert (again["id"], again["closed"]) == (back["id"], [])
+    assert world("graph.contradictions").body["items"] == []
+
+
+def test_what_may_be_several_at_a_time_ends_nothing(world: GraphHarness) -> None:
+    world.relate("Ada", "likes", "tea", functional=False)
+    coffee = world.relate("Ada", "likes", "coffee", functional=False, close_previous=True)
+    assert coffee["closed"] == [] and world.targets("Ada") == ["coffee", "tea"]
+
+
+def test_a_claim_remembers_the_ends_it_was_given_last(world: GraphHarness) -> None:
+    said = {"source": "Ada", "type": "lives_in", "target": "Oslo"}
+    for day in range(3):
+        for year in range(1, 400):
+            body = {**said, "valid_to": f"{2000 + day}-01-01T00:00:00.{year:03d}Z"}
+            assert world("graph.relationships.create", body).status in (200, 201)
+    body = world("graph.relationships.create", said).body
+    assert body["valid_to"] == "2002-01-01T00:00:00.399Z"
+    with world.harness.shard.store.snapshot() as snapshot:
+        claims = snapshot.bind(RELATIONSHIPS, world.harness.scope_of(world.me))
+        (row,) = [row for _, row in claims.scan()]
+    assert len(row.ends) == ENDS_PER_CLAIM_ITEMS_MAX
+
+
+def test_what_grows_too_large_by_merging_is_refused(world: GraphHarness) -> None:
+    large = {"name": "Ada", "attributes": {"first": "x" * 9_000}}
+    assert world("graph.entities.create", large).status == 201
+    refused = world("graph.entities.create", {**large, "attributes": {"second": "x" * 9_000}})
+    assert (refused.status, refused.body["details"][0]["loc"]) == (422, ["body", "attributes"])
+    told = {"source": "Ada", "type": "knows", "target": "Mary", "attributes": large["attributes"]}
+    assert world("graph.relationships.create", told).status == 201
+    told["attributes"] = {"second": "x" * 9_000}
+    assert world("graph.relationships.create", told).status == 422
+    names = {"name": "Ada", "aliases": [f"A{number}" for number in range(60)]}
+    assert world("graph.entities.create", names).status == 200
+    names["aliases"] = [f"B{number}" for number in range(5)]
+    refused = world("graph.entities.create", names)
+    assert (refused.status, refused.body["details"][0]["loc"]) == (422, ["body", "aliases"])
+
+
 # --- sources --------------------------------------------------------------------------------------
 
 
@@ -217,6 +267,22 @@ def test_what_only_a_memory_said_goes_with_it(world: GraphHarness) -> None:
         "contradictions": 0, "average_degree": 0.0, "max_degree": 0, "components": 0,
         "updated_at": None,
     }  # fmt: skip
+
+
+def test_what_was_entered_of_a_memory_outlives_its_edits_and_goes_with_it(
+    world: GraphHarness,
+) -> None:
+    memory = world.remember("A note about the two of them.")
+    entered = world.relate("Ada", "knows", "Charles", source_memory_id=memory)
+    for text in ("Rewritten.", "Once more."):
+        world("memories.update", {"content": text}, id=memory)
+        (claim,) = world("graph.query", {"entity": "Ada"}).body["relationships"]
+        assert (claim["id"], claim["source_memory_id"]) == (entered["id"], memory)
+        details = world("graph.entities.get", entity_name="Ada").body
+        assert details["entity"]["mention_count"] == 1
+        assert [source["content"] for source in details["source_memories"]] == [text]
+    world("memories.delete", id=memory)
+    assert world("graph.entities.get", entity_name="Ada").status == 404
 
 
 def test_what_was_asked_for_stays(world: GraphHarness) -> None:
