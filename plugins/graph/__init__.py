@@ -95,7 +95,8 @@ plugin = Plugin(
     events=(queries.GRAPH_CHANGED,),
     jobs=(reading.READ_JOB,),
     catch_up=reading.CATCH_UP,
-    migrations={("graph_entities", 1): lambda row: row},
+    # What was added since has a default.
+    migrations={(table, 1): lambda row: row for table in ("graph_entities", "graph_relationships")},
     subscribe={
         MEMORY_CREATED.kind: reading.on_created,
         MEMORY_DELETED.kind: queries.on_deleted,
